@@ -1,0 +1,50 @@
+# `make` alone lists the recipes.
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test test-bounds check bench lock clean
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+help: ## list the recipes
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## create .venv from requirements.lock (done by the others when needed)
+
+run: setup ## run the default experiment, print its result, say where the page is
+	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 80000
+
+setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser for the page's test
+	@.ci/browser
+
+test: setup-dev ## everything the tests need, then the tests
+	@$(BIN)/python -m pytest
+
+test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine
+
+check: setup-dev ## style, types, and the arrows of import
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+bench: setup ## how fast our own code is, against the references in benchmarks/reference
+	@$(BIN)/python -m benchmarks
+
+lock: ## resolve the dependencies anew (needs uv)
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
+	    --extra build -o requirements.lock pyproject.toml
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
+	    --extra build --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+
+clean: ## remove .venv, caches and results
+	@rm -rf .venv results build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.ready: requirements.lock pyproject.toml
+	@echo "creating .venv from requirements.lock"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.ready-dev: .venv/.ready requirements-dev.lock
+	@echo "adding the test tools"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,113 @@
+"""What is measured, and the log buckets that hold completion times.
+
+Bucket i holds values v with 2^(i/128) <= v < 2^((i+1)/128), in ns: 128 buckets an octave, so half a bucket,
+0.27 %, is the worst error of a percentile. Count, sum, min and max stay exact. Buckets merge by adding counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+BUCKETS_PER_OCTAVE = 128
+OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
+BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
+
+
+class Meter(IntEnum):
+    """Throughput (1-4, messages/s) and timestamp (5-7, ns of the gateway's monotonic clock) meters."""
+
+    GATEWAY_ORDERS_SENT = 1
+    ENGINE_ORDERS_RECEIVED = 2
+    ENGINE_MESSAGES_SENT = 3
+    GATEWAY_MESSAGES_RECEIVED = 4
+    ORDER_HANDED_OVER = 5
+    ORDER_ANSWERED = 6
+    ORDER_DUE = 7
+
+
+class Source(IntEnum):
+    """Who speaks, in a hello."""
+
+    GATEWAY = 1
+    ENGINE = 2
+    REPORTER = 3
+
+
+CLOCKS = ("handed_over", "due", "lag")
+"""Completion from handing over, completion from due time, and their difference, the gateway's own lag."""
+
+
+def bucket_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The bucket of each value; 0 and 1 ns share bucket 0."""
+    values = np.maximum(np.asarray(values_ns, np.float64), 1.0)
+    return np.minimum((np.log2(values) * BUCKETS_PER_OCTAVE).astype(np.int64), BUCKETS - 1)
+
+
+def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The geometric middle of a bucket, which stands for its values."""
+    middle: npt.NDArray[np.float64] = np.exp2((np.asarray(index, np.float64) + 0.5) / BUCKETS_PER_OCTAVE)
+    return middle
+
+
+@dataclass
+class LogBuckets:
+    """A histogram of times in ns: `counts` has shape (BUCKETS,)."""
+
+    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
+    sum_ns: int = 0
+    min_ns: int = 0
+    max_ns: int = 0
+
+    @property
+    def count(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def mean_ns(self) -> float:
+        return self.sum_ns / self.count if self.count else float("nan")
+
+    def percentile_ns(self, percent: float) -> float:
+        """Numpy's `inverted_cdf`, of the bucket middles, kept within the exact min and max."""
+        if not self.count:
+            return float("nan")
+        rank = max(int(np.ceil(self.count * percent / 100)), 1)
+        index = int(np.searchsorted(np.cumsum(self.counts), rank))
+        return float(np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns))
+
+    def merge(self, other: LogBuckets) -> None:
+        """Add the other's counts to these."""
+        if not other.count:
+            return
+        self.min_ns = min(self.min_ns, other.min_ns) if self.count else other.min_ns
+        self.max_ns = max(self.max_ns, other.max_ns)
+        self.counts += other.counts
+        self.sum_ns += other.sum_ns
+
+    def figures_us(self) -> dict[str, float]:
+        """The figures of run.json, in microseconds; empty where nothing was measured."""
+        if not self.count:
+            return {}
+        percents = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
+        figures = {name: self.percentile_ns(p) / 1e3 for name, p in percents.items()}
+        return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
+
+    def sparse(self) -> dict[str, object]:
+        """The payload of a statistics record: only buckets that hold something."""
+        index = np.flatnonzero(self.counts)
+        return {
+            "count": self.count, "sum_ns": self.sum_ns, "min_ns": self.min_ns, "max_ns": self.max_ns,
+            "bucket": index, "bucket_count": self.counts[index],
+        }  # fmt: skip
+
+    @classmethod
+    def from_sparse(cls, payload: dict[str, object]) -> LogBuckets:
+        """The inverse of `sparse`, of lists or arrays."""
+        buckets = cls(
+            sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"])
+        )  # type: ignore[call-overload]
+        buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
+        return buckets

@@ -1,0 +1,199 @@
+"""Every message on the wire, from one table: the classes below.
+
+A class's number is its type byte; its fields follow, packed and little-endian, in the order written.
+`LAYOUTS` holds what is derived from it: size, numpy dtype, encoder and decoder. A frame is one record, or
+(packing) several one after the other; a statistics record alone has no fixed size and fills its frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
+
+import numpy as np
+
+U8 = Annotated[int, "B"]
+U16 = Annotated[int, "H"]
+U32 = Annotated[int, "I"]
+U64 = Annotated[int, "Q"]
+Json = Annotated[bytes, "rest of the frame"]
+
+PROTOCOL_VERSION = 1
+ASK, BID = 1, 2
+
+
+class Order(NamedTuple):
+    id: U32
+    side: U8
+    price: U16  # ticks
+    volume: U16  # lots
+
+
+class Confirmation(NamedTuple):
+    """Answers an order that caused no trade."""
+
+    id: U32
+
+
+class Trade(NamedTuple):
+    id: U32
+    price: U16
+    volume: U16
+
+
+class Quote(NamedTuple):
+    """Best prices after a change: bid 0 stands for no bid, ask max price + 1 for no ask."""
+
+    bid: U16
+    ask: U16
+
+
+class Throughput(NamedTuple):
+    meter: U8
+    rate_per_s: U64
+
+
+class Timestamp(NamedTuple):
+    meter: U8
+    correlation_id: U64
+    time_ns: U64
+
+
+class End(NamedTuple):
+    """Ends a session in band: what the sender sent and received, business messages only."""
+
+    sent: U64
+    sent_checksum: U64
+    received: U64
+    received_checksum: U64
+
+
+class Rejection(NamedTuple):
+    id: U32
+    reason: U8
+
+
+class Statistics(NamedTuple):
+    """One JSON document for the reporter."""
+
+    document: Json
+
+
+class Cancel(NamedTuple):
+    id: U32
+
+
+class Cancelled(NamedTuple):
+    id: U32
+    volume: U16  # taken out of the book
+
+
+class Hello(NamedTuple):
+    """Opens every session, before any clock starts."""
+
+    version: U16
+    run: U64
+    source: U8
+    policy: U8
+    packing: U16
+    max_price: U16
+    wall_ns: U64
+    monotonic_ns: U64
+
+
+Message = (
+    Order | Confirmation | Trade | Quote | Throughput | Timestamp
+    | End | Rejection | Statistics | Cancel | Cancelled | Hello
+)  # fmt: skip
+M = TypeVar("M", bound=Message)
+
+TYPES: dict[int, type[Message]] = {
+    1: Order, 2: Confirmation, 3: Trade, 4: Quote, 5: Throughput, 6: Timestamp,
+    7: End, 8: Rejection, 9: Statistics, 10: Cancel, 11: Cancelled, 12: Hello,
+}  # fmt: skip
+
+
+class MalformedMessage(ValueError):
+    """Bytes that are no message; `offset` is where in the frame or file the bad record starts."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(f"{reason} at offset {offset}")
+        self.reason = reason
+        self.offset = offset
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What follows from a message class: the dtype has the type byte as its first field."""
+
+    code: int
+    message: type[Message]
+    packed: struct.Struct
+    dtype: np.dtype[np.void]
+    fixed: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes with the type byte; the least, where the rest of the frame belongs to the record."""
+        return self.packed.size
+
+
+def _layout(code: int, message: type[Message]) -> Layout:
+    hints = get_type_hints(message, include_extras=True)
+    codes = {name: hint.__metadata__[0] for name, hint in hints.items()}
+    numbers = {name: c for name, c in codes.items() if len(c) == 1}
+    numpy_codes = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8"}
+    return Layout(
+        code=code,
+        message=message,
+        packed=struct.Struct("<B" + "".join(numbers.values())),
+        dtype=np.dtype([("type", "u1"), *((name, numpy_codes[c]) for name, c in numbers.items())]),
+        fixed=len(numbers) == len(codes),
+    )
+
+
+LAYOUTS: dict[type[Message], Layout] = {m: _layout(code, m) for code, m in TYPES.items()}
+
+
+def encode(message: Message) -> bytes:
+    """The record's bytes; struct.error where a field does not fit its width."""
+    layout = LAYOUTS[type(message)]
+    if isinstance(message, Statistics):
+        return layout.packed.pack(layout.code) + message.document
+    return layout.packed.pack(layout.code, *message)
+
+
+def decode_record(data: bytes | memoryview, offset: int = 0) -> tuple[Message, int]:
+    """The record that starts at `offset`, and where the next one would. MalformedMessage if there is none."""
+    if offset >= len(data):
+        raise MalformedMessage("no record", offset)
+    kind = TYPES.get(data[offset])
+    if kind is None:
+        raise MalformedMessage(f"unknown type byte {data[offset]}", offset)
+    layout = LAYOUTS[kind]
+    end = offset + layout.size
+    if end > len(data):
+        missing = f"{layout.size} bytes of {kind.__name__}, only {len(data) - offset} left"
+        raise MalformedMessage(missing, offset)
+    if kind is Statistics:
+        return Statistics(bytes(data[end:])), len(data)
+    fields: tuple[Any, ...] = layout.packed.unpack_from(data, offset)
+    return kind(*fields[1:]), end
+
+
+def decode(frame: bytes | memoryview) -> Message:
+    """The one record that is the whole frame."""
+    message, end = decode_record(frame)
+    if end != len(frame):
+        raise MalformedMessage(f"{len(frame) - end} bytes behind {type(message).__name__}", end)
+    return message
+
+
+def decode_all(data: bytes | memoryview) -> Iterator[Message]:
+    """Records one after the other: a packed frame, a tape, a file of answers."""
+    offset = 0
+    while offset < len(data):
+        message, offset = decode_record(data, offset)
+        yield message
