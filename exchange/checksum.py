@@ -6,6 +6,7 @@ and `xxhsum -H64 tape.bin` agrees with what a run over that tape reports.
 
 from __future__ import annotations
 
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,26 @@ import xxhash
 NAME = "xxh64"
 
 
+class Stream(Protocol):
+    """What takes the bytes of a direction, in order, and knows their checksum."""
+
+    @property
+    def value(self) -> int: ...
+
+    @property
+    def hex(self) -> str: ...
+
+    def update(self, data: npt.NDArray[np.uint8]) -> None: ...
+
+
 class StreamChecksum:
-    """A running checksum over bytes in order."""
+    """A running checksum."""
 
     def __init__(self) -> None:
         self._state = xxhash.xxh64()
 
-    def update(self, data: bytes | npt.NDArray[np.uint8]) -> None:
-        self._state.update(data)
+    def update(self, data: npt.NDArray[np.uint8]) -> None:
+        self._state.update(data.data)
 
     @property
     def value(self) -> int:

@@ -12,6 +12,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from exchange.messages import Throughput
+
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
@@ -106,8 +108,21 @@ class LogBuckets:
     @classmethod
     def from_sparse(cls, payload: dict[str, object]) -> LogBuckets:
         """The inverse of `sparse`, of lists or arrays."""
-        buckets = cls(
-            sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"])
-        )  # type: ignore[call-overload]
+        buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))  # type: ignore[call-overload]
         buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
         return buckets
+
+
+class RateMeter:
+    """A throughput meter: messages since the last sample, over the time since."""
+
+    def __init__(self, meter: Meter, start_ns: int) -> None:
+        self._meter = meter
+        self._last_total, self._last_ns = 0, start_ns
+
+    def sample(self, total: int, now_ns: int) -> Throughput:
+        """The message for the reporter; `total` counts from the start."""
+        elapsed_ns = max(now_ns - self._last_ns, 1)
+        rate_per_s = (total - self._last_total) * 1_000_000_000 // elapsed_ns
+        self._last_total, self._last_ns = total, now_ns
+        return Throughput(self._meter, rate_per_s)

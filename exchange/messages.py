@@ -191,6 +191,14 @@ def decode(frame: bytes | memoryview) -> Message:
     return message
 
 
+def read(frame: bytes) -> Message | None:
+    """The one record that is the whole frame, or None: for frames from strangers, which are counted and dropped."""
+    try:
+        return decode(frame)
+    except MalformedMessage:
+        return None
+
+
 def decode_all(data: bytes | memoryview) -> Iterator[Message]:
     """Records one after the other: a packed frame, a tape, a file of answers."""
     offset = 0

@@ -1,0 +1,1 @@
+"""The `exchange` command: launches components, keeps their records, draws their reports."""

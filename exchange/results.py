@@ -1,0 +1,66 @@
+"""What each component knows at the end of a run; it travels to the reporter as a statistics record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(kw_only=True)
+class StreamCounts:
+    """One direction: business messages, and their checksum as hex."""
+
+    messages: int = 0
+    checksum: str = ""
+
+
+@dataclass(kw_only=True)
+class GatewayResult:
+    settings: dict[str, Any]
+    orders: StreamCounts
+    answers: StreamCounts
+    orders_answered: int
+    trades: int
+    confirmations: int
+    quotes: int
+    rejections: int
+    junk_frames: int
+    samples: int
+    duration_s: float
+    """From the first order's hand-over to the last answer."""
+    backlog_growth: int
+    """Unanswered orders when the last was sent, minus those at three quarters of the way."""
+    usage: dict[str, Any]
+    engine_said: dict[str, Any] | None
+    """The engine's end: sent, sent_checksum, received, received_checksum."""
+    statistics_sent: int = 0
+    stopped: str | None = None
+    """Why it ended early, as a sentence."""
+
+
+@dataclass(kw_only=True)
+class EngineResult:
+    orders: StreamCounts
+    answers: StreamCounts
+    junk_frames: int
+    handshakes_refused: int
+    usage: dict[str, Any]
+    gateway_said: dict[str, Any] | None
+    statistics_sent: int = 0
+    stopped: str | None = None
+
+
+@dataclass(kw_only=True)
+class ReporterResult:
+    received: int
+    """Messages, of all sources together."""
+    announced: int
+    """What the sources' ends say they sent."""
+    checksums_agree: bool
+    junk_frames: int
+    handshakes_refused: int
+    samples: int
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The results of the others, by source."""
+    usage: dict[str, Any] = field(default_factory=dict)
+    stopped: str | None = None

@@ -1,0 +1,106 @@
+"""What a run is: one frozen value that refuses nonsense at birth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+POLICIES = {"price-time": 1, "exact-price": 2}
+"""Matching policies, each with its number in a hello."""
+ROLES = ("gateway", "engine", "reporter")
+TOPOLOGY = "duplex"
+"""Orders and answers share one connection."""
+
+MAX_ORDERS = 2**32 - 1
+MAX_RATE_PER_S = 100_000_000
+MAX_PRICE = 65_534
+MAX_PACKING = 1_000
+DEFAULT_WINDOW = 16_384
+"""Unanswered orders in flight with `--rate max`, unless said otherwise."""
+
+
+class BadSetting(ValueError):
+    """Which field, what it was, what is allowed."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name.replace('_', '-')} is {value!r}; allowed is {allowed}")
+        self.field = name
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """A run of the exchange, as run.json's `settings` has it."""
+
+    transport: str = "zeromq"
+    orders_per_s: float | None = 8000.0
+    """Offered load; None is as fast as it goes."""
+    orders: int | None = 80_000
+    """None where only `duration_s` ends the run."""
+    duration_s: float | None = None
+    seed: int = 1
+    prices: tuple[int, int] = (450, 549)
+    """Lowest and highest price of an order, ticks."""
+    sampling_interval: int = 10_000
+    policy: str = "price-time"
+    max_price: int = 999
+    packing: int = 1
+    window: int | None = None
+    """Most unanswered orders in flight; None where there is no bound."""
+    warm_up_s: float = 0.0
+    """Left out in analysis only; counts and buckets keep everything."""
+    timeout_s: float = 10.0
+    """Longest wait for a peer, or for an answer."""
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    record: bool = False
+
+    def __post_init__(self) -> None:
+        _between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
+        _whole("orders", self.orders, 1, MAX_ORDERS)
+        _between("duration_s", self.duration_s, 0.001, 10**7)
+        _whole("seed", self.seed, 0, 2**64 - 1)
+        _whole("max_price", self.max_price, 1, MAX_PRICE)
+        _whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
+        _whole("packing", self.packing, 1, MAX_PACKING)
+        _whole("window", self.window, 1, MAX_ORDERS)
+        _between("warm_up_s", self.warm_up_s, 0, 10**7)
+        _between("timeout_s", self.timeout_s, 0.1, 10**6)
+        self._check_prices()
+        if self.policy not in POLICIES:
+            raise BadSetting("policy", self.policy, " or ".join(POLICIES))
+        if self.orders is None and self.duration_s is None:
+            raise BadSetting("orders", None, "a number of orders, or a duration")
+        if self.window is not None and self.window < self.packing:
+            raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
+        for role, cpu in self.cpus.items():
+            if role not in ROLES:
+                raise BadSetting("cpus", role, f"one of {', '.join(ROLES)}")
+            _whole("cpus", cpu, 0, 4095)
+
+    def _check_prices(self) -> None:
+        low, high = self.prices
+        if not 0 <= low <= high <= MAX_PRICE + 1:
+            raise BadSetting("prices", f"{low}..{high}", f"LOW..HIGH within 0..{MAX_PRICE + 1}")
+
+    @property
+    def order_limit(self) -> int:
+        """Orders after which the gateway stops, if the clock does not stop it before."""
+        limit = MAX_ORDERS if self.orders is None else self.orders
+        if self.duration_s is not None and self.orders_per_s is not None:
+            limit = min(limit, max(1, math.ceil(self.duration_s * self.orders_per_s)))
+        return limit
+
+    def as_dict(self) -> dict[str, Any]:
+        """The `settings` of run.json."""
+        return {**asdict(self), "prices": list(self.prices), "topology": TOPOLOGY, "nagle": []}
+
+
+def _between(name: str, value: float | None, low: float, high: float) -> None:
+    if value is not None and not (math.isfinite(value) and low <= value <= high):
+        raise BadSetting(name, value, f"{low:,} to {high:,}")
+
+
+def _whole(name: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not (isinstance(value, int) and low <= value <= high):
+        raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")

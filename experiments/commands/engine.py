@@ -1,0 +1,41 @@
+"""`exchange engine`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from experiments.options import cpu_option, launched_option, run_settings, session_options, terms_options
+
+
+@click.command()
+@click.option("--listen", "url", required=True, metavar="URL", help="Where the gateway connects to.")
+@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
+@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
+@click.option("--capacity", type=int, help="Most resting orders.  [default: the book grows]")
+@click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused.")
+@terms_options
+@session_options
+@cpu_option
+@launched_option
+def command(
+    url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, cpu: int | None, launched: bool,
+    **given: Any,
+) -> None:  # fmt: skip
+    """The matching engine: answers one gateway's orders.
+
+    Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first
+    """
+    from experiments.component import Events, serve
+    from experiments.components import open_engine
+    from matching_engine.service import EngineService
+
+    events = Events("engine", launched)
+    settings = run_settings(**given)
+
+    def open_service() -> tuple[EngineService, str]:
+        service, link = open_engine(name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids)
+        return service, link.url
+
+    serve(events, open_service, cpu)

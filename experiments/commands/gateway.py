@@ -1,0 +1,53 @@
+"""`exchange gateway`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from experiments.options import (
+    cpu_option,
+    launched_option,
+    run_settings,
+    session_options,
+    terms_options,
+    workload_options,
+)
+
+
+@click.command()
+@click.option("--engine", "engine_url", required=True, metavar="URL", help="Where the matching engine listens.")
+@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
+@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
+@click.option("--results", default="results", show_default=True, metavar="DIR", help="Where --record writes.")
+@workload_options
+@terms_options
+@session_options
+@cpu_option
+@launched_option
+def command(
+    engine_url: str, reporter_url: str, name: str, results: str, cpu: int | None, launched: bool, **given: Any
+) -> None:
+    """The gateway: offers random orders at a rate, and times their answers.
+
+    Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
+    """
+    from experiments.component import Events, serve
+    from experiments.components import open_gateway
+    from experiments.streams import close_streams, open_streams
+    from gateway.service import Gateway
+
+    events = Events("gateway", launched)
+    settings = run_settings(**given)
+    folder = Path(results) / name if settings.record else None
+    streams = open_streams(folder)
+
+    def open_service() -> tuple[Gateway, str]:
+        service = open_gateway(name, engine_url, reporter_url, settings, streams)
+        service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
+        return service, engine_url
+
+    serve(events, open_service, cpu)
+    close_streams(streams)

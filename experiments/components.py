@@ -1,0 +1,52 @@
+"""Opens each component's service from its settings: the only place that knows all three and their links."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from exchange.checksum import Stream
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from experiments.component import run_id
+from gateway.service import Gateway
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from matching_engine.service import EngineService
+from stats_reporter.service import Reporter
+from stats_reporter.writer import SpoolWriter
+from transports.base import Link
+from transports.registry import connect, listen
+
+
+def _deadline_ns(timeout_s: float) -> int:
+    return time.monotonic_ns() + int(timeout_s * 1e9)
+
+
+def open_reporter(name: str, url: str, spool: Path, timeout_s: float, of_thread: bool = False) -> tuple[Reporter, Link]:
+    link = listen(url, name, fan_in=True)
+    return Reporter(run_id(name), link, SpoolWriter(spool), timeout_s, of_thread=of_thread), link
+
+
+def open_engine(
+    name: str, url: str, reporter_url: str, settings: RunSettings, of_thread: bool = False,
+    capacity: int | None = None, with_ids: bool = False,
+) -> tuple[EngineService, Link]:  # fmt: skip
+    gateway = listen(url, name)
+    reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), fan_in=True)
+    book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
+    terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price)
+    engine = MatchingEngine(book, settings.packing)
+    return EngineService(
+        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread
+    ), gateway
+
+
+def open_gateway(
+    name: str, engine_url: str, reporter_url: str, settings: RunSettings, streams: tuple[Stream, Stream],
+    of_thread: bool = False,
+) -> Gateway:  # fmt: skip
+    until_ns = _deadline_ns(settings.timeout_s)
+    reporter = connect(reporter_url, name, until_ns, fan_in=True)
+    engine = connect(engine_url, name, until_ns)
+    return Gateway(settings, run_id(name), engine, reporter, streams, of_thread)

@@ -1,0 +1,77 @@
+"""The processes of a run, and what they leave: kept together, ended together, whatever happens to us."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from experiments import watchdog
+
+WAIT_S = 3.0
+
+
+class Household:
+    """A context: a scratch folder, and children in one process group under a watchdog."""
+
+    def __enter__(self) -> Household:
+        self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", watchdog.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        self._tell(f"remove {self.folder}")
+        return self
+
+    def _tell(self, line: str) -> None:
+        assert self._watchdog.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._watchdog.stdin.write(line.encode() + b"\n")
+            self._watchdog.stdin.flush()
+
+    def start(self, role: str, arguments: list[str], log: Path) -> None:
+        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file."""
+        with log.open("wb") as complaints:
+            self.children[role] = subprocess.Popen(
+                [sys.executable, "-m", "experiments", role, "--launched", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                process_group=self._watchdog.pid,
+            )
+
+    def say_start(self) -> None:
+        """Every component is ready: let them go."""
+        for child in self.children.values():
+            assert child.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.write(b"start\n")
+                child.stdin.flush()
+
+    def signal(self, role: str, number: int = signal.SIGTERM) -> None:
+        if self.children[role].poll() is None:
+            self.children[role].send_signal(number)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for role in self.children:
+            self.signal(role)
+        for role, child in self.children.items():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(WAIT_S)
+            self.signal(role, signal.SIGKILL)
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe:
+                    pipe.close()
+        self._tell("done")
+        self._watchdog.communicate()

@@ -1,0 +1,151 @@
+"""A run's life: start the components as processes of their own, follow them, end in band, collect."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+from experiments.household import Household
+from experiments.places import as_seen_by_peers, meeting_places
+from experiments.record import engine_result, gateway_result, reporter_result
+from experiments.status import Outcome
+
+Progress = Callable[[int, int], None]
+ROLES = ("reporter", "engine", "gateway")
+PATIENCE_S = 5.0
+"""How long the others may take to finish in band once one has failed."""
+
+
+def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[str, Outcome]:
+    """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
+    with Household() as household, meeting_places(settings.transport, household.folder) as (engine, reporter):
+        arguments = component_arguments(folder, settings, engine, reporter)
+        for role in ROLES:
+            household.start(role, arguments[role], folder / f"{role}.log")
+        watch = Watch(household, on_second)
+        try:
+            watch.follow()
+        finally:
+            watch.close()
+    for log in (folder / f"{role}.log" for role in ROLES):
+        log.stat().st_size or log.unlink()
+    return engine, watch.outcome()
+
+
+def component_arguments(folder: Path, settings: RunSettings, engine: str, reporter: str) -> dict[str, list[str]]:
+    """The arguments that a user would type on each component's host."""
+    s = settings
+    name = ["--run", folder.name]
+    terms = ["--policy", s.policy, "--max-price", str(s.max_price), "--packing", str(s.packing)]
+    session = ["--sampling-interval", str(s.sampling_interval), "--timeout", str(s.timeout_s)]
+    to_reporter = ["--reporter", as_seen_by_peers(reporter)]
+    rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
+    workload = ["--rate", rate, "--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}"]
+    optional = {"--orders": s.orders, "--duration": s.duration_s, "--window": s.window}
+    workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
+    workload += ["--record"] * s.record
+    results = ["--results", str(folder.parent)]
+    cpu = {role: ["--cpu", str(cpu)] for role, cpu in s.cpus.items()}
+    return {
+        "reporter": ["--listen", reporter, *name, *results, "--timeout", str(s.timeout_s), *cpu.get("reporter", [])],
+        "engine": ["--listen", engine, *to_reporter, *name, *terms, *session, *cpu.get("engine", [])],
+        "gateway": [
+            "--engine", as_seen_by_peers(engine), *to_reporter, *name, *results, *workload, *terms, *session,
+            *cpu.get("gateway", []),
+        ],
+    }  # fmt: skip
+
+
+class Watch:
+    """Follows the children's events until each has ended, in band if it can be."""
+
+    def __init__(self, household: Household, on_second: Progress) -> None:
+        self._household, self._on_second = household, on_second
+        self._selector = selectors.DefaultSelector()
+        self._results: dict[str, dict[str, Any]] = {}
+        self._failures: list[str] = []
+        self._ready: set[str] = set()
+        self._partial = dict.fromkeys(household.children, b"")
+        self._deadline_s: float | None = None
+        for role, child in household.children.items():
+            assert child.stdout is not None
+            os.set_blocking(child.stdout.fileno(), False)
+            self._selector.register(child.stdout, selectors.EVENT_READ, role)
+
+    def follow(self) -> None:
+        """Until every child has closed its events; Ctrl-C asks the gateway to end the run in band."""
+        while self._selector.get_map():
+            try:
+                self._once()
+            except KeyboardInterrupt:
+                self._interrupt()
+            if self._deadline_s is not None and time.monotonic() > self._deadline_s:
+                break
+
+    def _interrupt(self) -> None:
+        if self._deadline_s is not None:
+            raise KeyboardInterrupt
+        self._give_up("interrupted", "gateway")
+
+    def _once(self) -> None:
+        for key, _ in self._selector.select(timeout=0.25):
+            role: str = key.data
+            chunk = os.read(key.fd, 1 << 16)
+            *lines, self._partial[role] = (self._partial[role] + chunk).split(b"\n")
+            for line in lines:
+                self._take(role, orjson.loads(line))
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+                self._ended(role)
+
+    def _take(self, role: str, event: dict[str, Any]) -> None:
+        match event:
+            case {"event": "ready"}:
+                self._ready.add(role)
+                if self._ready == set(ROLES):
+                    self._household.say_start()
+            case {"event": "second", "sent": sent, "answered": answered}:
+                self._on_second(sent, answered)
+            case {"event": "result", "result": result}:
+                self._results[role] = result
+            case {"event": "error", "message": message, "exit_code": 2}:
+                raise UserError(message)
+            case {"event": "error", "message": message}:
+                self._give_up(f"{role}: {message}", *ROLES)
+
+    def _ended(self, role: str) -> None:
+        """A child closed its events: if it leaves no result it was killed, or broke."""
+        if role in self._results or self._deadline_s is not None:
+            return
+        code = self._household.children[role].wait()
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        self._give_up(f"the {role} {how}", *ROLES)
+
+    def _give_up(self, reason: str, *roles: str) -> None:
+        """Ask for an end in band; what is still there after a while is killed."""
+        self._failures.append(reason)
+        self._deadline_s = time.monotonic() + PATIENCE_S
+        for role in roles:
+            self._household.signal(role)
+
+    def close(self) -> None:
+        self._selector.close()
+
+    def outcome(self) -> Outcome:
+        """The results that arrived; those of a component that is gone, from what the reporter heard."""
+        heard = self._results.get("reporter", {}).get("results", {})
+        return Outcome(
+            gateway=gateway_result(self._results.get("gateway") or heard.get("gateway")),
+            engine=engine_result(self._results.get("engine") or heard.get("engine")),
+            reporter=reporter_result(self._results.get("reporter")),
+            failures=tuple(self._failures),
+        )

@@ -1,0 +1,113 @@
+"""Options that commands share, and the run settings made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from exchange.settings import DEFAULT_WINDOW, MAX_RATE_PER_S, POLICIES, ROLES, BadSetting, RunSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Rate(click.ParamType):
+    """Orders a second, or max: as fast as it goes."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        if value is None or value == "max":
+            return None
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
+
+
+class Prices(click.ParamType):
+    """LOW..HIGH in ticks."""
+
+    name = "low..high"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        low, dots, high = str(value).partition("..")
+        if not (dots and low.isdecimal() and high.isdecimal()):
+            self.fail(f"{value!r} is no range of prices: give LOW..HIGH in ticks, as 450..549", param, ctx)
+        return int(low), int(high)
+
+
+class Cpus(click.ParamType):
+    """ROLE=CPU,ROLE=CPU."""
+
+    name = "role=cpu,.."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        if isinstance(value, dict):
+            return value
+        pairs = [part.partition("=") for part in str(value).split(",")]
+        if not all(role in ROLES and cpu.isdecimal() for role, _, cpu in pairs):
+            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as gateway=0,engine=1", param, ctx)
+        return {role: int(cpu) for role, _, cpu in pairs}
+
+
+def _together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_WORKLOAD = {
+    "rate": click.option("--rate", "orders_per_s", type=Rate(), default="8000", show_default=True,
+                         help="Offered load, orders a second, or max."),
+    "orders": click.option("--orders", type=int, help="How many orders.  [default: 80000, or what --duration allows]"),
+    "duration": click.option("--duration", "duration_s", type=float, help="Stop offering after so many seconds."),
+    "seed": click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same orders."),
+    "prices": click.option("--prices", type=Prices(), default="450..549", show_default=True,
+                           help="Order prices, uniform, ticks."),
+    "window": click.option("--window", type=int,
+                           help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]"),
+    "record": click.option("--record", is_flag=True, help="Keep both streams as orders.bin and answers.bin."),
+}  # fmt: skip
+_TERMS = {
+    "policy": click.option("--policy", type=click.Choice(list(POLICIES)), default="price-time", show_default=True,
+                           help="What an incoming order trades with."),
+    "max_price": click.option("--max-price", type=int, default=999, show_default=True,
+                              help="Highest price the book accepts, ticks; at most 65534."),
+    "packing": click.option("--packing", type=int, default=1, show_default=True,
+                            help="Orders (and answers to them) in one message."),
+}  # fmt: skip
+_SESSION = {
+    "sampling_interval": click.option("--sampling-interval", type=int, default=10_000, show_default=True,
+                                      help="Sample every so many orders."),
+    "timeout": click.option("--timeout", "timeout_s", type=float, default=10.0, show_default=True,
+                            help="Longest wait for a peer or an answer, seconds."),
+}  # fmt: skip
+
+workload_options = _together(list(_WORKLOAD.values()))
+terms_options = _together(list(_TERMS.values()))
+session_options = _together(list(_SESSION.values()))
+stream_options = _together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
+json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
+launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
+results_option = click.option("--results", default="results", show_default=True, metavar="DIR",
+                              help="Where the run's folder is made.")  # fmt: skip
+cpu_option = click.option("--cpu", type=int, help="Stay on this processor.")
+
+
+def run_settings(**given: Any) -> RunSettings:
+    """The settings; a usage error that names the option where they are nonsense."""
+    if given.get("orders") is None and given.get("duration_s") is None:
+        given["orders"] = 80_000
+    if given.get("orders_per_s") is None and given.get("window") is None:
+        given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
+    try:
+        return RunSettings(**given)
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from error

@@ -1,0 +1,44 @@
+"""A run's folder: made once, under its final name; every file in it appears by rename."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+
+
+def run_name(settings: RunSettings) -> str:
+    """When, over what, how fast, and something to tell two apart."""
+    rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:g}"
+    scheme = settings.transport.partition("://")[0].replace("+", "-")
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{scheme}-{rate}-{secrets.token_hex(3)}"
+
+
+def new_run_folder(results: Path, name: str) -> Path:
+    """Make results/name. UserError where it exists, or the place takes no folder."""
+    if not name or name in {".", ".."} or "/" in name:
+        raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
+    folder = results / name
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+        (folder / ".writable").write_bytes(b"x" * 4096)
+        (folder / ".writable").unlink()
+    except FileExistsError as error:
+        raise UserError(f"{folder} exists already: choose another name or another results folder") from error
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another place with --results") from error
+    return folder
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """The file appears whole, or not at all."""
+    hidden = path.with_name(f".{path.name}.part")
+    hidden.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+    hidden.rename(path)

@@ -1,0 +1,38 @@
+"""Holds the other end of a pipe: when the launcher is gone, however it went, ends its children and cleans up.
+
+Runs as a process of its own, on the standard library alone (`python -I -S watchdog.py`), and leads the process
+group that the children join, so the group cannot outlive its number. It reads lines: `remove PATH` names a
+folder to delete at the end, `done` says that the children are gone. End of file without `done` ends them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+
+GRACE_S = 1.0
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    folders, done = [], False
+    for line in sys.stdin:
+        word, _, path = line.rstrip("\n").partition(" ")
+        done = done or word == "done"
+        if word == "remove":
+            folders.append(path)
+    if not done:
+        os.killpg(0, signal.SIGTERM)
+        time.sleep(GRACE_S)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not done:
+        os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

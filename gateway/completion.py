@@ -1,0 +1,153 @@
+"""Completion time: pairs each answer with its order by id, and counts it into log buckets, in one kernel a batch.
+
+Three readings of the gateway's monotonic clock matter: when an order was due, when it was handed over (read
+just before the send call that took it) and when it was answered (read after the receive call that delivered
+its first answer). One reading serves a whole batch.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
+from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
+from transports.frames import FrameBatch
+
+Longs = npt.NDArray[np.int64]
+
+_SIZE_OF_ANSWER = np.zeros(256, np.int64)
+for _answer in (Trade, Confirmation, Quote, Rejection, Cancelled):
+    _SIZE_OF_ANSWER[LAYOUTS[_answer].code] = LAYOUTS[_answer].size
+_QUOTE, _CANCELLED = LAYOUTS[Quote].code, LAYOUTS[Cancelled].code
+_HANDED_OVER, _DUE, _LAG = 0, 1, 2
+_SUM, _MIN, _MAX = 0, 1, 2
+
+
+@njit(inline="always")
+def _is_answer_frame(buffer: npt.NDArray[np.uint8], at: int, end: int) -> bool:
+    while at < end:
+        size = _SIZE_OF_ANSWER[buffer[at]]
+        if size == 0:
+            return False
+        at += size
+    return at == end
+
+
+@njit(inline="always")
+def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
+    bucket = int(math.log2(max(value_ns, 1)) * BUCKETS_PER_OCTAVE)
+    counts[clock, min(bucket, BUCKETS - 1)] += 1
+    moments[clock, _SUM] += value_ns
+    moments[clock, _MIN] = min(moments[clock, _MIN], value_ns)
+    moments[clock, _MAX] = max(moments[clock, _MAX], value_ns)
+
+
+@njit(inline="always")
+def _id_at(buffer: npt.NDArray[np.uint8], at: int) -> int:
+    return np.int64(buffer[at]) | buffer[at + 1] << 8 | buffer[at + 2] << 16 | np.int64(buffer[at + 3]) << 24
+
+
+@njit(cache=True, nogil=True)
+def record_answers(
+    buffer: npt.NDArray[np.uint8], offsets: Longs, first: int, count: int, handed: Longs, newest: int,
+    now_ns: int, start_ns: int, period_ns: float, interval: int,
+    last_id: int, counts: Longs, moments: Longs, by_type: Longs, sampled: Longs,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Take answer frames until one is none: (that frame, orders answered, how many of them are sampled)."""
+    answered = samples = 0
+    clocks = len(counts) // 2
+    for frame in range(first, count):
+        at, end = offsets[frame], offsets[frame + 1]
+        if not _is_answer_frame(buffer, at, end) or at == end:
+            return frame, answered, samples
+        while at < end:
+            kind = buffer[at]
+            by_type[kind] += 1
+            order_id = _id_at(buffer, at + 1)
+            at += _SIZE_OF_ANSWER[kind]
+            if kind in (_QUOTE, _CANCELLED) or not 0 <= newest - order_id < len(handed):
+                continue
+            slot = order_id & (len(handed) - 1)
+            if handed[slot] == 0:
+                continue
+            row = clocks if order_id == last_id else 0
+            _count(now_ns - handed[slot], row + _HANDED_OVER, counts, moments)
+            if period_ns > 0:
+                due_ns = start_ns + np.int64((order_id - 1) * period_ns)
+                _count(now_ns - due_ns, row + _DUE, counts, moments)
+                _count(max(handed[slot] - due_ns, 0), row + _LAG, counts, moments)
+            answered += 1
+            if order_id % interval == 0:
+                sampled[samples] = order_id
+                samples += 1
+            handed[slot] = 0
+    return count, answered, samples
+
+
+class Completion:
+    """Orders that wait for their first answer, and the buckets of those that have it."""
+
+    def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14) -> None:
+        self._clocks = CLOCKS if scheduled else CLOCKS[:1]
+        self._interval = sampling_interval
+        self._handed: Longs = np.zeros(capacity, np.int64)
+        self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # below: the last order's
+        self._moments: Longs = np.zeros((2 * len(CLOCKS), 3), np.int64)
+        self._moments[:, _MIN] = 2**62
+        self._sampled: Longs = np.zeros(1 << 16, np.int64)
+        self.by_type: Longs = np.zeros(256, np.int64)
+        self.newest = self.last_id = 0
+        self.answered = 0
+
+    def handed_over(self, count: int, now_ns: int) -> None:
+        """The next `count` orders went at `now_ns`."""
+        first = self.newest + 1
+        while count > len(self._handed) or self._slots(first, count, 0):
+            self._grow()
+        self._slots(first, count, now_ns)
+        self.newest += count
+
+    def _slots(self, first: int, count: int, value: int) -> bool:
+        """Write `value` into the slots of ids first.., or (0) say whether one of them still waits."""
+        start = first & (len(self._handed) - 1)
+        wrapped = max(start + count - len(self._handed), 0)
+        parts = self._handed[start : start + count - wrapped], self._handed[:wrapped]
+        if not value:
+            return any(part.any() for part in parts)
+        for part in parts:
+            part[:] = value
+        return False
+
+    def _grow(self) -> None:
+        """Double the table: more orders are unanswered than it holds."""
+        old = self._handed
+        ids = np.arange(max(self.newest - len(old) + 1, 0), self.newest + 1)
+        self._handed = np.zeros(2 * len(old), np.int64)
+        self._handed[ids & (len(self._handed) - 1)] = old[ids & (len(old) - 1)]
+
+    def take(self, answers: FrameBatch, first: int, now_ns: int, start_ns: int, period_ns: float) -> tuple[int, Longs]:
+        """Record answer frames from `first` on: (the first that is none of ours, ids of sampled orders answered)."""
+        frame, answered, samples = record_answers(
+            answers.buffer, answers.offsets, first, answers.count, self._handed, self.newest,
+            now_ns, start_ns, period_ns, self._interval,
+            self.last_id, self._counts, self._moments, self.by_type, self._sampled,
+        )  # fmt: skip
+        self.answered += int(answered)
+        return int(frame), self._sampled[: int(samples)]
+
+    def close_second(self, last: bool = False) -> list[tuple[str, LogBuckets]]:
+        """What was counted since the last call, by clock; the `last` order is apart: analysis leaves it out."""
+        first_row = len(CLOCKS) if last else 0
+        fresh = [(clock, self._take_out(first_row + row)) for row, clock in enumerate(self._clocks)]
+        return [(clock, buckets) for clock, buckets in fresh if buckets.count]
+
+    def _take_out(self, row: int) -> LogBuckets:
+        sum_ns, min_ns, max_ns = (int(value) for value in self._moments[row])
+        buckets = LogBuckets(self._counts[row].copy(), sum_ns, min_ns, max_ns)
+        self._counts[row] = 0
+        self._moments[row] = 0, 2**62, 0
+        return buckets

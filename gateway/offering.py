@@ -1,0 +1,90 @@
+"""Orders on their way out: what is due is prepared, what is prepared is handed over as the link takes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from exchange.checksum import Stream
+from exchange.settings import RunSettings
+from gateway.completion import Completion
+from gateway.order_flow import ORDER_BYTES, OrderFlow
+from gateway.pacer import NEVER_NS, Pacer
+from transports.base import Link
+from transports.frames import LARGEST_FRAME, FrameBatch
+
+BATCH_ORDERS = 1024
+
+
+class Offering:
+    """`sent` orders are handed over, `limit` of them will be; a window bounds those that are unanswered."""
+
+    def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
+        self._link, self._completion, self._pacer = link, completion, pacer
+        self._flow = OrderFlow.of(settings)
+        self._packing, self._window = settings.packing, settings.window
+        self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
+        self._batch = FrameBatch(BATCH_ORDERS, max(self._batch_orders * ORDER_BYTES, LARGEST_FRAME))
+        self._first = self._prepared = 0
+        self.sent = self.first_handed_ns = 0
+        self.limit = completion.last_id = settings.order_limit
+        self.stream = stream
+        self.on_sent: Callable[[int, int, int], None] = lambda first_id, last_id, handed_ns: None
+
+    @property
+    def pending(self) -> bool:
+        """Something prepared waits for room on the link."""
+        return self._first < self._batch.count
+
+    @property
+    def done(self) -> bool:
+        return self.sent >= self.limit
+
+    def stop(self) -> None:
+        """Offer nothing beyond what is prepared."""
+        self.limit = self._completion.last_id = self._prepared
+
+    def next_due_ns(self) -> int:
+        """When to offer again, unless an answer opens the window, or the link has room, before."""
+        if self.done or self.pending or self._room() <= 0:
+            return NEVER_NS
+        return self._pacer.next_due_ns(self._prepared)
+
+    def offer(self, now_ns: int) -> int:
+        """Hand over what is due and allowed; how many orders the link took."""
+        if not self.pending and not self._prepare(now_ns):
+            return 0
+        handed_ns = time.monotonic_ns()
+        first = self._first
+        self._first = self._link.send(self._batch, first)
+        if self._first == first:
+            return 0
+        return self._note(first, handed_ns)
+
+    def _room(self) -> int:
+        """Whole packs that may go, in orders."""
+        left = self.limit - self._prepared
+        if self._window is None:
+            return left
+        room = self._window - (self._prepared - self._completion.answered)
+        return left if left <= room else room - room % self._packing
+
+    def _prepare(self, now_ns: int) -> int:
+        count = min(self._pacer.due_by(now_ns) - self._prepared, self._room(), self._batch_orders)
+        if count <= 0:
+            return 0
+        self._flow.fill(self._batch, self._prepared + 1, count)
+        self._prepared += count
+        self._first = 0
+        return count
+
+    def _note(self, first: int, handed_ns: int) -> int:
+        """Frames from `first` on were taken: their orders now wait for an answer."""
+        span = self._batch.span(first, self._first)
+        count = len(span) // ORDER_BYTES
+        self._completion.handed_over(count, handed_ns)
+        self.stream.update(span)
+        self.first_handed_ns = self.first_handed_ns or handed_ns
+        self.sent += count
+        self.on_sent(self.sent - count + 1, self.sent, handed_ns)
+        return count

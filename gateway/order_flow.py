@@ -1,0 +1,87 @@
+"""The seeded order stream: an order is a function of seed and id alone, so it is the same everywhere.
+
+    bits   = mix(mix(seed + STEP) + id * STEP)           all modulo 2^64
+    side   = 1 + bit 63                                   (ask = 1, bid = 2)
+    volume = 1   + (bits 32..62 * 100) >> 31              (lots)
+    price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks)
+
+`mix` is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014),
+STEP its golden gamma. Test vectors stand in docs/method.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from exchange.messages import LAYOUTS, Order
+from exchange.settings import RunSettings
+from transports.frames import FrameBatch
+
+ORDER_TYPE, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
+STEP = np.uint64(0x9E3779B97F4A7C15)
+VOLUMES = np.uint64(100)
+
+
+@njit(inline="always")
+def _mix(z: int) -> int:
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@njit(cache=True)
+def stream_key(seed: int) -> int:
+    return _mix(uint64(seed) + STEP)
+
+
+@njit(inline="always")
+def _put(buffer: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None:
+    for k in range(width):
+        buffer[at + k] = (value >> uint64(8 * k)) & uint64(0xFF)
+
+
+@njit(cache=True, nogil=True)
+def write_orders(
+    key: int, first_id: int, count: int, low: int, prices: int, buffer: npt.NDArray[np.uint8], at: int
+) -> None:
+    """Write the records of orders first_id.. at `buffer[at:]`."""
+    for i in range(count):
+        order_id = uint64(first_id + i)
+        bits = _mix(key + order_id * STEP)
+        price = low + (((bits & uint64(0xFFFFFFFF)) * prices) >> uint64(32))
+        volume = uint64(1) + ((((bits >> uint64(32)) & uint64(0x7FFFFFFF)) * VOLUMES) >> uint64(31))
+        buffer[at] = ORDER_TYPE
+        _put(buffer, at + 1, order_id, 4)
+        buffer[at + 5] = uint64(1) + (bits >> uint64(63))
+        _put(buffer, at + 6, price, 2)
+        _put(buffer, at + 8, volume, 2)
+        at += ORDER_BYTES
+
+
+class OrderFlow:
+    """Writes orders into batches, `packing` of them to a frame."""
+
+    def __init__(self, seed: int, prices: tuple[int, int], packing: int = 1) -> None:
+        self._key = np.uint64(stream_key(np.uint64(seed)))
+        self._low, self._prices = np.uint64(prices[0]), np.uint64(prices[1] - prices[0] + 1)
+        self._packing = packing
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> OrderFlow:
+        return cls(settings.seed, settings.prices, settings.packing)
+
+    def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
+        """Make the batch hold orders first_id .. first_id + count - 1; the last frame may be shorter."""
+        write_orders(self._key, first_id, count, self._low, self._prices, batch.buffer, 0)
+        frames = -(-count // self._packing)
+        batch.offsets[1 : frames + 1] = np.arange(1, frames + 1) * (self._packing * ORDER_BYTES)
+        batch.offsets[frames] = count * ORDER_BYTES
+        batch.count = frames
+
+    def records(self, first_id: int, count: int) -> bytes:
+        """The same orders as bytes, for a tape."""
+        buffer = np.empty(count * ORDER_BYTES, np.uint8)
+        write_orders(self._key, first_id, count, self._low, self._prices, buffer, 0)
+        return buffer.tobytes()

@@ -1,0 +1,193 @@
+"""The gateway's loop: take answers, offer the orders that are due, wait for whichever comes first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+from exchange.checksum import Stream
+from exchange.measurements import Source
+from exchange.messages import LAYOUTS, Confirmation, End, Message, Quote, Rejection, Trade, encode
+from exchange.reporting import Reporting
+from exchange.results import GatewayResult, StreamCounts
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from gateway.completion import Completion
+from gateway.intake import Intake
+from gateway.journal import Journal
+from gateway.offering import Offering
+from gateway.order_flow import OrderFlow
+from gateway.pacer import NEVER_NS, Pacer
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+from transports.outbox import Outbox
+
+
+class Gateway:
+    """Offers orders to the engine behind one link, tells the reporter behind another; `streams`: orders, answers."""
+
+    def __init__(
+        self, settings: RunSettings, run: int, engine: Link, reporter: Link,
+        streams: tuple[Stream, Stream], of_thread: bool = False,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price)
+        self._engine = engine
+        self._reporter = reporter
+        self._outbox = Outbox(reporter)
+        self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, of_thread)
+        self._pacer = Pacer(settings.orders_per_s, settings.packing, settings.order_limit)
+        self._completion = Completion(self._pacer.scheduled, settings.sampling_interval)
+        self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
+        self._intake = Intake(engine, self._completion, self._pacer, streams[1])
+        self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
+        self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
+        self._timeout_ns = int(settings.timeout_s * 1e9)
+        self._stopped: str | None = None
+        self._end_sent = False
+        self._late_backlog: list[int] = []
+        self.on_second: Callable[[int, int], None] = lambda sent, answered: None
+
+    def stop(self, reason: str) -> None:
+        """End the run early, in band, as a partial one."""
+        self._stopped = self._stopped or reason
+        self._offering.stop()
+
+    def warm(self) -> None:
+        """Run every kernel once, so that nothing compiles once the clock runs."""
+        _try_kernels(self._settings)
+
+    def close(self) -> None:
+        """Release both links."""
+        self._engine.close()
+        self._reporter.close()
+
+    def run(self) -> GatewayResult:
+        """The whole session, from hello to the reporter's last word. PeerGone if the engine never answers a hello."""
+        self._greet()
+        self._start()
+        try:
+            while self._intake.said is None and self._heard_in_time():
+                self._step()
+        except PeerGone as error:
+            self._stopped = self._stopped or str(error)
+        return self._finish()
+
+    def _greet(self) -> None:
+        """Exchange hellos with the engine; both must have been given the same terms."""
+        deadline = time.monotonic_ns() + self._timeout_ns
+        self._say(self._terms.hello(Source.GATEWAY), deadline)
+        while self._intake.hello is None:
+            if time.monotonic_ns() > deadline:
+                raise PeerGone(f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s")
+            self._intake.take() or self._engine.wait(deadline)
+        self._terms.agree(self._intake.hello)
+
+    def _say(self, message: Message, deadline_ns: int) -> None:
+        frames = FrameBatch.of(encode(message))
+        while self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
+            self._engine.wait(deadline_ns, writable=True)
+
+    def _start(self) -> None:
+        now_ns = self._heard_ns = time.monotonic_ns()
+        self._pacer.start(now_ns)
+        self._journal.start(now_ns)
+        duration_s = self._settings.duration_s
+        self._deadline_ns = NEVER_NS if duration_s is None else now_ns + int(duration_s * 1e9)
+
+    def _step(self) -> None:
+        took = self._intake.take()
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._reporting.next_second_ns:
+            self._close_second(now_ns)
+        if now_ns >= self._deadline_ns:
+            self._deadline_ns = NEVER_NS
+            self._offering.stop()
+        offered = self._offering.offer(now_ns)
+        if took or offered or not self._awaiting:
+            self._heard_ns = now_ns
+        if offered:
+            self._note_backlog()
+        if self._offering.done and not self._end_sent:
+            self._send_end(now_ns)
+        self._outbox.flush()
+        self._wait()
+
+    @property
+    def _awaiting(self) -> bool:
+        """Something was asked that the engine has not answered."""
+        return self._end_sent or self._offering.pending or self._completion.answered < self._offering.sent
+
+    def _heard_in_time(self) -> bool:
+        if time.monotonic_ns() - self._heard_ns < self._timeout_ns:
+            return True
+        self._stopped = self._stopped or f"the engine said nothing for {self._settings.timeout_s:g} s"
+        return False
+
+    def _wait(self) -> None:
+        until_ns = min(self._offering.next_due_ns(), self._reporting.next_second_ns, self._deadline_ns)
+        if until_ns > time.monotonic_ns():
+            self._engine.wait(until_ns, writable=self._offering.pending)
+
+    def _close_second(self, now_ns: int) -> None:
+        self._journal.close_second()
+        self._reporting.next_second(now_ns)
+        self.on_second(self._offering.sent, self._completion.answered)
+
+    def _note_backlog(self) -> None:
+        """Unanswered orders, over the last quarter of the run."""
+        if 4 * self._offering.sent >= 3 * self._offering.limit:
+            self._late_backlog.append(self._offering.sent - self._completion.answered)
+            del self._late_backlog[1:-1]
+
+    def _send_end(self, now_ns: int) -> None:
+        self._end_sent = True
+        end = End(self._offering.sent, self._offering.stream.value, 0, 0)
+        self._say(end, now_ns + self._timeout_ns)
+
+    def _finish(self) -> GatewayResult:
+        """Close the books and hand the result to the reporter; it answers when it has everything."""
+        self._journal.close()
+        self._reporting.stop()
+        result = self._result()
+        self._reporting.close(asdict(result))
+        result.statistics_sent = self._outbox.posted
+        if self._outbox.settle(time.monotonic_ns() + self._timeout_ns) is None:
+            result.stopped = result.stopped or "the reporter did not confirm the statistics"
+        return result
+
+    def _result(self) -> GatewayResult:
+        by_type = self._completion.by_type
+        count = {kind: int(by_type[LAYOUTS[kind].code]) for kind in (Trade, Confirmation, Quote, Rejection)}
+        orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
+        answers = StreamCounts(messages=int(by_type.sum()), checksum=self._intake.stream.hex)
+        return GatewayResult(
+            settings=self._settings.as_dict(),
+            orders=orders,
+            answers=answers,
+            orders_answered=self._completion.answered,
+            trades=count[Trade],
+            confirmations=count[Confirmation],
+            quotes=count[Quote],
+            rejections=count[Rejection],
+            junk_frames=self._intake.junk + self._engine.junk,
+            samples=self._journal.samples,
+            duration_s=max(self._intake.last_answer_ns - self._offering.first_handed_ns, 0) / 1e9,
+            backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
+            usage=self._reporting.usage(),
+            engine_said=self._intake.said._asdict() if self._intake.said else None,
+            stopped=self._stopped,
+        )
+
+
+def _try_kernels(settings: RunSettings) -> None:
+    """Pace, time and count one order, with a schedule and without."""
+    batch = FrameBatch(16)
+    OrderFlow.of(settings).fill(batch, 1, 1)
+    batch.clear()
+    batch.append(encode(Confirmation(1)))
+    for scheduled in (True, False):
+        completion = Completion(scheduled, 1)
+        completion.handed_over(1, 1)
+        completion.take(batch, 0, 2, 1, 1.0 if scheduled else 0.0)

@@ -1,0 +1,184 @@
+"""The engine's loop: take orders, match them, hand over their answers, wait."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from exchange.checksum import StreamChecksum
+from exchange.measurements import Meter, RateMeter, Source
+from exchange.messages import End, Hello, Message, encode, read
+from exchange.reporting import Reporting
+from exchange.results import EngineResult, StreamCounts
+from exchange.session import Disagreement, Terms
+from matching_engine.engine import Counts, MatchingEngine, Stop
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+from transports.outbox import Outbox
+
+ANSWER_BYTES = 1 << 21
+FAR_NS = 2**62
+
+
+class EngineService:
+    """Serves one gateway behind one link, tells the reporter behind another."""
+
+    def __init__(
+        self, engine: MatchingEngine, terms: Terms, gateway: Link, reporter: Link,
+        sampling_interval: int, timeout_s: float, of_thread: bool = False,
+    ) -> None:  # fmt: skip
+        self._engine, self._terms, self._gateway = engine, terms, gateway
+        self._interval, self._timeout_s = sampling_interval, timeout_s
+        self._reporter = reporter
+        self._outbox = Outbox(reporter)
+        self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
+        self._orders = FrameBatch(1 << 14)
+        self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
+        self._junk = self._refused = self._sampled = 0
+        self._greeted = self._started = False
+        self._said: End | None = None
+        self._stopped: str | None = None
+
+    def stop(self, reason: str) -> None:
+        self._stopped = self._stopped or reason
+
+    def warm(self) -> None:
+        """Run every kernel once, so that nothing compiles once the clock runs."""
+        self._engine.warm()
+
+    def close(self) -> None:
+        """Release both links."""
+        self._gateway.close()
+        self._reporter.close()
+
+    def run(self) -> EngineResult:
+        """One session, from the gateway's hello to the reporter's last word."""
+        deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
+        try:
+            while self._said is None and self._stopped is None:
+                self._step(deadline_ns)
+        except PeerGone as error:
+            self._stopped = self._stopped or str(error)
+        return self._finish()
+
+    def _step(self, deadline_ns: int) -> None:
+        self._orders.clear()
+        if self._gateway.receive(self._orders):
+            self._take()
+        elif not self._greeted and time.monotonic_ns() > deadline_ns:
+            self.stop(f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s")
+        now_ns = time.monotonic_ns()
+        if self._started and now_ns >= self._reporting.next_second_ns:
+            self._reporting.next_second(now_ns)
+        self._outbox.flush()
+        if self._said is None:
+            self._gateway.wait(self._reporting.next_second_ns if self._started else deadline_ns)
+
+    def _take(self) -> None:
+        """Match what came, frame by frame; what is no order is looked at here."""
+        first = 0
+        if not self._started:
+            self._start()
+        while first < self._orders.count and self._said is None:
+            if not self._greeted:
+                self._read_foreign(self._orders[first])
+                first += 1
+                continue
+            self._answers.clear()
+            end, why = self._engine.handle(self._orders, self._answers, first)
+            self._sums["orders"].update(self._orders.span(first, end))
+            self._send()
+            first = end
+            if why is Stop.FOREIGN:
+                self._read_foreign(self._orders[first])
+                first += 1
+        self._sample()
+
+    def _send(self) -> None:
+        """Hand over every answer; the gateway always goes on receiving, so this ends."""
+        self._sums["answers"].update(self._answers.span(0, self._answers.count))
+        first = self._gateway.send(self._answers, 0)
+        while first < self._answers.count and self._stopped is None:
+            self._gateway.wait(FAR_NS, writable=True)
+            first = self._gateway.send(self._answers, first)
+
+    def _start(self) -> None:
+        """The clock starts with the first frame that is taken after the hello."""
+        if not self._greeted:
+            return
+        now_ns = time.monotonic_ns()
+        self._started = True
+        self._reporting.start(now_ns)
+        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns)
+        self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns)
+
+    def _sample(self) -> None:
+        """Meters 2 and 3, in each batch that held a sampled order."""
+        counts = self._engine.counts
+        if counts.orders // self._interval > self._sampled:
+            self._sampled = counts.orders // self._interval
+            now_ns = time.monotonic_ns()
+            self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
+            self._reporting.message(self._messages_sent.sample(_answers(counts), now_ns))
+
+    def _read_foreign(self, frame: bytes) -> None:
+        match read(frame):
+            case Hello() as hello if not self._greeted:
+                self._greet(hello)
+            case End() as end if self._greeted:
+                self._said = end
+                self._say(self._end())
+            case _:
+                self._junk += 1
+
+    def _greet(self, hello: Hello) -> None:
+        """Answer a hello with ours; the gateway, too, sees where they differ."""
+        self._say(self._terms.hello(Source.ENGINE))
+        try:
+            self._terms.agree(hello)
+            self._greeted = True
+        except Disagreement as error:
+            self._refused += 1
+            self.stop(str(error))
+
+    def _say(self, message: Message) -> None:
+        self._answers.clear()
+        self._answers.append(encode(message))
+        first = 0
+        while first == 0 and self._stopped is None:
+            first = self._gateway.send(self._answers, 0)
+            first or self._gateway.wait(FAR_NS, writable=True)
+
+    def _end(self) -> End:
+        counts = self._engine.counts
+        return End(_answers(counts), self._sums["answers"].value, _orders(counts), self._sums["orders"].value)
+
+    def _finish(self) -> EngineResult:
+        self._reporting.stop()
+        result = self._result()
+        self._reporting.close(asdict(result))
+        result.statistics_sent = self._outbox.posted
+        if self._outbox.settle(time.monotonic_ns() + int(self._timeout_s * 1e9)) is None:
+            result.stopped = result.stopped or "the reporter did not confirm the statistics"
+        return result
+
+    def _result(self) -> EngineResult:
+        counts = self._engine.counts
+        return EngineResult(
+            orders=StreamCounts(messages=_orders(counts), checksum=self._sums["orders"].hex),
+            answers=StreamCounts(messages=_answers(counts), checksum=self._sums["answers"].hex),
+            junk_frames=self._junk + self._gateway.junk,
+            handshakes_refused=self._refused + self._gateway.refused,
+            usage=self._reporting.usage(),
+            gateway_said=self._said._asdict() if self._said else None,
+            stopped=self._stopped,
+        )
+
+
+def _orders(counts: Counts) -> int:
+    return counts.orders + counts.cancels
+
+
+def _answers(counts: Counts) -> int:
+    return counts.trades + counts.confirmations + counts.quotes + counts.rejections + counts.cancelled

@@ -1,0 +1,154 @@
+"""The stats reporter's loop: receive from every source, write the spool, answer when all have ended."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from exchange.measurements import Meter, Source
+from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
+from exchange.records import END, RESULT, SAMPLE, SESSION, THROUGHPUT, RecordWriter
+from exchange.results import ReporterResult
+from exchange.settings import POLICIES
+from exchange.usage import Usage
+from stats_reporter.samples import SamplePairs
+from stats_reporter.writer import SpoolWriter
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+from transports.outbox import frame_checksum
+
+GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
+THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
+TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
+POLL_NS = 200_000_000
+QUIET_S = 1.0
+
+
+class Reporter:
+    """Serves `sources` sources of one run behind one link that fans in."""
+
+    def __init__(
+        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float, sources: int = 2, of_thread: bool = False
+    ) -> None:
+        self._run, self._link, self._spool = run, link, spool
+        self._timeout_s, self._sources = timeout_s, sources
+        self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
+        self._at_start = self._usage()
+        self._batch = FrameBatch(1 << 12)
+        self._pairs = SamplePairs()
+        self._writers = {source: RecordWriter(run, source.name.lower()) for source in Source}
+        self._received = self._checksum = self._junk = self._refused = 0
+        self._ends: list[End] = []
+        self._results: dict[str, dict[str, Any]] = {}
+        self._stopped: str | None = None
+
+    def stop(self, reason: str) -> None:
+        """Finish as soon as the sources fall silent: they may have something to say yet."""
+        self._stopped = self._stopped or reason
+        self._timeout_s = min(self._timeout_s, QUIET_S)
+
+    def warm(self) -> None:
+        """Nothing is compiled here."""
+
+    def close(self) -> None:
+        self._link.close()
+
+    def run(self) -> ReporterResult:
+        """Until every source has ended, or fell silent. OSError where the spool cannot be written."""
+        heard_ns = time.monotonic_ns()
+        try:
+            while len(self._ends) < self._sources:
+                if self._take():
+                    heard_ns = time.monotonic_ns()
+                elif time.monotonic_ns() - heard_ns > self._timeout_s * 1e9:
+                    self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
+                    break
+                self._spool.roll()
+                self._link.wait(time.monotonic_ns() + POLL_NS)
+        except PeerGone as error:
+            self.stop(str(error))
+        return self._finish()
+
+    def _take(self) -> int:
+        self._batch.clear()
+        frames = self._link.receive(self._batch)
+        for frame in self._batch:
+            self._read(frame)
+        return frames
+
+    def _read(self, frame: bytes) -> None:
+        """Anything but hello, end and junk counts as received."""
+        message = read(frame)
+        if isinstance(message, End):
+            self._ends.append(message)
+        elif isinstance(message, Hello):
+            self._greet(message)
+        elif message is not None and self._note(message):
+            self._received += 1
+            self._checksum = (self._checksum + frame_checksum(frame)) % 2**64
+        else:
+            self._junk += 1
+
+    def _greet(self, hello: Hello) -> None:
+        if hello.run != self._run or hello.source not in list(Source):
+            self._refused += 1
+            return
+        policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
+        terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
+        self._spool.write(self._writers[Source(hello.source)].document(SESSION, terms))
+
+    def _note(self, message: Message) -> bool:
+        """Write what the message says to the spool; False where no source of ours would say it."""
+        match message:
+            case Statistics(document):
+                return self._note_document(document)
+            case Throughput(meter, rate_per_s) if meter in THROUGHPUT_METERS:
+                source = Source.GATEWAY if meter in GATEWAY_METERS else Source.ENGINE
+                payload = {"meter": meter, "rate_per_s": rate_per_s}
+                self._spool.write(self._writers[source].document(THROUGHPUT, payload))
+            case Timestamp(meter) if meter in TIMESTAMP_METERS:
+                sample = self._pairs.take(message)
+                if sample is not None:
+                    self._spool.write(self._writers[Source.GATEWAY].document(SAMPLE, sample))
+            case _:
+                return False
+        return True
+
+    def _note_document(self, document: bytes) -> bool:
+        try:
+            record = orjson.loads(document)
+            source, kind, ours = record["source"], record["kind"], record["run"] == f"{self._run:016x}"
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return False
+        if ours and kind == RESULT:
+            self._results[source] = record["payload"]
+        elif ours:
+            self._spool.write(document)
+        return bool(ours)
+
+    def _finish(self) -> ReporterResult:
+        announced = sum(end.sent for end in self._ends)
+        closing = {"announced": announced, "received": self._received}
+        self._spool.write(self._writers[Source.REPORTER].document(END, closing))
+        self._spool.publish()
+        self._answer()
+        return ReporterResult(
+            received=self._received,
+            announced=announced,
+            checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == self._checksum,
+            junk_frames=self._junk + self._link.junk,
+            handshakes_refused=self._refused + self._link.refused,
+            samples=self._pairs.paired,
+            results=self._results,
+            usage=self._usage().since(self._at_start),
+            stopped=self._stopped,
+        )
+
+    def _answer(self) -> None:
+        """Tell every source what was received, once it is in the spool; who left early misses it."""
+        with contextlib.suppress(PeerGone):
+            self._link.send(FrameBatch.of(encode(End(0, 0, self._received, self._checksum))), 0)

@@ -1,0 +1,43 @@
+"""The spool: JSON lines for Spark. A file is written under a dot-name and appears, whole, by rename."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+FILE_SECONDS = 1.0
+FILE_BYTES = 1 << 22
+
+
+class SpoolWriter:
+    """Collects lines; every second, or every few MB, they become the next file. OSError where the disk refuses."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._clock = folder, clock
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._opened_s = clock()
+        self.files = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._bytes += len(line) + 1
+
+    def roll(self) -> None:
+        """Publish what was collected, if it is time."""
+        if self._bytes >= FILE_BYTES or self._clock() - self._opened_s >= FILE_SECONDS:
+            self.publish()
+
+    def publish(self) -> None:
+        """Publish what was collected, if anything was."""
+        self._opened_s = self._clock()
+        if not self._lines:
+            return
+        self.files += 1
+        final = self._folder / f"{self.files:06}.jsonl"
+        hidden = self._folder / f".{final.name}.part"
+        hidden.write_bytes(b"\n".join(self._lines) + b"\n")
+        hidden.rename(final)
+        self._lines, self._bytes = [], 0

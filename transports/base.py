@@ -1,0 +1,113 @@
+"""The seam: what every transport offers, and how it can fail.
+
+A link joins two components and moves frames in batches; it never knows what is in them. None of its calls
+blocks except `wait`, so a component is one thread with one loop: take, handle, offer, wait.
+
+    TransportError
+    ├── BadAddress      the URL: unknown scheme, missing port, unusable path
+    ├── CannotListen    the place is taken or not ours
+    └── PeerGone        the other end went away, or never came
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
+
+from transports.frames import FrameBatch
+
+
+class TransportError(Exception):
+    """A sentence for the user: what failed, where, what to do."""
+
+
+class BadAddress(TransportError):
+    pass
+
+
+class CannotListen(TransportError):
+    pass
+
+
+class PeerGone(TransportError):
+    pass
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where two components meet: `scheme://place?option=value`.
+
+    token    who does not show it is refused, and counted in `Link.refused`
+    fan_in   many connect to one: the listener's `receive` merges its peers, its `send` reaches each of them
+    """
+
+    scheme: str
+    place: str
+    token: str
+    fan_in: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, url: str, token: str, fan_in: bool = False) -> Address:
+        parts = urlsplit(url)
+        if not parts.scheme or "://" not in url:
+            raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
+        return cls(parts.scheme, parts.netloc + parts.path, token, fan_in, dict(parse_qsl(parts.query)))
+
+    @property
+    def url(self) -> str:
+        options = "&".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
+
+    def host_and_port(self) -> tuple[str, int]:
+        """The place of a TCP address. BadAddress where it is not host:port."""
+        host, _, port = self.place.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise BadAddress(
+                f"{self.url!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
+            )
+        return host.strip("[]"), int(port)
+
+
+class Link(ABC):
+    """One end of a conversation."""
+
+    url: str
+    """Where it listens (with the port it got) or connects."""
+    refused: int = 0
+    """Peers turned away since the start: garbage, or strangers without the token."""
+    junk: int = 0
+    """Frames dropped because they were longer than the batch's largest frame."""
+
+    @abstractmethod
+    def receive(self, batch: FrameBatch) -> int:
+        """Append the frames that are there already, up to the batch's capacity; how many. PeerGone at the end."""
+
+    @abstractmethod
+    def send(self, batch: FrameBatch, first: int) -> int:
+        """Hand over frames from `first` on, each as a message of its own; the first frame not taken."""
+
+    @abstractmethod
+    def wait(self, until_ns: int, writable: bool = False) -> None:
+        """Sleep until something is there (or, `writable`, can go), a signal, or `until_ns` of the monotonic clock."""
+
+    @abstractmethod
+    def close(self, linger_s: float = 1.0) -> None:
+        """Release everything; frames already taken get `linger_s` seconds to leave."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What a transport's file declares as TRANSPORT; see docs/transports.md."""
+
+    places: Mapping[str, str]
+    """Its schemes, each with what a place is there: "port" (host:port), "path" (a file) or "name"."""
+    listen: Callable[[Address], Link]
+    connect: Callable[[Address, int], Link]
+    """Takes the monotonic ns until which the peer may take to appear; a transport may also connect later."""
+    one_process: frozenset[str] = frozenset()
+    """Schemes that join threads of one process only."""
+    variants: tuple[str, ...] = ()
+    """Options worth a contract test of their own, as the query of a URL."""

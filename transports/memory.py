@@ -1,0 +1,147 @@
+"""Threads of one process, joined by two buffers under a lock: for tests, and for the generator's ceiling.
+
+Addresses are `memory://name`. A name belongs to whoever listens on it, until the listener closes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from transports.base import Address, CannotListen, Link, PeerGone, Transport
+from transports.frames import FrameBatch
+
+CAPACITY_FRAMES, CAPACITY_BYTES = 1 << 16, 1 << 21
+
+
+class Pipe:
+    """Frames in one direction; every change wakes those who wait on the shared condition."""
+
+    def __init__(self) -> None:
+        self.batch = FrameBatch(CAPACITY_FRAMES, CAPACITY_BYTES)
+        self.writers = 0
+
+    def room_for(self, source: FrameBatch, first: int) -> int:
+        """The first frame of `source`, from `first` on, that does not fit."""
+        room = len(self.batch.buffer) - self.batch.used_bytes
+        fits = int(source.offsets[: source.count + 1].searchsorted(source.offsets[first] + room, "right")) - 1
+        return min(fits, first + self.batch.capacity_frames - self.batch.count)
+
+    def put(self, source: FrameBatch, first: int, end: int) -> None:
+        _move(source, first, end, self.batch)
+
+    def take(self, target: FrameBatch) -> int:
+        """Move what fits in `target`; how many frames."""
+        count, batch = target.count, self.batch
+        room = len(target.buffer) - target.used_bytes
+        end = min(
+            int(batch.offsets[: batch.count + 1].searchsorted(room, "right")) - 1,
+            target.capacity_frames - count,
+        )
+        _move(batch, 0, end, target)
+        rest = batch.count - end
+        kept = batch.span(end, batch.count).copy()
+        batch.buffer[: len(kept)] = kept
+        batch.offsets[: rest + 1] = batch.offsets[end : batch.count + 1] - batch.offsets[end]
+        batch.count = rest
+        return end
+
+
+def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
+    start = target.used_bytes
+    span = source.span(first, end)
+    target.buffer[start : start + len(span)] = span
+    shifted = source.offsets[first + 1 : end + 1] - source.offsets[first] + start
+    target.offsets[target.count + 1 : target.count + 1 + end - first] = shifted
+    target.count += end - first
+
+
+class MemoryLink(Link):
+    """One end: reads one pipe, writes one (a connector) or several (a listener with many peers)."""
+
+    def __init__(self, url: str, inbound: Pipe, outbound: list[Pipe]) -> None:
+        self.url = url
+        self._inbound, self._outbound = inbound, outbound
+        self._closed = False
+
+    def receive(self, batch: FrameBatch) -> int:
+        with CHANGED:
+            taken = self._inbound.take(batch)
+            if not taken and self._inbound.writers == 0 and self._outbound:
+                raise PeerGone(f"the peer at {self.url} closed its end")
+            if taken:
+                CHANGED.notify_all()
+            return taken
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        with CHANGED:
+            if not self._outbound:
+                return first
+            end = min(pipe.room_for(batch, first) for pipe in self._outbound)
+            for pipe in self._outbound:
+                pipe.put(batch, first, end)
+            CHANGED.notify_all()
+            return end
+
+    def wait(self, until_ns: int, writable: bool = False) -> None:
+        def ready() -> bool:
+            open_ended = self._inbound.writers == 0 and bool(self._outbound)
+            return self._inbound.batch.count > 0 or open_ended or (writable and self._has_room())
+
+        with CHANGED:
+            CHANGED.wait_for(ready, max(until_ns - time.monotonic_ns(), 0) / 1e9)
+
+    def _has_room(self) -> bool:
+        return bool(self._outbound) and all(p.batch.count < CAPACITY_FRAMES // 2 for p in self._outbound)
+
+    def close(self, linger_s: float = 1.0) -> None:  # noqa: ARG002
+        with CHANGED:
+            if not self._closed:
+                self._closed = True
+                for pipe in self._outbound:
+                    pipe.writers -= 1
+                LISTENERS.pop(self.url, None) if LISTENERS.get(self.url) is self else None
+                CHANGED.notify_all()
+
+    def admit(self, address: Address) -> MemoryLink:
+        """Join a connector to this listener."""
+        if self._outbound and not address.fan_in:
+            self.refused += 1
+            raise PeerGone(f"{self.url} has its one peer already")
+        outbound = Pipe()
+        outbound.writers = 1
+        self._inbound.writers += 1
+        self._outbound.append(outbound)
+        return MemoryLink(self.url, outbound, [self._inbound])
+
+
+CHANGED = threading.Condition()
+LISTENERS: dict[str, MemoryLink] = {}
+TOKENS: dict[str, str] = {}
+
+
+def listen(address: Address) -> Link:
+    with CHANGED:
+        if address.url in LISTENERS:
+            raise CannotListen(f"{address.url} is taken: choose another name")
+        link = LISTENERS[address.url] = MemoryLink(address.url, Pipe(), [])
+        TOKENS[address.url] = address.token
+        CHANGED.notify_all()
+        return link
+
+
+def connect(address: Address, until_ns: int) -> Link:
+    with CHANGED:
+        CHANGED.wait_for(lambda: address.url in LISTENERS, max(until_ns - time.monotonic_ns(), 0) / 1e9)
+        listener = LISTENERS.get(address.url)
+        if listener is None:
+            raise PeerGone(f"nobody listens on {address.url}")
+        if TOKENS[address.url] != address.token:
+            listener.refused += 1
+            raise PeerGone(f"{address.url} refused this run's id")
+        link = listener.admit(address)
+        CHANGED.notify_all()
+        return link
+
+
+TRANSPORT = Transport(places={"memory": "name"}, listen=listen, connect=connect, one_process=frozenset({"memory"}))

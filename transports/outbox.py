@@ -1,0 +1,57 @@
+"""Frames that wait for room on a link: what must not block its sender, and must not be lost."""
+
+from __future__ import annotations
+
+import time
+
+import xxhash
+
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+
+
+class Outbox:
+    """Posts frames to a link in order. `checksum` is the sum of their XXH64 modulo 2^64, so order does not matter."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._batch = FrameBatch(1024)
+        self._first = 0
+        self.posted = 0
+        self.checksum = 0
+
+    @property
+    def pending(self) -> bool:
+        return self._first < self._batch.count
+
+    def post(self, frame: bytes, counted: bool = True) -> None:
+        self._batch.append(frame)
+        if counted:
+            self.posted += 1
+            self.checksum = (self.checksum + frame_checksum(frame)) % 2**64
+
+    def flush(self) -> bool:
+        """Hand over what the link takes; whether nothing is left."""
+        if self.pending:
+            self._first = self._link.send(self._batch, self._first)
+        if not self.pending:
+            self._batch.clear()
+            self._first = 0
+        return not self.pending
+
+    def settle(self, until_ns: int) -> bytes | None:
+        """Hand over everything, then wait for the peer's closing frame; None if it does not come in time."""
+        reply = FrameBatch(16)
+        try:
+            while not reply.count and time.monotonic_ns() < until_ns:
+                sent = self.flush()
+                if not self._link.receive(reply):
+                    self._link.wait(until_ns, writable=not sent)
+        except PeerGone:
+            return None
+        return reply[0] if reply.count else None
+
+
+def frame_checksum(frame: bytes) -> int:
+    """What one frame adds to `Outbox.checksum`."""
+    return int(xxhash.xxh64_intdigest(frame))

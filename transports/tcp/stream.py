@@ -1,0 +1,160 @@
+"""Frames on one TCP connection: a length as u32, little-endian, then the frame; one write for the two."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import socket
+import struct
+import time
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+
+from transports.base import PeerGone
+from transports.frames import FrameBatch
+from transports.waiting import WRITABLE, Sleeper
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+PREFIX = 4
+_READ_BYTES = 1 << 18
+_SEND_FLAGS = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+_libc_send = types.ExternalFunction("send", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
+_COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")
+
+
+@njit(cache=True, nogil=True)
+def split_frames(
+    stream: Bytes, used: int, buffer: Bytes, offsets: Offsets, count: int, largest: int
+) -> tuple[int, int, int]:
+    """Copy whole frames out of `stream[:used]`: (bytes consumed, new count, length of a frame too long or 0)."""
+    at = 0
+    end = offsets[count]
+    while used - at >= PREFIX and count + 1 < len(offsets):
+        length = np.int64(stream[at]) | stream[at + 1] << 8 | stream[at + 2] << 16 | stream[at + 3] << 24
+        if length > largest:
+            return at, count, length
+        if used - at - PREFIX < length or end + length > len(buffer):
+            break
+        at += PREFIX
+        buffer[end : end + length] = stream[at : at + length]
+        at += length
+        end += length
+        count += 1
+        offsets[count] = end
+    return at, count, 0
+
+
+@njit(cache=True, nogil=True)
+def send_frames(
+    fd: int, buffer: Bytes, offsets: Offsets, first: int, count: int, scratch: Bytes
+) -> tuple[int, int, int]:
+    """One write a frame: (first frame not wholly written, bytes of it written, -1 if the last write failed)."""
+    for i in range(first, count):
+        length = offsets[i + 1] - offsets[i]
+        for k in range(PREFIX):
+            scratch[k] = (length >> (8 * k)) & 0xFF
+        scratch[PREFIX : PREFIX + length] = buffer[offsets[i] : offsets[i + 1]]
+        written = _libc_send(fd, scratch.ctypes, length + PREFIX, _SEND_FLAGS)
+        if written < length + PREFIX:
+            return i, max(written, 0), min(written, 0)
+    return count, 0, 0
+
+
+class Stream:
+    """One connection. What the kernel took of a frame is finished before the next one starts."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.fd = sock.fileno()
+        self.ended = False
+        self._socket = sock
+        self._inbound = np.zeros(_READ_BYTES, np.uint8)
+        self._used = 0
+        self._rest = b""
+        self._scratch = np.zeros(_READ_BYTES, np.uint8)
+
+    def receive(self, batch: FrameBatch) -> None:
+        """Append what is there; `ended` turns true at the end of the stream, once all of it was delivered."""
+        fresh = self._read()
+        used = self._used
+        at, count, too_long = split_frames(
+            self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
+        )
+        progress = count > batch.count
+        self._inbound[: used - at] = self._inbound[at:used].copy()
+        self._used, batch.count = used - int(at), int(count)
+        if too_long:
+            raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
+        self.ended = fresh == 0 and not progress
+
+    def _read(self) -> int:
+        """Bytes read, 0 at the end of the stream, -1 if nothing is there (or there is no room)."""
+        if self._used == len(self._inbound):
+            return -1
+        try:
+            fresh = self._socket.recv_into(memoryview(self._inbound)[self._used :])
+        except BlockingIOError:
+            return -1
+        except OSError:
+            return 0
+        self._used += fresh
+        return fresh
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        """Write frames until the kernel takes no more; the first frame it did not take."""
+        if not self._flush():
+            return first
+        if not _COMPILED:
+            return self._send_plainly(batch, first)
+        at, written, failed = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
+        if failed:
+            self._raise_unless_full()
+        if written:
+            self._rest = self._framed(batch, at)[written:]
+            return int(at) + 1
+        return int(at)
+
+    def _send_plainly(self, batch: FrameBatch, first: int) -> int:
+        for index in range(first, batch.count):
+            self._rest = self._framed(batch, index)
+            if not self._flush():
+                return index + 1
+        return batch.count
+
+    def send_all(self, batch: FrameBatch, first: int) -> None:
+        """Take every frame, whatever the kernel does; for the few words said to many peers."""
+        self._rest += b"".join(self._framed(batch, index) for index in range(first, batch.count))
+        self._flush()
+
+    @staticmethod
+    def _framed(batch: FrameBatch, index: int) -> bytes:
+        frame = batch[index]
+        return struct.pack("<I", len(frame)) + frame
+
+    def _flush(self) -> bool:
+        """Whether everything taken has gone."""
+        while self._rest:
+            try:
+                self._rest = self._rest[self._socket.send(self._rest) :]
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                raise PeerGone(f"the peer closed the connection ({error.strerror})") from error
+        return True
+
+    def _raise_unless_full(self) -> None:
+        error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error or self.ended:
+            raise PeerGone("the peer closed the connection")
+
+    def close(self, linger_s: float) -> None:
+        deadline = time.monotonic_ns() + int(linger_s * 1e9)
+        with contextlib.suppress(PeerGone, OSError):
+            while not self._flush() and time.monotonic_ns() < deadline:
+                Sleeper().sleep([(self.fd, WRITABLE)], deadline)
+            self._socket.shutdown(socket.SHUT_WR)
+        self._socket.close()

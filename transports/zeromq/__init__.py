@@ -1,0 +1,3 @@
+from transports.zeromq.link import TRANSPORT
+
+__all__ = ["TRANSPORT"]

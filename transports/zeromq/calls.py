@@ -1,0 +1,74 @@
+"""A ZeroMQ socket's batch calls by pyzmq itself: for wheels that hide libzmq, and for fan-in, where little flows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import zmq
+
+from transports.frames import FrameBatch
+
+
+class Calls(Protocol):
+    """What a link needs of a socket; transports/zeromq/compiled.py has the compiled form."""
+
+    def send(self, batch: FrameBatch, first: int) -> int: ...
+
+    def receive(self, batch: FrameBatch) -> int:
+        """Append what is there; how many frames were too long and dropped."""
+
+    def events(self) -> int: ...
+
+
+class PlainCalls:
+    """One pyzmq call a message."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        for index in range(first, batch.count):
+            try:
+                self._send_frame(batch[index])
+            except zmq.Again:
+                return index
+        return batch.count
+
+    def _send_frame(self, frame: bytes) -> None:
+        self._socket.send(frame, zmq.DONTWAIT)
+
+    def receive(self, batch: FrameBatch) -> int:
+        dropped = 0
+        while batch.count < batch.capacity_frames and batch.used_bytes + batch.largest_frame <= len(batch.buffer):
+            try:
+                frame = self._receive_frame()
+            except zmq.Again:
+                break
+            if len(frame) > batch.largest_frame:
+                dropped += 1
+            else:
+                batch.append(frame)
+        return dropped
+
+    def _receive_frame(self) -> bytes:
+        return self._socket.recv(zmq.DONTWAIT)
+
+    def events(self) -> int:
+        return int(self._socket.getsockopt(zmq.EVENTS))
+
+
+class FanInCalls(PlainCalls):
+    """A ROUTER's: takes from every peer, speaks to each of those it has heard."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        super().__init__(socket)
+        self._peers: set[bytes] = set()
+
+    def _receive_frame(self) -> bytes:
+        identity, *parts = self._socket.recv_multipart(zmq.DONTWAIT)
+        self._peers.add(identity)
+        return b"".join(parts)
+
+    def _send_frame(self, frame: bytes) -> None:
+        for identity in self._peers:
+            self._socket.send_multipart([identity, frame], zmq.DONTWAIT)

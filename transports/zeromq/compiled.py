@@ -1,0 +1,115 @@
+"""ZeroMQ's calls, compiled over the very libzmq that pyzmq loaded: Python runs once a batch, this once a message.
+
+Importing this raises ImportError where the library's symbols cannot be had (some wheels hide them); then
+transports/zeromq/link.py serves with pyzmq's own calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+import numpy.typing as npt
+import zmq
+import zmq.backend.cython._zmq as loaded
+from numba import njit, types
+
+from transports.frames import FrameBatch
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+
+_SIGNATURES = {
+    "zmq_send": types.int32(types.uintp, types.uintp, types.uintp, types.int32),
+    "zmq_recv": types.int32(types.uintp, types.uintp, types.uintp, types.int32),
+    "zmq_errno": types.int32(),
+    "zmq_getsockopt": types.int32(types.uintp, types.int32, types.voidptr, types.voidptr),
+}
+
+
+def _external(library: ctypes.CDLL, name: str) -> Any:
+    """A function that compiled code calls by name, so that what is compiled can be cached on disk."""
+    try:
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError as error:
+        raise ImportError(f"pyzmq's library shows no {name}") from error
+    symbol = f"exchange_{name}"
+    llvmlite.binding.add_symbol(symbol, address)
+    return types.ExternalFunction(symbol, _SIGNATURES[name])
+
+
+_library = ctypes.CDLL(loaded.__file__)
+_send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
+_DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
+_EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
+
+
+@njit(cache=True, nogil=True)
+def _send_frames(handle: int, buffer: Bytes, offsets: Offsets, first: int, count: int) -> tuple[int, int]:
+    """(first frame not taken, errno or 0)."""
+    start = buffer.ctypes.data
+    for i in range(first, count):
+        while _send(handle, start + offsets[i], offsets[i + 1] - offsets[i], _DONTWAIT) < 0:
+            error = _errno()
+            if error != _EINTR:
+                return i, 0 if error == _EAGAIN else error
+    return count, 0
+
+
+@njit(cache=True, nogil=True)
+def _receive_frames(handle: int, buffer: Bytes, offsets: Offsets, count: int, largest: int) -> tuple[int, int, int]:
+    """(new count, frames dropped because they were too long, errno or 0)."""
+    start = buffer.ctypes.data
+    end = offsets[count]
+    dropped = 0
+    while count + 1 < len(offsets) and end + largest <= len(buffer):
+        length = _recv(handle, start + end, largest, _DONTWAIT)
+        if length < 0:
+            error = _errno()
+            if error == _EINTR:
+                continue
+            return count, dropped, 0 if error == _EAGAIN else error
+        if length > largest:
+            dropped += 1
+            continue
+        end += length
+        count += 1
+        offsets[count] = end
+    return count, dropped, 0
+
+
+@njit(cache=True, nogil=True)
+def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64]) -> int:
+    size[0] = 4
+    _getsockopt(handle, _EVENTS, value.ctypes, size.ctypes)
+    return value[0]
+
+
+class CompiledCalls:
+    """A socket's batch calls. The socket belongs to one thread, as ever with ZeroMQ."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._handle = socket.underlying
+        self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)
+        if error:
+            raise zmq.ZMQError(error)
+        return int(taken)
+
+    def receive(self, batch: FrameBatch) -> int:
+        """Append what is there; how many frames were too long and dropped."""
+        count, dropped, error = _receive_frames(
+            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame
+        )
+        batch.count = int(count)
+        if error:
+            raise zmq.ZMQError(error)
+        return int(dropped)
+
+    def events(self) -> int:
+        return int(_events(self._handle, self._value, self._size))

@@ -1,0 +1,71 @@
+"""Who comes, who is turned away, who leaves: ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor.
+
+Both are served from the link's own loop; there is no thread of ours.
+"""
+
+from __future__ import annotations
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from transports.waiting import READABLE
+
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+
+
+class Doorman:
+    """Counts `refused`: connections accepted that never got through the handshake."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str) -> None:
+        self._token = token.encode()
+        self._accepted = self._admitted = self._left = 0
+        self._socket = socket
+        self._monitor = socket.get_monitor_socket(WATCHED)
+        self._zap = self._open_zap(context)
+        watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
+        self.descriptors = [(int(each.get(zmq.FD)), READABLE) for each in watched]
+
+    @staticmethod
+    def _open_zap(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes] | None:
+        """A context has one ZAP handler; links that share a context (inproc) need none."""
+        if context is zmq.Context.instance():
+            return None
+        zap = context.socket(zmq.REP)
+        zap.bind(ZAP_ENDPOINT)
+        return zap
+
+    @property
+    def refused(self) -> int:
+        return max(self._accepted - self._admitted, 0)
+
+    @property
+    def peer_left(self) -> bool:
+        """Everyone who was admitted has gone again."""
+        return self._admitted > 0 and self._left >= self._admitted
+
+    def serve(self) -> None:
+        """Answer who knocks, and take note of who came and went."""
+        while self._zap is not None and self._zap.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            self._zap.send_multipart(self._verdict(self._zap.recv_multipart()))
+        while self._monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            self._note(recv_monitor_message(self._monitor)["event"])
+
+    def _verdict(self, request: list[bytes]) -> list[bytes]:
+        """ZAP's reply: version, request id, status, text, user id, metadata."""
+        version, request_id, *_, mechanism = request[:6]
+        credentials = request[6:]
+        welcome = mechanism == b"PLAIN" and credentials == [b"exchange", self._token]
+        status, text = (b"200", b"OK") if welcome else (b"400", b"unknown run")
+        return [version, request_id, status, text, b"", b""]
+
+    def _note(self, event: int) -> None:
+        self._accepted += event == zmq.EVENT_ACCEPTED
+        self._admitted += event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+        self._left += event == zmq.EVENT_DISCONNECTED
+
+    def close(self) -> None:
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        if self._zap is not None:
+            self._zap.close(linger=0)

@@ -1,0 +1,146 @@
+"""ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
+
+Two components share one PAIR-PAIR connection, which takes one peer, so that nobody else is ever dealt an
+answer. A fan-in is a ROUTER with DEALERs. The listener is a PLAIN server whose password is the token: libzmq
+turns away whoever cannot show it, and anything that is not ZMTP, before a message of his is read. inproc has
+no handshake and needs none: it cannot be reached from outside the process.
+`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import zmq
+
+from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, Transport, TransportError
+from transports.frames import FrameBatch
+from transports.waiting import READABLE, Sleeper
+from transports.zeromq.calls import FanInCalls, PlainCalls
+from transports.zeromq.doorman import Doorman
+
+HIGH_WATER_MARK = 100_000
+"""Messages a socket holds in memory each way: 1,000, the default, costs a fifth of the speed flat out."""
+RECONNECT_MS, HANDSHAKE_MS = 10, 300_000
+
+
+class ZeroMqLink(Link):
+    """One end. libzmq's descriptor is edge-triggered: the events are read before and after each sleep."""
+
+    def __init__(self, address: Address, socket: zmq.Socket[bytes], context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self.url = address.url
+        self._socket, self._context = socket, context
+        self._fd = int(socket.get(zmq.FD))
+        self._sleeper = Sleeper()
+        self._doorman = Doorman(context, socket, address.token)
+        self._calls = _calls(address, socket)
+
+    def receive(self, batch: FrameBatch) -> int:
+        before = batch.count
+        self.junk += self._calls.receive(batch)
+        return batch.count - before
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return self._calls.send(batch, first)
+
+    def wait(self, until_ns: int, writable: bool = False) -> None:
+        wanted = zmq.POLLIN | zmq.POLLOUT if writable else zmq.POLLIN
+        if self._calls.events() & wanted:
+            return
+        self._sleeper.sleep([(self._fd, READABLE), *self._doorman.descriptors], until_ns)
+        self._calls.events()
+        self._doorman.serve()
+        if self._doorman.peer_left and not self._calls.events() & zmq.POLLIN:
+            raise PeerGone(f"the peer at {self.url} closed the connection")
+
+    @property
+    def refused(self) -> int:  # type: ignore[override]
+        if not self._socket.closed:
+            self._doorman.serve()
+        return self._doorman.refused
+
+    def close(self, linger_s: float = 1.0) -> None:
+        if self._socket.closed:
+            return
+        self._doorman.serve()
+        self._doorman.close()
+        self._socket.close(linger=int(linger_s * 1000))
+        if self._context is not zmq.Context.instance():
+            self._context.term()
+
+
+def _calls(address: Address, socket: zmq.Socket[bytes]) -> PlainCalls:
+    """The fastest calls there are, unless the address asks for others."""
+    if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
+        raise BadAddress(f"{address.url}: calls takes compiled or plain")
+    if socket.socket_type == zmq.ROUTER:
+        return FanInCalls(socket)
+    if address.options.get("calls") == "plain":
+        return PlainCalls(socket)
+    with contextlib.suppress(ImportError):
+        from transports.zeromq.compiled import CompiledCalls
+
+        return CompiledCalls(socket)
+    return PlainCalls(socket)
+
+
+def _open(address: Address, kind: int) -> tuple[zmq.Socket[bytes], zmq.Context[zmq.Socket[bytes]]]:
+    inproc = address.scheme == "zeromq+inproc"
+    context = zmq.Context.instance() if inproc else zmq.Context()
+    socket = context.socket(kind)
+    socket.set_hwm(HIGH_WATER_MARK)
+    socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
+    socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+    return socket, context
+
+
+def _endpoint(address: Address) -> str:
+    """The address in libzmq's words."""
+    kind = address.scheme.partition("+")[2] or "tcp"
+    if kind == "tcp":
+        address.host_and_port()
+    if not address.place:
+        raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
+    return f"{kind}://{address.place}"
+
+
+def listen(address: Address) -> Link:
+    endpoint = _endpoint(address)
+    if endpoint.startswith("ipc://") and os.path.exists(endpoint[6:]):
+        raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
+    socket, context = _open(address, zmq.ROUTER if address.fan_in else zmq.PAIR)
+    link = ZeroMqLink(address, socket, context)
+    socket.plain_server = True
+    try:
+        socket.bind(endpoint)
+    except zmq.ZMQError as error:
+        link.close(0)
+        raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another") from error
+    if endpoint.startswith("tcp://"):
+        bound = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        link.url = f"{address.scheme}://{address.place.rpartition(':')[0]}:{bound.rpartition(':')[2]}"
+    return link
+
+
+def connect(address: Address, _until_ns: int) -> Link:
+    """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
+    endpoint = _endpoint(address)
+    socket, context = _open(address, zmq.DEALER if address.fan_in else zmq.PAIR)
+    socket.plain_username, socket.plain_password = b"exchange", address.token.encode()
+    link = ZeroMqLink(address, socket, context)
+    try:
+        socket.connect(endpoint)
+    except zmq.ZMQError as error:
+        link.close(0)
+        raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error
+    return link
+
+
+TRANSPORT = Transport(
+    places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
+    listen=listen,
+    connect=connect,
+    one_process=frozenset({"zeromq+inproc"}),
+    variants=("", "calls=plain"),
+)
