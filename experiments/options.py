@@ -93,6 +93,7 @@ _SESSION = {
 workload_options = _together(list(_WORKLOAD.values()))
 terms_options = _together(list(_TERMS.values()))
 session_options = _together(list(_SESSION.values()))
+policy_options = _together([_TERMS["policy"], _TERMS["max_price"]])
 stream_options = _together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")

@@ -8,8 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from transports.base import Address
-from transports.registry import transport_of
+from transports.registry import scheme_of, transport_of
 
 
 @contextlib.contextmanager
@@ -19,16 +18,13 @@ def meeting_places(transport: str, scratch: Path) -> Iterator[tuple[str, str]]:
     A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
     that nobody else is given the port, while the component, which also sets SO_REUSEADDR, may listen on it.
     """
-    scheme, separator, place = transport.partition("://")
+    scheme = scheme_of(transport)
     kind = transport_of(scheme).places[scheme]
+    asked, question_mark, options = transport.partition("?")
     with contextlib.ExitStack() as held:
-        options = place.partition("?")[2]
+        place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held)
         reporter = _free_place(kind, scratch / "reporter", held)
-        engine = transport
-        if not separator or not place.partition("?")[0]:
-            engine = f"{scheme}://{_free_place(kind, scratch / 'engine', held)}" + (f"?{options}" if options else "")
-        Address.parse(engine, "")
-        yield engine, f"{scheme}://{reporter}"
+        yield f"{scheme}://{place}{question_mark}{options}", f"{scheme}://{reporter}"
 
 
 def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
+from transports.registry import scheme_of
 
 
 @contextlib.contextmanager
@@ -22,7 +23,7 @@ def progress_bar(settings: RunSettings) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(), console=Console(stderr=True), auto_refresh=False, transient=True,
     )  # fmt: skip
     with bar:
-        task = bar.add_task(settings.transport.partition("://")[0], total=settings.order_limit)
+        task = bar.add_task(scheme_of(settings.transport), total=settings.order_limit)
 
         def on_second(sent: int, answered: int) -> None:  # noqa: ARG001
             bar.update(task, completed=answered, refresh=True)

@@ -16,13 +16,13 @@ from experiments.present import progress_bar, show_page, show_record, show_spark
 from experiments.record import Conditions, write_record
 from experiments.run_folder import new_run_folder, run_name
 from transports.base import BadAddress
-from transports.registry import transport_of
+from transports.registry import scheme_of, transport_of
 
 
 def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
     try:
-        scheme = settings.transport.partition("://")[0]
+        scheme = scheme_of(settings.transport)
         one_process = scheme in transport_of(scheme).one_process
     except BadAddress as error:
         raise UserError(str(error)) from error

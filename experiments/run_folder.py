@@ -11,12 +11,13 @@ import orjson
 
 from exchange.settings import RunSettings
 from experiments.errors import UserError
+from transports.registry import scheme_of
 
 
 def run_name(settings: RunSettings) -> str:
     """When, over what, how fast, and something to tell two apart."""
     rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:g}"
-    scheme = settings.transport.partition("://")[0].replace("+", "-")
+    scheme = scheme_of(settings.transport).replace("+", "-")
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{scheme}-{rate}-{secrets.token_hex(3)}"
 
 

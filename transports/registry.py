@@ -19,6 +19,11 @@ def transport_of(scheme: str) -> Transport:
     raise BadAddress(f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}")
 
 
+def scheme_of(transport: str) -> str:
+    """The scheme of a URL, or of the part of one that a user gave: `tcp`, `zeromq?calls=plain`."""
+    return transport.partition("?")[0].partition("://")[0]
+
+
 def known_schemes() -> list[str]:
     """Every scheme that some file of this package serves."""
     names = (module.name for module in pkgutil.iter_modules(transports.__path__))

@@ -1,0 +1,34 @@
+"""`exchange tape`: the seeded order stream, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from experiments.options import run_settings, stream_options
+
+CHUNK_ORDERS = 1 << 20
+
+
+@click.command()
+@click.option("--orders", type=int, default=1_000_000, show_default=True, help="How many.")
+@click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
+@stream_options
+def command(orders: int, seed: int, prices: tuple[int, int], output: Path) -> None:
+    """Write the seeded order stream as 10-byte wire messages.
+
+    Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
+    """
+    from experiments.errors import UserError
+    from gateway.order_flow import OrderFlow
+
+    settings = run_settings(orders=orders, seed=seed, prices=prices)
+    flow = OrderFlow.of(settings)
+    try:
+        with output.open("wb") as tape:
+            for first in range(1, orders + 1, CHUNK_ORDERS):
+                tape.write(flow.records(first, min(CHUNK_ORDERS, orders + 1 - first)))
+    except OSError as error:
+        raise UserError(f"cannot write {output}: {error.strerror}") from error
+    click.echo(f"{orders:,} orders of seed {seed} in {output}", err=True)

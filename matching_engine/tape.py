@@ -1,0 +1,78 @@
+"""Tapes: orders and cancels one after the other in a file; cut into frames of one record, matched batch by batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
+from matching_engine.engine import MatchingEngine, Stop
+from transports.frames import LARGEST_FRAME, FrameBatch
+
+BATCH_ORDERS = 1 << 14
+ANSWER_BYTES = 1 << 22
+
+_SIZE_OF_ORDER = np.zeros(256, np.int64)
+for _message in (Order, Cancel):
+    _SIZE_OF_ORDER[LAYOUTS[_message].code] = LAYOUTS[_message].size
+
+
+@njit(cache=True)
+def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """Fill the offsets of the records: (records, where the last whole one ends)."""
+    count = at = 0
+    while at < len(tape):
+        size = _SIZE_OF_ORDER[tape[at]]
+        if size == 0 or at + size > len(tape):
+            break
+        at += size
+        count += 1
+        offsets[count] = at
+    return count, at
+
+
+def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Offsets of the tape's records, and its end. MalformedMessage, with the offset, where it is no tape."""
+    offsets = np.zeros(len(tape) // LAYOUTS[Cancel].size + 2, np.int64)
+    count, end = _cut(tape, offsets)
+    if len(tape) == 0:
+        raise MalformedMessage("the tape is empty")
+    if end < len(tape):
+        kind, left = int(tape[end]), len(tape) - int(end)
+        known = _SIZE_OF_ORDER[kind]
+        what = (
+            f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where 1 (order) or 10 (cancel) goes"
+        )
+        raise MalformedMessage(what, int(end))
+    return offsets[: count + 1]
+
+
+def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iterator[FrameBatch]:
+    """The tape as batches of frames, without copying its records."""
+    for first in range(0, len(offsets) - 1, BATCH_ORDERS):
+        part = offsets[first : first + BATCH_ORDERS + 1]
+        batch = FrameBatch(1, LARGEST_FRAME)
+        batch.buffer, batch.offsets = tape[part[0] :], part - part[0]
+        batch.count = len(part) - 1
+        yield batch
+
+
+def match_tape(
+    engine: MatchingEngine, tape: npt.NDArray[np.uint8], take: Callable[[npt.NDArray[np.uint8]], None]
+) -> float:
+    """Match the whole tape, giving the answers' bytes to `take`; seconds of decoding, matching and encoding alone."""
+    answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+    elapsed_ns = 0
+    for orders in batches(tape, cut(tape)):
+        first, why = 0, Stop.ROOM
+        while why is not Stop.DONE:
+            answers.clear()
+            start_ns = time.perf_counter_ns()
+            first, why = engine.handle(orders, answers, first)
+            elapsed_ns += time.perf_counter_ns() - start_ns
+            take(answers.span(0, answers.count))
+    return elapsed_ns / 1e9
