@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +98,7 @@ class LogBuckets:
         figures = {name: self.percentile_ns(p) / 1e3 for name, p in percents.items()}
         return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
 
-    def sparse(self) -> dict[str, object]:
+    def sparse(self) -> dict[str, Any]:
         """The payload of a statistics record: only buckets that hold something."""
         index = np.flatnonzero(self.counts)
         return {
@@ -106,9 +107,9 @@ class LogBuckets:
         }  # fmt: skip
 
     @classmethod
-    def from_sparse(cls, payload: dict[str, object]) -> LogBuckets:
+    def from_sparse(cls, payload: dict[str, Any]) -> LogBuckets:
         """The inverse of `sparse`, of lists or arrays."""
-        buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))  # type: ignore[call-overload]
+        buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))
         buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
         return buckets
 

@@ -36,8 +36,10 @@ def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[st
             watch.follow()
         finally:
             watch.close()
-    for log in (folder / f"{role}.log" for role in ROLES):
-        log.stat().st_size or log.unlink()
+    for role in ROLES:
+        log = folder / f"{role}.log"
+        if not log.stat().st_size:
+            log.unlink()
     return engine, watch.outcome()
 
 

@@ -12,7 +12,7 @@ from exchange.settings import DEFAULT_WINDOW, MAX_RATE_PER_S, POLICIES, ROLES, B
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Rate(click.ParamType):
+class Rate(click.ParamType[float | None]):
     """Orders a second, or max: as fast as it goes."""
 
     name = "rate"
@@ -26,7 +26,7 @@ class Rate(click.ParamType):
             self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
 
 
-class Prices(click.ParamType):
+class Prices(click.ParamType[tuple[int, int]]):
     """LOW..HIGH in ticks."""
 
     name = "low..high"
@@ -40,7 +40,7 @@ class Prices(click.ParamType):
         return int(low), int(high)
 
 
-class Cpus(click.ParamType):
+class Cpus(click.ParamType[dict[str, int]]):
     """ROLE=CPU,ROLE=CPU."""
 
     name = "role=cpu,.."

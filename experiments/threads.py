@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.settings import RunSettings
+from experiments.component import Service
 from experiments.components import open_engine, open_gateway, open_reporter
 from experiments.places import meeting_places
 from experiments.status import Outcome
@@ -31,17 +32,18 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: Callable[[int
 def _run(
     folder: Path, settings: RunSettings, engine_url: str, reporter_url: str, on_second: Callable[[int, int], None]
 ) -> Outcome:
-    name, results = folder.name, {}
+    name = folder.name
+    results: dict[str, Any] = {}
     streams = open_streams(folder if settings.record else None)
     reporter, _ = open_reporter(name, reporter_url, folder / "spool", settings.timeout_s, of_thread=True)
     engine, _ = open_engine(name, engine_url, reporter_url, settings, of_thread=True)
     gateway = open_gateway(name, engine_url, reporter_url, settings, streams, of_thread=True)
     gateway.on_second = on_second
 
-    def play(role: str, service: Any) -> None:
+    def play(role: str, service: Service) -> None:
         results[role] = service.run()
 
-    services = {"reporter": reporter, "engine": engine, "gateway": gateway}
+    services: dict[str, Service] = {"reporter": reporter, "engine": engine, "gateway": gateway}
     threads = [threading.Thread(target=play, args=pair, name=pair[0]) for pair in services.items()]
     for thread in threads:
         thread.start()

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import int64, njit
 
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
 from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
@@ -48,7 +48,7 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 @njit(inline="always")
 def _id_at(buffer: npt.NDArray[np.uint8], at: int) -> int:
-    return np.int64(buffer[at]) | buffer[at + 1] << 8 | buffer[at + 2] << 16 | np.int64(buffer[at + 3]) << 24
+    return int64(buffer[at]) | buffer[at + 1] << 8 | buffer[at + 2] << 16 | int64(buffer[at + 3]) << 24
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +77,7 @@ def record_answers(
             row = clocks if order_id == last_id else 0
             _count(now_ns - handed[slot], row + _HANDED_OVER, counts, moments)
             if period_ns > 0:
-                due_ns = start_ns + np.int64((order_id - 1) * period_ns)
+                due_ns = start_ns + int64((order_id - 1) * period_ns)
                 _count(now_ns - due_ns, row + _DUE, counts, moments)
                 _count(max(handed[slot] - due_ns, 0), row + _LAG, counts, moments)
             answered += 1

@@ -20,8 +20,8 @@ from exchange.settings import RunSettings
 from transports.frames import FrameBatch
 
 ORDER_TYPE, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
-STEP = np.uint64(0x9E3779B97F4A7C15)
-VOLUMES = np.uint64(100)
+STEP = uint64(0x9E3779B97F4A7C15)
+VOLUMES = uint64(100)
 
 
 @njit(inline="always")
@@ -64,8 +64,8 @@ class OrderFlow:
     """Writes orders into batches, `packing` of them to a frame."""
 
     def __init__(self, seed: int, prices: tuple[int, int], packing: int = 1) -> None:
-        self._key = np.uint64(stream_key(np.uint64(seed)))
-        self._low, self._prices = np.uint64(prices[0]), np.uint64(prices[1] - prices[0] + 1)
+        self._key = uint64(stream_key(uint64(seed)))
+        self._low, self._prices = uint64(prices[0]), uint64(prices[1] - prices[0] + 1)
         self._packing = packing
 
     @classmethod

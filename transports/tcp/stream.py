@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import int64, njit, types
 
 from transports.base import PeerGone
 from transports.frames import FrameBatch
@@ -33,7 +33,7 @@ def split_frames(
     at = 0
     end = offsets[count]
     while used - at >= PREFIX and count + 1 < len(offsets):
-        length = np.int64(stream[at]) | stream[at + 1] << 8 | stream[at + 2] << 16 | stream[at + 3] << 24
+        length = int64(stream[at]) | stream[at + 1] << 8 | stream[at + 2] << 16 | stream[at + 3] << 24
         if length > largest:
             return at, count, length
         if used - at - PREFIX < length or end + length > len(buffer):
@@ -96,7 +96,7 @@ class Stream:
         if self._used == len(self._inbound):
             return -1
         try:
-            fresh = self._socket.recv_into(memoryview(self._inbound)[self._used :])
+            fresh = self._socket.recv_into(self._inbound.data[self._used :])
         except BlockingIOError:
             return -1
         except OSError:

@@ -5,6 +5,8 @@ Both are served from the link's own loop; there is no thread of ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
@@ -46,12 +48,13 @@ class Doorman:
 
     def serve(self) -> None:
         """Answer who knocks, and take note of who came and went."""
-        while self._zap is not None and self._zap.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-            self._zap.send_multipart(self._verdict(self._zap.recv_multipart()))
-        while self._monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while self._zap is not None and int(self._zap.get(zmq.EVENTS)) & zmq.POLLIN:
+            request: Sequence[bytes] = self._zap.recv_multipart()
+            self._zap.send_multipart(self._verdict(request))
+        while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
             self._note(recv_monitor_message(self._monitor)["event"])
 
-    def _verdict(self, request: list[bytes]) -> list[bytes]:
+    def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata."""
         version, request_id, *_, mechanism = request[:6]
         credentials = request[6:]

@@ -17,7 +17,7 @@ import zmq
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, Transport, TransportError
 from transports.frames import FrameBatch
 from transports.waiting import READABLE, Sleeper
-from transports.zeromq.calls import FanInCalls, PlainCalls
+from transports.zeromq.calls import Calls, FanInCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
 
 HIGH_WATER_MARK = 100_000
@@ -70,7 +70,7 @@ class ZeroMqLink(Link):
             self._context.term()
 
 
-def _calls(address: Address, socket: zmq.Socket[bytes]) -> PlainCalls:
+def _calls(address: Address, socket: zmq.Socket[bytes]) -> Calls:
     """The fastest calls there are, unless the address asks for others."""
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
