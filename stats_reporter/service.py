@@ -59,6 +59,7 @@ class Reporter:
 
     def run(self) -> ReporterResult:
         """Until every source has ended, or fell silent. OSError where the spool cannot be written."""
+        self._at_start = self._usage()
         heard_ns = time.monotonic_ns()
         try:
             while len(self._ends) < self._sources:

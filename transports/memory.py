@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
+
 from transports.base import Address, CannotListen, Link, PeerGone, Transport
 from transports.frames import FrameBatch
 
@@ -31,20 +33,33 @@ class Pipe:
         _move(source, first, end, self.batch)
 
     def take(self, target: FrameBatch) -> int:
-        """Move what fits in `target`; how many frames."""
-        count, batch = target.count, self.batch
+        """Move what fits in `target`; how many frames. Stops before one that is longer than `target` takes."""
+        batch = self.batch
         room = len(target.buffer) - target.used_bytes
-        end = min(
-            int(batch.offsets[: batch.count + 1].searchsorted(room, "right")) - 1,
-            target.capacity_frames - count,
-        )
+        end = int(batch.offsets[: batch.count + 1].searchsorted(room, "right")) - 1
+        end = min(end, target.capacity_frames - target.count)
+        too_long = np.flatnonzero(np.diff(batch.offsets[: end + 1]) > target.largest_frame)
+        end = int(too_long[0]) if len(too_long) else end
         _move(batch, 0, end, target)
+        self._drop(end)
+        return end
+
+    def drop_too_long(self, largest_frame: int) -> int:
+        """Drop frames longer than that from the front; how many."""
+        dropped = 0
+        while self.batch.count and int(self.batch.offsets[1]) > largest_frame:
+            self._drop(1)
+            dropped += 1
+        return dropped
+
+    def _drop(self, end: int) -> None:
+        """Forget the first `end` frames; the rest moves to the front."""
+        batch = self.batch
         rest = batch.count - end
         kept = batch.span(end, batch.count).copy()
         batch.buffer[: len(kept)] = kept
         batch.offsets[: rest + 1] = batch.offsets[end : batch.count + 1] - batch.offsets[end]
         batch.count = rest
-        return end
 
 
 def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
@@ -66,6 +81,7 @@ class MemoryLink(Link):
 
     def receive(self, batch: FrameBatch) -> int:
         with CHANGED:
+            self.junk += self._inbound.drop_too_long(batch.largest_frame)
             taken = self._inbound.take(batch)
             if not taken and self._inbound.writers == 0 and self._outbound:
                 raise PeerGone(f"the peer at {self.url} closed its end")

@@ -13,7 +13,8 @@ from zmq.utils.monitor import recv_monitor_message
 from transports.waiting import READABLE
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
-WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+OPENED = (zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED)
+WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
 class Doorman:
@@ -21,7 +22,8 @@ class Doorman:
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str) -> None:
         self._token = token.encode()
-        self._accepted = self._admitted = self._left = 0
+        self._accepted = self._admitted = 0
+        self._open: set[int] = set()
         self._socket = socket
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context)
@@ -43,8 +45,8 @@ class Doorman:
 
     @property
     def peer_left(self) -> bool:
-        """Everyone who was admitted has gone again."""
-        return self._admitted > 0 and self._left >= self._admitted
+        """Someone was admitted, and no connection is open any more."""
+        return self._admitted > 0 and not self._open
 
     def serve(self) -> None:
         """Answer who knocks, and take note of who came and went."""
@@ -52,7 +54,8 @@ class Doorman:
             request: Sequence[bytes] = self._zap.recv_multipart()
             self._zap.send_multipart(self._verdict(request))
         while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
-            self._note(recv_monitor_message(self._monitor)["event"])
+            event = recv_monitor_message(self._monitor)
+            self._note(event["event"], event["value"])
 
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata."""
@@ -62,10 +65,13 @@ class Doorman:
         status, text = (b"200", b"OK") if welcome else (b"400", b"unknown run")
         return [version, request_id, status, text, b"", b""]
 
-    def _note(self, event: int) -> None:
+    def _note(self, event: int, descriptor: int) -> None:
         self._accepted += event == zmq.EVENT_ACCEPTED
         self._admitted += event == zmq.EVENT_HANDSHAKE_SUCCEEDED
-        self._left += event == zmq.EVENT_DISCONNECTED
+        if event in OPENED:
+            self._open.add(descriptor)
+        elif event == zmq.EVENT_DISCONNECTED:
+            self._open.discard(descriptor)
 
     def close(self) -> None:
         self._socket.disable_monitor()

@@ -10,7 +10,8 @@ no handshake and needs none: it cannot be reached from outside the process.
 from __future__ import annotations
 
 import contextlib
-import os
+from dataclasses import replace
+from pathlib import Path
 
 import zmq
 
@@ -31,6 +32,7 @@ class ZeroMqLink(Link):
     def __init__(self, address: Address, socket: zmq.Socket[bytes], context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.url = address.url
         self._socket, self._context = socket, context
+        self.bound = ""  # the endpoint that it listens on
         self._fd = int(socket.get(zmq.FD))
         self._sleeper = Sleeper()
         self._doorman = Doorman(context, socket, address.token)
@@ -60,11 +62,20 @@ class ZeroMqLink(Link):
             self._doorman.serve()
         return self._doorman.refused
 
+    def _unbind(self, endpoint: str) -> None:
+        """Give the place back now, not when libzmq's own thread gets to it."""
+        with contextlib.suppress(zmq.ZMQError):
+            self._socket.unbind(endpoint)
+        if endpoint.startswith("ipc://"):
+            Path(endpoint[6:]).unlink(missing_ok=True)
+
     def close(self, linger_s: float = 1.0) -> None:
         if self._socket.closed:
             return
         self._doorman.serve()
         self._doorman.close()
+        if self.bound:
+            self._unbind(self.bound)
         self._socket.close(linger=int(linger_s * 1000))
         if self._context is not zmq.Context.instance():
             self._context.term()
@@ -74,7 +85,7 @@ def _calls(address: Address, socket: zmq.Socket[bytes]) -> Calls:
     """The fastest calls there are, unless the address asks for others."""
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
-    if socket.socket_type == zmq.ROUTER:
+    if address.fan_in and socket.type == zmq.ROUTER:
         return FanInCalls(socket)
     if address.options.get("calls") == "plain":
         return PlainCalls(socket)
@@ -107,7 +118,7 @@ def _endpoint(address: Address) -> str:
 
 def listen(address: Address) -> Link:
     endpoint = _endpoint(address)
-    if endpoint.startswith("ipc://") and os.path.exists(endpoint[6:]):
+    if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
         raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
     socket, context = _open(address, zmq.ROUTER if address.fan_in else zmq.PAIR)
     link = ZeroMqLink(address, socket, context)
@@ -117,9 +128,10 @@ def listen(address: Address) -> Link:
     except zmq.ZMQError as error:
         link.close(0)
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another") from error
+    link.bound = str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
     if endpoint.startswith("tcp://"):
-        bound = socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        link.url = f"{address.scheme}://{address.place.rpartition(':')[0]}:{bound.rpartition(':')[2]}"
+        place = f"{address.place.rpartition(':')[0]}:{link.bound.rpartition(':')[2]}"
+        link.url = replace(address, place=place).url
     return link
 
 

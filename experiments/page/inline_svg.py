@@ -1,0 +1,33 @@
+"""A matplotlib figure as SVG for the middle of an HTML page."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+from experiments.page.canvas import HEIGHT, WIDTH
+from experiments.page.colours import with_css_colours
+
+
+def inline_svg(figure: Figure, name: str, title: str) -> Markup:
+    """Text stays text, in the page's font; `name` goes before every id, since figures share one page."""
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+    body = with_css_colours(_own_ids(_without_head(svg.getvalue()), name))
+    body = re.sub(r" font-family: [^;]*;", "", body)
+    head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
+    return Markup(head + body)
+
+
+def _without_head(svg: str) -> str:
+    """No prolog, no metadata, and no style element, which would reach the whole page."""
+    end_of_style = "</style>\n </defs>"
+    return svg[svg.index(end_of_style) + len(end_of_style) :]
+
+
+def _own_ids(svg: str, name: str) -> str:
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)

@@ -1,0 +1,74 @@
+"""What was run, in plain sentences."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from experiments.page.formats import is_number, plain, three_digits
+from experiments.page.run_folder import Record, part
+
+TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
+ONE_PROCESS = ("memory", "zeromq+inproc")
+WITHOUT_TCP = (*ONE_PROCESS, "zeromq+ipc")
+
+
+def title(run: Record) -> str:
+    """What was run, as one sentence without its end: 480,000 orders over ZeroMQ at 8,000 orders/s."""
+    settings = part(run, "settings")
+    orders = settings.get("orders") or part(run, "counts").get("orders_sent")
+    amount = f"{orders:,} orders" if is_number(orders) else "Orders"
+    return f"{amount} over {_transport(settings)}{_speed(settings)}"
+
+
+def _scheme(settings: Record) -> str:
+    """`settings.transport` is a scheme, or a URL that begins with one."""
+    return str(settings.get("transport", "an unknown transport")).partition("://")[0]
+
+
+def _transport(settings: Record) -> str:
+    name, _, variant = _scheme(settings).partition("+")
+    return TRANSPORTS.get(name, name) + (f" ({variant})" if variant else "")
+
+
+def _speed(settings: Record) -> str:
+    if "orders_per_s" not in settings:
+        return ""
+    offered = settings["orders_per_s"]
+    return f" at {offered:,.10g} orders/s" if is_number(offered) else ", as fast as it goes"
+
+
+def circumstances(run: Record) -> list[str]:
+    """The sentences below the title."""
+    settings = part(run, "settings")
+    said = [_started(run), _nagle(settings), _one_process(settings)]
+    said.insert(1, f"Seed {settings['seed']}." if "seed" in settings else "")
+    return [sentence for sentence in said if sentence]
+
+
+def _started(run: Record) -> str:
+    at, duration_s = run.get("started_at"), run.get("duration_s")
+    lasted = f", for {three_digits(duration_s)} s" if is_number(duration_s) else ""
+    return f"Run on {_in_words(at)}{lasted}." if isinstance(at, str) else ""
+
+
+def _in_words(iso_time: str) -> str:
+    try:
+        at = datetime.fromisoformat(iso_time)
+    except ValueError:
+        return iso_time
+    return f"{at.day} {at:%B %Y, %H:%M} {at.tzname() or ''}".strip()
+
+
+def _nagle(settings: Record) -> str:
+    """`nagle` names the ends at which the system may hold small segments back."""
+    roles = settings.get("nagle")
+    if not isinstance(roles, list) or _scheme(settings) in WITHOUT_TCP:
+        return ""
+    held_back = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
+    return f"TCP_NODELAY at every end{held_back}."
+
+
+def _one_process(settings: Record) -> str:
+    if _scheme(settings) not in ONE_PROCESS:
+        return ""
+    return "All components ran as threads of one process: not comparable with runs over a network."

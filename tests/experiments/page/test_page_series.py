@@ -1,0 +1,103 @@
+"""What the figures draw, held against the spool they are drawn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_run import SyntheticRun
+
+from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from experiments.page.completion_series import completion_lines, merged, percentile_curves
+from experiments.page.load_series import cpu_line, meter_dots, traffic_line
+from experiments.page.run_folder import Record, read_run_folder
+
+
+def completion(second: int, *values_us: int, last_order: bool = False) -> Record:
+    ns = np.array(values_us) * 1_000
+    counts = np.bincount(bucket_of(ns), minlength=BUCKETS)
+    buckets = LogBuckets(counts, sum_ns=int(ns.sum()), min_ns=int(ns.min()), max_ns=int(ns.max()))
+    about = {"second": second, "clock": "handed_over", "last_order": last_order}
+    return {"payload": {**about, **buckets.sparse()}}
+
+
+def counted(second: int, orders_sent: int) -> Record:
+    return {"payload": {"second": second, "orders_sent": orders_sent}}
+
+
+def process(second: int, cpu_s: float, at_s: float) -> Record:
+    return {"source": "engine", "monotonic_ns": int(at_s * 1e9), "payload": {"second": second, "cpu_s": cpu_s}}
+
+
+def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    due = [r for r in folder.spool["completion"] if r["payload"]["clock"] == "due"]
+    assert merged(due).figures_us() == pytest.approx(folder.run["completion_us"]["due"])
+
+
+def test_the_curve_passes_through_run_jsons_percentiles(complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    curve = percentile_curves(folder.spool["completion"], warm_up_s=0)["handed_over"]
+    figures = folder.run["completion_us"]["handed_over"]
+    read_off = np.interp([1.0, 2.0, 3.0], curve.x, curve.y)
+    assert read_off == pytest.approx([figures["p90"], figures["p99"], figures["p999"]], rel=0.01)
+
+
+def test_the_curve_leaves_out_the_warm_up_and_the_last_order() -> None:
+    told = [completion(0, 9_000), completion(1, 9_000), completion(2, 100, 100), completion(3, 9_000, last_order=True)]
+    curve = percentile_curves(told, warm_up_s=1.5)["handed_over"]
+    assert curve.y == pytest.approx([100] * len(curve.y), rel=0.003)
+
+
+def test_a_second_without_an_answer_is_a_gap() -> None:
+    lines = completion_lines([completion(0, 100), completion(2, 300)], point_s=1)
+    assert np.isnan(lines["p50"].y).tolist() == [False, True, False]
+    assert lines["max"].x.tolist() == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize("slowest_us", [7_770, 7_785, 7_800])  # wherever in its bucket
+def test_the_slowest_order_is_exact(slowest_us: int) -> None:
+    lines = completion_lines([completion(0, 100, 101, slowest_us)], point_s=1)
+    assert lines["max"].y.tolist() == [slowest_us]
+
+
+def test_several_seconds_in_a_point_are_merged_and_not_averaged() -> None:
+    lines = completion_lines([completion(0, *[100] * 9), completion(1, 1_000)], point_s=2)
+    assert lines["p50"].y == pytest.approx([100], rel=0.003)
+    assert lines["max"].y.tolist() == [1_000.0]
+
+
+def test_the_unfinished_last_second_of_traffic_is_left_out() -> None:
+    line = traffic_line([counted(0, 8_000), counted(1, 8_000), counted(2, 12)], "orders_sent", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [8_000.0, 8_000.0]
+
+
+def test_an_unrecorded_second_of_traffic_is_a_gap() -> None:
+    line = traffic_line([counted(0, 8_000), counted(2, 8_000), counted(3, 1)], "orders_sent", point_s=1)
+    assert line is not None
+    assert np.isnan(line.y).tolist() == [False, True, False]
+
+
+def test_cores_are_cpu_time_over_the_components_own_clock() -> None:
+    line = cpu_line([process(0, 0.5, 10.0), process(1, 1.5, 12.0)], "engine", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [0.5]
+
+
+def test_an_interval_too_short_for_the_cpu_clock_is_left_out() -> None:
+    line = cpu_line([process(0, 0.5, 1.0), process(1, 1.0, 2.0), process(2, 1.01, 2.02)], "engine", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [0.5]
+
+
+def test_a_single_process_record_makes_no_line() -> None:
+    assert cpu_line([process(0, 0.5, 1.0)], "engine", point_s=1) is None
+
+
+def test_meters_start_with_the_first_order(tmp_path: Path) -> None:
+    folder = read_run_folder(SyntheticRun(seconds=5).write(tmp_path / "run"))
+    dots = meter_dots(folder.spool["throughput"], sampling_interval=10_000)
+    assert dots[Meter.GATEWAY_ORDERS_SENT].x == pytest.approx([1.25, 2.5, 3.75, 5.0])
+    assert dots[Meter.ENGINE_MESSAGES_SENT].y == pytest.approx([8_000 * 2.43] * 4)

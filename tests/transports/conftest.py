@@ -1,0 +1,97 @@
+"""Two ends of one link, joined as two components would be, and a pump that moves frames until something holds."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from transports.base import Link
+from transports.frames import FrameBatch
+from transports.registry import connect, known_schemes, listen, transport_of
+
+PATIENCE_S = 10.0
+TOKEN = "a-run"
+NAMES = itertools.count()
+
+
+def urls() -> list[str]:
+    """Every scheme that the package serves, in each of its variants: a new transport is picked up unasked."""
+    return [
+        f"{scheme}://{{{transport_of(scheme).places[scheme]}}}{'?' + variant if variant else ''}"
+        for scheme in known_schemes()
+        for variant in transport_of(scheme).variants or ("",)
+    ]
+
+
+def deadline_ns(seconds: float = PATIENCE_S) -> int:
+    return time.monotonic_ns() + int(seconds * 1e9)
+
+
+@pytest.fixture(params=urls())
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place of its own for each test."""
+    return request.param.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}")
+
+
+def until(condition: Callable[[], bool], *links: Link) -> None:
+    """Serve the links until the condition holds; AssertionError if it never does."""
+    end_ns = deadline_ns()
+    while not condition():
+        assert time.monotonic_ns() < end_ns, "nothing happened in time"
+        for link in links:
+            link.wait(time.monotonic_ns() + 1_000_000)
+
+
+@contextlib.contextmanager
+def joined(url: str, token: str = TOKEN, fan_in: bool = False) -> Iterator[tuple[Link, Link]]:
+    """(listener, connector), each with the other's greeting behind it."""
+    with contextlib.ExitStack() as closing:
+        listener = listen(url, TOKEN, fan_in)
+        closing.callback(listener.close)
+        connector = connect_while_serving(listener, token, fan_in)
+        closing.callback(connector.close)
+        greet(connector, listener)
+        yield listener, connector
+
+
+def connect_while_serving(listener: Link, token: str = TOKEN, fan_in: bool = False) -> Link:
+    with ThreadPoolExecutor(1) as pool:
+        connecting = pool.submit(connect, listener.url, token, deadline_ns(), fan_in)
+        until(connecting.done, listener)
+        return connecting.result()
+
+
+def greet(connector: Link, listener: Link) -> None:
+    """One frame each way, so that both ends are through their handshake."""
+    for source, target in ((connector, listener), (listener, connector)):
+        assert list(carry(source, target, FrameBatch.of(b"hello"))) == [b"hello"]
+
+
+def carry(source: Link, target: Link, frames: FrameBatch) -> FrameBatch:
+    """Send all of `frames` and receive as many."""
+    received = FrameBatch(max(frames.count, 1), frames.used_bytes + frames.largest_frame, frames.largest_frame)
+    sent = 0
+
+    def arrived() -> bool:
+        nonlocal sent
+        sent = source.send(frames, sent) if sent < frames.count else sent
+        target.receive(received)
+        return received.count == frames.count
+
+    until(arrived, target, source)
+    return received
+
+
+@contextlib.contextmanager
+def in_thread(work: Callable[[], None]) -> Iterator[None]:
+    """Do it beside the test; what it raises fails the test."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        yield
+        done.result(PATIENCE_S)
