@@ -12,9 +12,11 @@ import orjson
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.host import host_facts, versions
-from experiments.present import progress_bar, show_page, show_record, show_spark
+from experiments.page import write_page
+from experiments.present import progress_bar, show_record
 from experiments.record import Conditions, write_record
 from experiments.run_folder import new_run_folder, run_name
+from experiments.seconds import show_seconds
 from transports.base import BadAddress
 from transports.registry import scheme_of, transport_of
 
@@ -32,9 +34,11 @@ def run(settings: RunSettings, results: str, name: str | None, with_spark: bool,
         click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
     else:
         show_record(record)
-    if with_spark and (folder / "spool").exists():
-        show_spark(folder, quiet=as_json)
-    show_page(folder, quiet=as_json)
+    if with_spark:
+        show_seconds(folder, quiet=as_json)
+    page = write_page(folder)
+    if not as_json:
+        click.echo(f"page: {page}")
     return 0 if record["status"] in {"complete", "saturated"} else 1
 
 

@@ -16,7 +16,7 @@ from transports.registry import scheme_of
 
 def run_name(settings: RunSettings) -> str:
     """When, over what, how fast, and something to tell two apart."""
-    rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:g}"
+    rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:.10g}"
     scheme = scheme_of(settings.transport).replace("+", "-")
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{scheme}-{rate}-{secrets.token_hex(3)}"
 
