@@ -91,12 +91,12 @@ def serve(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: 
     """
     try:
         service, url = open_service()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: service.stop("interrupted"))
         service.warm()
         settle_down(cpu)
         events.ready(url)
         events.await_start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: service.stop("interrupted"))
         result = service.run()
         service.close()
     except (TransportError, Disagreement, OSError, UserError) as error:

@@ -32,6 +32,8 @@ def new_run_folder(results: Path, name: str) -> Path:
         (folder / ".writable").write_bytes(b"x" * 4096)
         (folder / ".writable").unlink()
     except FileExistsError as error:
+        if not results.is_dir():
+            raise UserError(f"{results} is a file: choose a folder with --results") from error
         raise UserError(f"{folder} exists already: choose another name or another results folder") from error
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}; choose another place with --results") from error

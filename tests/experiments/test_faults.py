@@ -1,0 +1,134 @@
+"""What a run survives, and how it ends where it does not: never an orphan, never a lost record."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import zmq
+
+from exchange.messages import Order, encode
+from tests.experiments.conftest import Running, listening_port, until
+
+Start = Callable[..., Running]
+FOREVER = ("--rate", 2000, "--duration", 600)
+SHORT = ("--rate", 2000, "--duration", 3)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
+    """The scratch folder of every run is empty again, whatever was killed."""
+    yield
+    until(lambda: not list((tmp_path / "scratch").iterdir()), "the scratch folder is empty")
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    return not [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_ctrl_c_ends_in_band_and_leaves_a_readable_partial_run(running: Start) -> None:
+    run = running(*FOREVER).under_way()
+    family = run.family()
+    run.signal(signal.SIGINT)
+    said = run.finish()
+    record = said.record
+    assert (said.code, record["status"]) == (1, "partial")
+    assert "interrupted" in record["reasons"]
+    assert record["counts"]["orders_sent"] == record["counts"]["orders_received"] > 0
+    assert record["completion_us"]["due"]["count"] > 0
+    assert gone(family)
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
+def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
+    run = running("--transport", transport, *FOREVER).under_way()
+    family = run.family()
+    run.component(role).kill()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert any(f"the {role} was killed by SIGKILL" in reason for reason in said.record["reasons"])
+    assert "Traceback" not in said.err
+    assert gone(family)
+    assert (next(run.results.iterdir()) / "report.html").exists()
+
+
+def test_a_killed_launcher_leaves_no_process(running: Start) -> None:
+    run = running(*FOREVER).under_way()
+    family = run.family()
+    assert len(family) == 4
+    run.signal(signal.SIGKILL)
+    run.finish()
+    until(lambda: gone(family), "the children gone")
+
+
+def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
+    run = running(*FOREVER, "--timeout", 1).under_way()
+    engine = run.component("engine")
+    engine.suspend()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert any("the engine said nothing for 1 s" in reason for reason in said.record["reasons"])
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("role", ["engine", "reporter"])
+def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
+    role: str, transport: str, running: Start
+) -> None:
+    run = running("--transport", transport, *SHORT).under_way()
+    port = listening_port(run.component(role))
+    for garbage in (
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        os.urandom(5000),
+        b"\xff" + bytes(8) + b"\x7f\x03" + os.urandom(60),
+    ):
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(garbage)
+    record = run.finish().record
+    assert record["status"] == "complete", record["reasons"]
+    assert record["counts"]["handshakes_refused"] >= 3
+
+
+def test_a_well_formed_stranger_with_valid_orders_swallows_no_answer(running: Start) -> None:
+    run = running(*SHORT).under_way()
+    port = listening_port(run.component("engine"))
+    context = zmq.Context()
+    strangers = [context.socket(kind) for kind in (zmq.PAIR, zmq.DEALER, zmq.PUSH, zmq.REQ, zmq.SUB)]
+    for stranger in strangers:
+        stranger.connect(f"tcp://127.0.0.1:{port}")
+        if stranger.type != zmq.SUB:
+            stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT) if stranger.type != zmq.PUSH else None
+    record = run.finish().record
+    heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
+    context.destroy(linger=0)
+    assert record["status"] == "complete", record["reasons"]
+    assert record["counts"]["handshakes_refused"] >= 4
+    assert record["counts"]["junk_frames"] == 0
+    assert heard == [0, 0, 0, 0]
+
+
+def test_a_stranger_with_valid_orders_over_tcp_is_refused(running: Start) -> None:
+    run = running("--transport", "tcp", *SHORT).under_way()
+    order = encode(Order(1, 1, 500, 10))
+    with socket.create_connection(("127.0.0.1", listening_port(run.component("engine")))) as stranger:
+        stranger.sendall((len(order).to_bytes(4, "little") + order) * 10)
+        assert stranger.recv(100) == b""
+    record = run.finish().record
+    assert (record["status"], record["counts"]["handshakes_refused"]) == ("complete", 1)
+
+
+def test_a_full_disk_ends_the_run_with_a_sentence(running: Start, tmp_path: Path) -> None:
+    run = running(*FOREVER).under_way()
+    spool = next(run.results.glob("*/spool"))
+    spool.rename(tmp_path / "moved")  # a write that fails, as on a disk that filled up
+    said = run.finish()
+    assert (said.code, json.loads(said.out)["status"]) == (1, "partial")
+    assert "Traceback" not in said.err

@@ -1,0 +1,120 @@
+"""A user's mistake: one sentence that names the field, exit code 2, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exchange.messages import Order, encode
+from experiments.cli import main
+from tests.experiments.conftest import exchange
+
+
+def refused(*words: object) -> str:
+    """The error of a command that must end with exit code 2 and no traceback."""
+    said = CliRunner().invoke(main, [str(word) for word in words])
+    assert said.exit_code == 2, said.output
+    assert "Traceback" not in said.output
+    return " ".join(said.output.split())
+
+
+@pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "nan", ""])
+def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path: Path) -> None:
+    error = refused("run", f"--rate={rate}", "--results", tmp_path)
+    assert "rate" in error or "orders-per-s" in error
+    assert "100,000,000" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (["--orders", "0"], "orders"),
+        (["--orders", "-1"], "orders"),
+        (["--duration", "0"], "duration"),
+        (["--seed", "-1"], "seed"),
+        (["--sampling-interval", "0"], "sampling-interval"),
+        (["--packing", "0"], "packing"),
+        (["--window", "0"], "window"),
+        (["--window", "3", "--packing", "4"], "window"),
+        (["--max-price", "65535"], "max-price"),
+        (["--prices", "9..1"], "prices"),
+        (["--prices", "cheap"], "LOW..HIGH"),
+        (["--policy", "fair"], "price-time"),
+        (["--warm-up", "-1"], "warm-up"),
+        (["--timeout", "0"], "timeout"),
+        (["--cpus", "broker=1"], "gateway=0"),
+        (["--cpus", "gateway=x"], "gateway=0"),
+        (["--cpus", "gateway=4000"], "processor 4000"),
+        (["--transport", "pigeon"], "known are memory, tcp, zeromq"),
+        (["--transport", "tcp://nowhere"], "host:port"),
+        (["--transport", "tcp://127.0.0.1:99999"], "host:port"),
+        (["--transport", "zeromq?calls=slow"], "compiled or plain"),
+        (["--name", "a/b"], "name"),
+    ],
+)
+def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:
+    assert field in refused("run", *words, "--no-spark", "--results", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+def test_a_port_in_use_is_named(scheme: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
+        error = refused("run", "--transport", url, "--no-spark", "--results", tmp_path)
+    assert url in error
+    assert "choose another" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_folder_that_exists_is_never_written_into(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert "exists already" in refused("run", "--name", "mine", "--results", tmp_path)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_results_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "--results" in refused("run", "--results", tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_results_directory_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert "cannot write" in refused("run", "--results", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tape", "error"),
+    [
+        (b"", "the tape is empty"),
+        (encode(Order(1, 1, 500, 1)) * 2 + b"\x01\x02", "truncated: 2 of 10 bytes at offset 20"),
+        (encode(Order(1, 1, 500, 1)) + b"\x63" + bytes(9),
+         "type byte 99, where 1 (order) or 10 (cancel) goes at offset 10"),
+    ],
+)  # fmt: skip
+def test_a_damaged_tape_is_refused_with_the_offset(tape: bytes, error: str, tmp_path: Path) -> None:
+    (tmp_path / "tape").write_bytes(tape)
+    assert error in refused("match", tmp_path / "tape")
+
+
+def test_a_tape_that_cannot_be_written_is_named() -> None:
+    assert "/proc/none" in refused("tape", "--orders", 10, "--output", "/proc/none")
+
+
+def test_an_unknown_subcommand_is_no_traceback() -> None:
+    assert "No such command" in refused("trade")
+
+
+def test_a_peer_that_never_comes_is_named_when_the_time_is_up() -> None:
+    said = exchange(
+        "engine", "--listen", "tcp://127.0.0.1:0", "--reporter", "tcp://127.0.0.1:1", "--run", "x", "--timeout", 0.3
+    )
+    assert said.code == 1
+    assert "nobody listens on tcp://127.0.0.1:1" in said.err
+    assert "Traceback" not in said.err
