@@ -22,7 +22,9 @@ from experiments.status import Outcome
 Progress = Callable[[int, int], None]
 ROLES = ("reporter", "engine", "gateway")
 PATIENCE_S = 5.0
-"""How long the others may take to finish in band once one has failed."""
+"""How long the others may take to finish in band once one has failed, or has ended."""
+READY_S = 180.0
+"""How long the components may take to get ready: the first time, their kernels are compiled."""
 
 
 def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[str, Outcome]:
@@ -77,7 +79,7 @@ class Watch:
         self._failures: list[str] = []
         self._ready: set[str] = set()
         self._partial = dict.fromkeys(household.children, b"")
-        self._deadline_s: float | None = None
+        self._deadline_s: float | None = time.monotonic() + READY_S
         for role, child in household.children.items():
             assert child.stdout is not None
             os.set_blocking(child.stdout.fileno(), False)
@@ -91,10 +93,18 @@ class Watch:
             except KeyboardInterrupt:
                 self._interrupt()
             if self._deadline_s is not None and time.monotonic() > self._deadline_s:
+                self._failures += [f"the {role} {self._overdue()}" for role in self._missing()]
                 break
 
+    def _overdue(self) -> str:
+        return "did not end with the others" if self._ready == set(ROLES) else f"was not ready within {READY_S:g} s"
+
+    def _missing(self) -> list[str]:
+        """Components that go on although they were to end."""
+        return [key.data for key in self._selector.get_map().values() if key.data not in self._results]
+
     def _interrupt(self) -> None:
-        if self._deadline_s is not None:
+        if self._failures:
             raise KeyboardInterrupt
         self._give_up("interrupted", "gateway")
 
@@ -114,11 +124,13 @@ class Watch:
             case {"event": "ready"}:
                 self._ready.add(role)
                 if self._ready == set(ROLES):
+                    self._deadline_s = None
                     self._household.say_start()
             case {"event": "second", "sent": sent, "answered": answered}:
                 self._on_second(sent, answered)
             case {"event": "result", "result": result}:
                 self._results[role] = result
+                self._deadline_s = self._deadline_s or time.monotonic() + PATIENCE_S
             case {"event": "error", "message": message, "exit_code": 2}:
                 raise UserError(message)
             case {"event": "error", "message": message}:
@@ -126,7 +138,7 @@ class Watch:
 
     def _ended(self, role: str) -> None:
         """A child closed its events: if it leaves no result it was killed, or broke."""
-        if role in self._results or self._deadline_s is not None:
+        if role in self._results or self._failures:
             return
         code = self._household.children[role].wait()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

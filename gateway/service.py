@@ -105,7 +105,7 @@ class Gateway:
             self._deadline_ns = NEVER_NS
             self._offering.stop()
         offered = self._offering.offer(now_ns)
-        if took or offered or not self._awaiting:
+        if took or not self._awaiting:
             self._heard_ns = now_ns
         if offered:
             self._note_backlog()

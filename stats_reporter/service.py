@@ -26,6 +26,8 @@ THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECE
 TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
 POLL_NS = 200_000_000
 QUIET_S = 1.0
+BETWEEN_RECORDS_S = 2.0
+"""A source that is well says something every second."""
 
 
 class Reporter:
@@ -35,7 +37,7 @@ class Reporter:
         self, run: int, link: Link, spool: SpoolWriter, timeout_s: float, sources: int = 2, of_thread: bool = False
     ) -> None:
         self._run, self._link, self._spool = run, link, spool
-        self._timeout_s, self._sources = timeout_s, sources
+        self._timeout_s, self._sources = timeout_s + BETWEEN_RECORDS_S, sources
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._at_start = self._usage()
         self._batch = FrameBatch(1 << 12)

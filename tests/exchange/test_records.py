@@ -1,0 +1,53 @@
+"""Statistics records: one JSON document on one line, in the shape that docs/results.md gives."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import orjson
+
+from exchange import records
+from exchange.messages import Statistics, decode
+from exchange.records import RecordWriter
+
+WRITER = RecordWriter(run=0xABC, source="gateway")
+
+
+def test_a_record_has_the_documented_shape():
+    before_ns = time.time_ns(), time.monotonic_ns()
+    record = orjson.loads(WRITER.document("traffic", {"second": 3}))
+    after_ns = time.time_ns(), time.monotonic_ns()
+    assert list(record) == ["schema", "run", "source", "kind", "wall_ns", "monotonic_ns", "payload"]
+    assert (record["schema"], record["run"]) == (1, "0000000000000abc")
+    assert (record["source"], record["kind"], record["payload"]) == ("gateway", "traffic", {"second": 3})
+    assert before_ns[0] <= record["wall_ns"] <= after_ns[0]
+    assert before_ns[1] <= record["monotonic_ns"] <= after_ns[1]
+
+
+def test_a_run_id_takes_sixteen_hex_digits_whatever_its_value():
+    runs = (0, 1, 2**64 - 1)
+    written = [orjson.loads(RecordWriter(run, "engine").document("end", {}))["run"] for run in runs]
+    assert written == ["0" * 16, "0" * 15 + "1", "f" * 16]
+
+
+def test_arrays_become_lists_of_whole_numbers():
+    payload = {"bucket": np.array([0, 5_759]), "bucket_count": np.array([1, 2**40])}
+    record = orjson.loads(WRITER.document("completion", payload))
+    assert record["payload"] == {"bucket": [0, 5_759], "bucket_count": [1, 2**40]}
+
+
+def test_a_record_is_one_line_even_where_its_text_has_several():
+    assert b"\n" not in WRITER.document("result", {"stopped": "first\nsecond", "list": [1, 2]})
+
+
+def test_a_frame_carries_the_document_as_a_statistics_message():
+    message = decode(WRITER.frame("process", {"cpu_s": 0.5}))
+    assert isinstance(message, Statistics)
+    record = orjson.loads(message.document)
+    assert (record["kind"], record["payload"]) == ("process", {"cpu_s": 0.5})
+
+
+def test_kinds_are_the_documented_ones():
+    documented = ["session", "throughput", "sample", "completion", "traffic", "process", "end"]
+    assert [getattr(records, kind.upper()) for kind in documented] == documented

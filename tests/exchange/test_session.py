@@ -1,0 +1,71 @@
+"""Hellos: what two ends of a session must have been given alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import pytest
+
+from exchange.measurements import Source
+from exchange.messages import PROTOCOL_VERSION, decode, encode
+from exchange.session import Disagreement, Terms
+
+TERMS = Terms(run=0xFEED, policy="price-time", packing=4, max_price=999)
+
+DIFFERENCES = [
+    ("run", {"run": 0xBEEF}),
+    ("policy", {"policy": "exact-price"}),
+    ("packing", {"packing": 8}),
+    ("max_price", {"max_price": 998}),
+]
+
+
+def test_a_hello_carries_the_terms_and_both_clocks():
+    before_ns = time.time_ns(), time.monotonic_ns()
+    hello = TERMS.hello(Source.ENGINE)
+    after_ns = time.time_ns(), time.monotonic_ns()
+    assert (hello.version, hello.source) == (PROTOCOL_VERSION, 2)
+    assert (hello.run, hello.policy, hello.packing, hello.max_price) == (0xFEED, 1, 4, 999)
+    assert before_ns[0] <= hello.wall_ns <= after_ns[0]
+    assert before_ns[1] <= hello.monotonic_ns <= after_ns[1]
+    assert decode(encode(hello)) == hello
+
+
+@pytest.mark.parametrize("source", Source)
+def test_equal_terms_agree_whoever_speaks(source):
+    TERMS.agree(Terms(**dataclasses.asdict(TERMS)).hello(source))
+
+
+@pytest.mark.parametrize(("field", "change"), DIFFERENCES)
+def test_a_disagreement_names_the_field_both_values_and_who_said_it(field, change):
+    theirs = dataclasses.replace(TERMS, **change).hello(Source.ENGINE)
+    ours = TERMS.hello(Source.GATEWAY)
+    with pytest.raises(Disagreement) as refused:
+        TERMS.agree(theirs)
+    assert str(refused.value) == (
+        f"engine was started with {field} {getattr(theirs, field)}, "
+        f"this end with {getattr(ours, field)}: give both the same"
+    )
+
+
+def test_another_protocol_version_is_a_disagreement():
+    theirs = TERMS.hello(Source.GATEWAY)._replace(version=PROTOCOL_VERSION + 1)
+    with pytest.raises(Disagreement, match=f"gateway was started with version {PROTOCOL_VERSION + 1}"):
+        TERMS.agree(theirs)
+
+
+def test_clocks_need_not_agree():
+    TERMS.agree(TERMS.hello(Source.ENGINE)._replace(wall_ns=0, monotonic_ns=2**63))
+
+
+def test_the_widest_terms_fit_a_hello():
+    widest = Terms(run=2**64 - 1, policy="exact-price", packing=1_000, max_price=65_534)
+    hello = decode(encode(widest.hello(Source.REPORTER)))
+    assert (hello.run, hello.packing, hello.max_price) == (2**64 - 1, 1_000, 65_534)
+
+
+@pytest.mark.xfail(strict=True, reason="who speaks is looked up without a check", raises=ValueError)
+def test_a_stranger_that_is_no_source_of_ours_is_a_disagreement_too():
+    with pytest.raises(Disagreement):
+        TERMS.agree(TERMS.hello(Source.ENGINE)._replace(source=9, run=1))

@@ -1,0 +1,162 @@
+"""A run's settings: nonsense is refused at birth, by the name of its field."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exchange.settings import BadSetting, RunSettings
+
+NAN, INFINITE = float("nan"), float("inf")
+MAX_ORDERS = 2**32 - 1
+
+NONSENSE = [
+    ("orders_per_s", [0, 0.0009, -1, 100_000_001, NAN, INFINITE]),
+    ("orders", [0, -1, MAX_ORDERS + 1, 1.0, 1.5, "1"]),
+    ("duration_s", [0, 0.0009, -1, 10**7 + 1, NAN, INFINITE]),
+    ("seed", [-1, 2**64, 0.5, "x"]),
+    ("prices", [(-1, 5), (5, 4), (0, 65_536)]),
+    ("sampling_interval", [0, -1, MAX_ORDERS + 1, 2.5]),
+    ("policy", ["", "pro-rata", "Price-Time", None]),
+    ("max_price", [0, -1, 65_535, 999.0]),
+    ("packing", [0, -1, 1_001, 1.5]),
+    ("window", [0, -1, MAX_ORDERS + 1, 1.5]),
+    ("warm_up_s", [-0.1, 10**7 + 1, NAN]),
+    ("timeout_s", [0, 0.09, 10**6 + 1, NAN, INFINITE]),
+    ("cpus", [{"broker": 0}, {"gateway": -1}, {"engine": 4_096}, {"reporter": 1.5}]),
+]
+
+EDGES = [
+    ("orders_per_s", [0.001, 100_000_000, None]),
+    ("orders", [1, MAX_ORDERS]),
+    ("duration_s", [0.001, 10**7, None]),
+    ("seed", [0, 2**64 - 1]),
+    ("prices", [(0, 0), (1, 1), (0, 65_535), (450, 549)]),
+    ("sampling_interval", [1, MAX_ORDERS]),
+    ("policy", ["price-time", "exact-price"]),
+    ("max_price", [1, 65_534]),
+    ("packing", [1, 1_000]),
+    ("window", [1, MAX_ORDERS, None]),
+    ("warm_up_s", [0, 10**7]),
+    ("timeout_s", [0.1, 10**6]),
+    ("cpus", [{}, {"gateway": 0, "engine": 4_095}, {"reporter": 3}]),
+]
+
+
+def each(table):
+    return [pytest.param(name, value, id=f"{name}={value}") for name, values in table for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), each(NONSENSE))
+def test_nonsense_is_refused_with_the_name_of_its_field(name, value):
+    with pytest.raises(BadSetting, match=f"^{name.replace('_', '-')} is .*; allowed is ") as refused:
+        RunSettings(**{name: value})
+    assert refused.value.field == name
+    assert isinstance(refused.value, ValueError)
+
+
+@pytest.mark.parametrize(("name", "value"), each(EDGES))
+def test_the_edge_of_what_is_allowed_is_allowed(name, value):
+    assert getattr(RunSettings(**{name: value}), name) == value
+
+
+@pytest.mark.xfail(strict=True, reason="None, True and words pass, or fail without the name of the field")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    each([
+        ("seed", [None, True]), ("packing", [None]), ("max_price", [None]), ("sampling_interval", [None]),
+        ("timeout_s", [None]), ("warm_up_s", [None]), ("orders", [True]), ("orders_per_s", ["8", True]),
+        ("prices", [(1, 2, 3), (450.5, 549)]), ("cpus", [{"gateway": None}]), ("transport", ["", None]),
+    ]),
+)  # fmt: skip
+def test_what_is_no_number_at_all_is_refused_with_the_name_of_its_field(name, value):
+    test_nonsense_is_refused_with_the_name_of_its_field(name, value)
+
+
+def test_a_refusal_says_what_it_got_and_what_it_takes():
+    with pytest.raises(BadSetting) as refused:
+        RunSettings(packing=1_001)
+    assert str(refused.value) == "packing is 1001; allowed is a whole number from 1 to 1,000"
+
+
+def test_a_run_that_nothing_ends_is_refused():
+    with pytest.raises(BadSetting, match=r"^orders is None") as refused:
+        RunSettings(orders=None, duration_s=None)
+    assert refused.value.field == "orders"
+
+
+def test_a_window_that_holds_no_pack_is_refused():
+    assert RunSettings(packing=100, window=100).window == 100
+    with pytest.raises(BadSetting, match=r"^window is 99; allowed is at least the packing, 100"):
+        RunSettings(packing=100, window=99)
+
+
+def test_settings_cannot_change_after_birth():
+    settings = RunSettings()
+    for field in dataclasses.fields(settings):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(settings, field.name, None)
+
+
+def test_a_changed_copy_is_checked_again():
+    with pytest.raises(BadSetting, match=r"^orders-per-s"):
+        dataclasses.replace(RunSettings(), orders_per_s=-1)
+
+
+def test_a_sweep_differs_in_its_rate_alone():
+    base = RunSettings()
+    sweep = [dataclasses.replace(base, orders_per_s=rate) for rate in (1000.0, 8000.0)]
+    assert [settings.orders_per_s for settings in sweep] == [1000.0, 8000.0]
+    assert sweep[1] == base
+    assert sweep[0] != base
+
+
+def test_two_settings_share_no_placement():
+    assert RunSettings().cpus is not RunSettings().cpus
+
+
+@pytest.mark.parametrize(
+    ("orders", "duration_s", "orders_per_s", "limit"),
+    [
+        (80_000, None, 8000.0, 80_000),
+        (80_000, None, None, 80_000),
+        (80_000, 1.0, 8000.0, 8_000),
+        (80_000, 100.0, 8000.0, 80_000),
+        (None, 2.5, 1000.0, 2_500),
+        (None, 0.001, 1.0, 1),
+        (None, 1.0, 0.5, 1),
+        (None, 1.0, 1.5, 2),
+        (None, 10.0, None, MAX_ORDERS),
+        (7, 10.0, None, 7),
+        (None, 10**7, 100_000_000, MAX_ORDERS),
+    ],
+)
+def test_orders_or_the_clock_whichever_ends_the_run_first(orders, duration_s, orders_per_s, limit):
+    settings = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s)
+    assert settings.order_limit == limit
+
+
+@given(
+    orders=st.none() | st.integers(1, MAX_ORDERS),
+    duration_s=st.floats(0.001, 1e7),
+    orders_per_s=st.none() | st.floats(0.001, 1e8),
+)
+def test_no_run_offers_more_orders_than_it_was_given_or_than_ids_can_number(orders, duration_s, orders_per_s):
+    limit = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).order_limit
+    assert isinstance(limit, int)
+    assert 1 <= limit <= (orders or MAX_ORDERS)
+
+
+def test_settings_are_what_the_runs_record_says():
+    settings = RunSettings(prices=(1, 5), cpus={"engine": 1})
+    as_dict = settings.as_dict()
+    fields = {field.name for field in dataclasses.fields(settings)}
+    assert set(as_dict) - fields == {"topology", "nagle"}
+    assert fields <= set(as_dict)
+    again = orjson.loads(orjson.dumps(as_dict))
+    assert again == as_dict
+    assert (again["prices"], again["cpus"]) == ([1, 5], {"engine": 1})

@@ -1,0 +1,114 @@
+"""Answers on their way in: hashed, counted, paired; what is foreign is looked at and kept out of the stream."""
+
+from __future__ import annotations
+
+import pytest
+import xxhash
+from scripted_links import START_NS, ScriptedLink
+
+from exchange.checksum import StreamChecksum
+from exchange.messages import Confirmation, End, Hello, Order, Quote, Statistics, Trade, encode
+from gateway.completion import Completion
+from gateway.intake import Intake
+from gateway.pacer import Pacer
+
+END = End(sent=1, sent_checksum=2, received=3, received_checksum=4)
+HELLO = Hello(1, 2, 2, 1, 1, 999, 5, 6)
+JUNK = [b"", b"\x00junk", encode(Order(1, 1, 500, 1)), encode(Statistics(b"{}")), encode(Confirmation(1)) + b"\x03"]
+
+
+@pytest.fixture
+def link():
+    return ScriptedLink()
+
+
+@pytest.fixture
+def intake(link):
+    pacer = Pacer(None, 1, 100)
+    pacer.start(START_NS)
+    completion = Completion(scheduled=False, sampling_interval=2)
+    completion.handed_over(10, START_NS)
+    intake = Intake(link, completion, pacer, StreamChecksum())
+    intake.completion = completion
+    return intake
+
+
+def put(link, *messages) -> None:
+    link.inbox += [m if isinstance(m, bytes) else encode(m) for m in messages]
+
+
+def test_the_stream_is_the_answers_without_what_is_foreign(link, intake):
+    answers = [Quote(bid=1, ask=2), Confirmation(1), Trade(2, 500, 3), Trade(1, 500, 3)]
+    put(link, HELLO, answers[0], JUNK[1], answers[1], answers[2])
+    assert intake.take() == 5
+    put(link, JUNK[2], answers[3], END)
+    assert intake.take() == 3
+    assert intake.stream.value == xxhash.xxh64_intdigest(b"".join(map(encode, answers)))
+    assert (intake.hello, intake.said, intake.junk) == (HELLO, END, 2)
+    assert intake.completion.answered == 2
+    assert intake.completion.by_type.sum() == 4
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=bytes.hex)
+def test_junk_is_counted_and_changes_nothing(link, intake, junk):
+    put(link, junk, junk)
+    intake.take()
+    assert intake.junk == 2
+    assert (intake.said, intake.last_answer_ns, intake.completion.by_type.sum()) == (None, 0, 0)
+    assert intake.stream.value == StreamChecksum().value
+
+
+def test_answers_behind_junk_and_behind_the_end_are_still_counted(link, intake):
+    put(link, b"\x00", Confirmation(1), END, Confirmation(2))
+    intake.take()
+    assert (intake.completion.answered, intake.said) == (2, END)
+
+
+def test_a_packed_frame_of_answers_is_taken_whole(link, intake):
+    packed = encode(Confirmation(1)) + encode(Quote(bid=1, ask=2)) + encode(Trade(2, 500, 1))
+    put(link, packed)
+    assert intake.take() == 1
+    assert intake.completion.answered == 2
+    assert intake.stream.value == xxhash.xxh64_intdigest(packed)
+
+
+def test_nothing_there_is_no_answer(link, intake):
+    assert intake.take() == 0
+    assert intake.last_answer_ns == 0
+
+
+def test_each_batch_is_read_once(link, intake):
+    put(link, Confirmation(1))
+    assert [intake.take(), intake.take()] == [1, 0]
+    assert intake.completion.by_type.sum() == 1
+
+
+def test_one_reading_of_the_clock_after_receiving_serves_the_batch(link, intake, clock):
+    sampled = []
+    intake.on_sampled = lambda ids, answered_ns: sampled.append((ids.tolist(), answered_ns))
+    clock.now_ns = START_NS + 700
+    put(link, Confirmation(1), b"\x00", Confirmation(2), Confirmation(4), Confirmation(5))
+    intake.take()
+    assert intake.last_answer_ns == START_NS + 700
+    assert sampled == [([2, 4], START_NS + 700)]
+    [(_, buckets)] = intake.completion.close_second()
+    assert (buckets.count, buckets.min_ns, buckets.max_ns) == (4, 700, 700)
+
+
+def test_only_answers_move_the_time_of_the_last_answer(link, intake, clock):
+    put(link, Confirmation(1))
+    intake.take()
+    clock.now_ns += 5_000
+    put(link, END, b"\x00", HELLO)
+    intake.take()
+    assert intake.last_answer_ns == START_NS
+
+
+def test_more_than_a_batch_holds_is_taken_in_turns(link, intake):
+    put(link, *[Quote(bid=1, ask=2)] * 20_000)
+    taken = []
+    while link.inbox:
+        taken.append(intake.take())
+    assert sum(taken) == 20_000
+    assert len(taken) > 1
+    assert intake.completion.by_type.sum() == 20_000

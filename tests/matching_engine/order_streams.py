@@ -1,0 +1,133 @@
+"""What the engine's tests are made of: the two books behind one face, frames, and streams of orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from hypothesis import strategies as st
+
+from exchange.messages import ASK, BID, LAYOUTS, Cancel, Message, Order, decode, encode
+from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.order_book import OrderBook
+from matching_engine.reference import ReferenceBook
+from transports.frames import FrameBatch
+
+
+class TinyBook(OrderBook):
+    """Grows early and often."""
+
+    first_capacity = 2
+
+
+class Compiled:
+    """The compiled book, one message at a time, checked after each."""
+
+    def __init__(self, **settings) -> None:
+        self.book = TinyBook(**settings)
+        self.engine = MatchingEngine(self.book)
+
+    def handle(self, message: Message) -> list[Message]:
+        answers = FrameBatch()
+        next_frame, stop = self.engine.handle(FrameBatch.of(encode(message)), answers)
+        assert (next_frame, stop) == (1, Stop.DONE)
+        self.book.check()
+        return [decode(frame) for frame in answers]
+
+    def resting(self, side: int) -> list[tuple[int, int, int]]:
+        return [tuple(order) for order in self.book.resting(side)]
+
+
+class Reference(ReferenceBook):
+    def resting(self, side: int) -> list[tuple[int, int, int]]:
+        return [(order.id, order.price, order.volume) for order in super().resting(side)]
+
+
+def all_answers(book: Compiled | Reference, messages: Iterable[Message]) -> list[Message]:
+    return [answer for message in messages for answer in book.handle(message)]
+
+
+def last_answers(book: Compiled | Reference, messages: Iterable[Message]) -> list[Message]:
+    """The answers to the last of the messages."""
+    return [book.handle(message) for message in messages][-1]
+
+
+def handled(engine: MatchingEngine, frames: list[bytes], batches: Iterable[int] | None = None, **room) -> list[bytes]:
+    """The answer frames to business frames, given in batches of these sizes, sent off whenever room runs out."""
+    sent: list[bytes] = []
+    answers = FrameBatch(**room)
+    for batch in _batches(frames, batches):
+        first, stop = 0, Stop.ROOM
+        while stop is not Stop.DONE:
+            first, stop = engine.handle(batch, answers, first)
+            assert stop is not Stop.FOREIGN
+            sent += answers
+            answers.clear()
+    return sent
+
+
+def _batches(frames: list[bytes], sizes: Iterable[int] | None) -> Iterable[FrameBatch]:
+    first = 0
+    for size in sizes or ():
+        yield FrameBatch.of(*frames[first : first + size])
+        first += size
+    yield FrameBatch.of(*frames[first:])
+
+
+def packs(messages: list[Message], sizes: Iterable[int]) -> list[bytes]:
+    """The messages as frames of these numbers of records; those left over, one each."""
+    records, frames, first = [encode(message) for message in messages], [], 0
+    for size in sizes:
+        frames.append(b"".join(records[first : first + size]))
+        first += size
+    return [frame for frame in frames if frame] + records[first:]
+
+
+def uniform_orders(count: int, lowest: int = 450, highest: int = 549, most_lots: int = 100) -> np.ndarray:
+    """The default workload's distribution (not its stream): records of the wire."""
+    random = np.random.default_rng(2010)
+    orders = np.zeros(count, LAYOUTS[Order].dtype)
+    orders["type"], orders["id"] = LAYOUTS[Order].code, np.arange(1, count + 1)
+    orders["side"] = random.integers(ASK, BID, count, endpoint=True)
+    orders["price"] = random.integers(lowest, highest, count, endpoint=True)
+    orders["volume"] = random.integers(1, most_lots, count, endpoint=True)
+    return orders
+
+
+def batch_of(orders: np.ndarray) -> FrameBatch:
+    """One frame an order."""
+    batch = FrameBatch(len(orders), max(orders.nbytes, 1 << 17))
+    batch.buffer[: orders.nbytes] = orders.view(np.uint8)
+    batch.offsets[:] = orders.itemsize * np.arange(len(orders) + 1)
+    batch.count = len(orders)
+    return batch
+
+
+@st.composite
+def settings_of_books(draw) -> dict[str, object]:
+    return {
+        "max_price": draw(st.sampled_from([1, 3, 64, 127, 999, 4095, 4096, 65534])),
+        "policy": draw(st.sampled_from(["price-time", "exact-price"])),
+        "capacity": draw(st.sampled_from([None, None, 1, 2, 5])),
+        "with_ids": draw(st.booleans()),
+    }
+
+
+@st.composite
+def streams(draw, max_price: int, most: int = 60) -> list[Message]:
+    """Orders around a few prices, so that they meet; now and then a wrong field, a double id, a cancel."""
+    around = draw(st.integers(1, max_price))
+    near = st.integers(max(1, around - 3), min(max_price, around + 3))
+    price = st.one_of(near, near, near, st.integers(0, 0xFFFF))
+    side = st.one_of(st.sampled_from([ASK, BID]), st.sampled_from([ASK, BID]), st.sampled_from([0, 3, 255]))
+    volume = st.one_of(st.integers(1, 4), st.integers(1, 100), st.integers(0, 0xFFFF), st.just(0xFFFF))
+    order = st.tuples(st.sampled_from([1, 1, 1, 1, 0]), side, price, volume)
+    entries = draw(st.lists(st.one_of(order, order, order, st.integers(0, most)), max_size=most))
+    return [_message(number, entry) for number, entry in enumerate(entries, 1)]
+
+
+def _message(number: int, entry: int | tuple[int, int, int, int]) -> Message:
+    if isinstance(entry, int):
+        return Cancel(max(0, number - entry))
+    fresh, side, price, volume = entry
+    return Order(number if fresh else number // 2, side, price, volume)

@@ -1,0 +1,85 @@
+"""The facts of the default workload, over a million orders."""
+
+import numpy as np
+import pytest
+from order_streams import batch_of, uniform_orders
+
+from exchange.messages import LAYOUTS, Confirmation, Quote, Trade
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from transports.frames import FrameBatch
+
+ORDERS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def million():
+    """The engine behind a million orders, the orders, the answers."""
+    engine, orders = MatchingEngine(OrderBook()), uniform_orders(ORDERS)
+    answers = FrameBatch(3 * ORDERS, 27 * ORDERS)
+    assert engine.handle(batch_of(orders), answers).next == ORDERS
+    return engine, orders, answers
+
+
+def records(answers, message):
+    """All answers of a kind, in order, as a structured array."""
+    starts = answers.offsets[: answers.count]
+    layout = LAYOUTS[message]
+    starts = starts[answers.buffer[starts] == layout.code]
+    return answers.buffer[starts[:, None] + np.arange(layout.size)].view(layout.dtype)[:, 0]
+
+
+def test_answers_per_order_are_those_of_the_specification(million):
+    engine, _, answers = million
+    counts = engine.counts
+    assert counts.orders == ORDERS
+    assert counts.trades / ORDERS == pytest.approx(1.478, abs=0.003)
+    assert counts.confirmations / ORDERS == pytest.approx(0.570, abs=0.002)
+    assert counts.quotes / ORDERS == pytest.approx(0.383, abs=0.003)
+    assert answers.count == counts.trades + counts.confirmations + counts.quotes
+
+
+def test_the_book_grows_by_a_fifth_of_an_order_each_and_contradicts_itself_nowhere(million):
+    engine, _, _ = million
+    resting = len(engine.book.resting(1)) + len(engine.book.resting(2))
+    assert resting / ORDERS == pytest.approx(0.214, abs=0.002)
+    engine.book.check()
+
+
+def test_as_many_lots_are_bought_as_sold_and_all_are_accounted_for(million):
+    engine, orders, answers = million
+    trades = records(answers, Trade)
+    side_of_trade = orders["side"][trades["id"].astype(np.int64) - 1]
+    for side in (1, 2):
+        traded = trades["volume"][side_of_trade == side].sum(dtype=np.int64)
+        resting = sum(order.volume for order in engine.book.resting(side))
+        assert orders["volume"][orders["side"] == side].sum(dtype=np.int64) == traded + resting
+    traded = trades["volume"].astype(np.int64)
+    assert traded[side_of_trade == 1].sum() == traded[side_of_trade == 2].sum()
+
+
+def test_every_order_is_answered_at_once_by_a_confirmation_or_a_trade_of_its_own(million):
+    _, orders, answers = million
+    by_order = FrameBatch(ORDERS + 4, 27 * ORDERS)
+    MatchingEngine(OrderBook(), packing=2).handle(batch_of(orders), by_order)
+    assert (by_order.span(0, ORDERS) == answers.span(0, answers.count)).all()
+    starts = answers.offsets[: answers.count]
+    last = np.searchsorted(starts, by_order.offsets[1 : ORDERS + 1]) - 1
+    last -= answers.buffer[starts[last]] == LAYOUTS[Quote].code
+    assert np.isin(answers.buffer[starts[last]], [LAYOUTS[Confirmation].code, LAYOUTS[Trade].code]).all()
+    ids = answers.buffer[starts[last][:, None] + np.arange(1, 5)].view("<u4")[:, 0]
+    assert (ids == orders["id"]).all()
+
+
+def test_each_quote_differs_from_the_one_before_and_is_never_crossed(million):
+    _, _, answers = million
+    quotes = records(answers, Quote)
+    assert (quotes[1:] != quotes[:-1]).all()
+    assert (quotes["bid"] < quotes["ask"]).all()
+
+
+def test_the_exact_price_rule_gives_fewer_answers():
+    engine, orders = MatchingEngine(OrderBook(policy="exact-price")), uniform_orders(200_000)
+    answers = FrameBatch(600_000, 5_400_000)
+    engine.handle(batch_of(orders), answers)
+    assert answers.count / len(orders) == pytest.approx(1.98, abs=0.01)

@@ -1,0 +1,171 @@
+"""The spool: whole files of whole lines, in order, and nothing that a reader could catch half-written."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from stats_reporter import writer as writer_module
+from stats_reporter.writer import FILE_BYTES, FILE_SECONDS, SpoolWriter
+
+SPOOL_GLOB = "[!.]*.jsonl"
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def seconds():
+    return Seconds()
+
+
+@pytest.fixture
+def spool(tmp_path, seconds):
+    return SpoolWriter(tmp_path / "results" / "spool", seconds)
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob(SPOOL_GLOB))
+
+
+def lines_of(folder: Path) -> list[bytes]:
+    return [line for path in files_of(folder) for line in path.read_bytes().splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "results" / "spool"
+
+
+def test_the_folder_is_there_from_the_start(spool, folder):
+    assert folder.is_dir()
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_published_is_one_record_a_line(spool, folder):
+    spool.write(b'{"a":1}')
+    spool.write(b'{"b":2}')
+    spool.publish()
+    assert [path.name for path in folder.iterdir()] == ["000001.jsonl"]
+    assert (folder / "000001.jsonl").read_bytes() == b'{"a":1}\n{"b":2}\n'
+
+
+def test_files_are_numbered_in_the_order_of_arrival(spool, folder):
+    for number in range(12):
+        spool.write(b"%d" % number)
+        spool.publish()
+    assert [path.name for path in files_of(folder)] == [f"{number:06}.jsonl" for number in range(1, 13)]
+    assert lines_of(folder) == [b"%d" % number for number in range(12)]
+    assert spool.files == 12
+
+
+def test_a_second_after_the_last_file_there_is_another(spool, folder, seconds):
+    spool.write(b"first")
+    seconds.now_s += FILE_SECONDS - 0.01
+    spool.roll()
+    assert files_of(folder) == []
+    seconds.now_s += 0.01
+    spool.roll()
+    assert lines_of(folder) == [b"first"]
+    spool.write(b"second")
+    spool.roll()
+    assert len(files_of(folder)) == 1
+    seconds.now_s += FILE_SECONDS
+    spool.roll()
+    assert len(files_of(folder)) == 2
+
+
+def test_a_few_megabytes_do_not_wait_for_the_second(spool, folder):
+    line = b"x" * 1_023
+    for _ in range(FILE_BYTES // 1_024 - 1):
+        spool.write(line)
+    spool.roll()
+    assert files_of(folder) == []
+    spool.write(line)
+    spool.roll()
+    assert [path.stat().st_size for path in files_of(folder)] == [FILE_BYTES]
+    spool.write(line)
+    spool.roll()
+    assert len(files_of(folder)) == 1  # counted from nothing again
+
+
+def test_silence_leaves_no_empty_file(spool, folder, seconds):
+    seconds.now_s += 100
+    spool.roll()
+    spool.publish()
+    assert list(folder.iterdir()) == []
+    assert spool.files == 0
+
+
+def test_a_file_is_whole_before_it_has_its_name(spool, folder, monkeypatch):
+    seen = []
+    rename = Path.rename
+
+    def watched(hidden: Path, final: Path) -> Path:
+        seen.append((hidden.name.startswith("."), files_of(folder), hidden.read_bytes(), hidden.parent == final.parent))
+        return rename(hidden, final)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    spool.write(b"whole")
+    spool.publish()
+    assert seen == [(True, [], b"whole\n", True)]
+    assert [path.name for path in folder.iterdir()] == ["000001.jsonl"]
+
+
+def test_a_disk_that_refuses_is_heard_and_costs_no_line(spool, folder, monkeypatch):
+    def refuse(path: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    spool.write(b"kept")
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        spool.publish()
+    monkeypatch.undo()
+    assert files_of(folder) == []
+    spool.write(b"next")
+    spool.publish()
+    assert lines_of(folder) == [b"kept", b"next"]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.binary(min_size=1, max_size=30).map(lambda line: line.hex().encode()),
+        st.floats(0, 2),
+        st.just("publish"),
+    ),
+    max_size=40,
+)
+
+
+@examples(max_examples=50)
+@given(STEPS)
+def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as small:
+        small.setattr(writer_module, "FILE_BYTES", 100)
+        folder, seconds = Path(place), Seconds()
+        spool, written = SpoolWriter(folder, seconds), []
+        for step in steps:
+            match step:
+                case bytes():
+                    spool.write(step)
+                    written.append(step)
+                case float():
+                    seconds.now_s += step
+                    spool.roll()
+                case _:
+                    spool.publish()
+            assert lines_of(folder) == written[: len(lines_of(folder))]
+        spool.publish()
+        assert lines_of(folder) == written
+        assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+        assert all(path.read_bytes().endswith(b"\n") for path in files_of(folder))

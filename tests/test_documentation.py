@@ -1,0 +1,82 @@
+"""What README and docs say is what the code does, where a test can tell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+import xxhash
+from click.testing import CliRunner
+
+from exchange.messages import Order, decode_all
+from experiments.cli import main
+from gateway.order_flow import OrderFlow
+from transports.registry import known_schemes
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(
+    r"^\s*(?:\.venv/bin/)?exchange ((?:run|tape|match|engine|gateway|reporter)\b[^|#\n]*)", re.MULTILINE
+)
+
+
+def subcommands() -> dict[str, click.Command]:
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def written_commands() -> list[tuple[str, str]]:
+    helps = [(f"{name} --help", command.help or "") for name, command in subcommands().items()]
+    pages = [(page.name, page.read_text()) for page in PAGES]
+    return [(where, line) for where, text in [*pages, *helps] for line in COMMAND.findall(text)]
+
+
+@pytest.mark.parametrize(("where", "line"), written_commands())
+def test_every_command_that_is_written_down_parses(where: str, line: str) -> None:
+    name, *words = shlex.split(line)
+    command = subcommands()[name]
+    with_files = [str(ROOT / "Makefile") if word == "tape.bin" and name == "match" else word for word in words]
+    command.make_context(name, with_files)
+
+
+def test_every_subcommand_s_help_has_an_example() -> None:
+    for name, command in subcommands().items():
+        assert f"Example: exchange {name}" in (command.help or "")
+
+
+def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
+    text = (ROOT / "docs" / "method.md").read_text()
+    rows = re.findall(r"^\| 7 \| (\d+) \| (\d) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    orders = list(decode_all(OrderFlow(7, (450, 549)).records(1, len(rows))))
+    assert [Order(*map(int, row)) for row in rows] == orders
+    stream = OrderFlow(1, (450, 549)).records(1, 1_000_000)
+    assert f"`{xxhash.xxh64_hexdigest(stream)}`" in text
+
+
+def test_the_transports_page_lists_every_scheme() -> None:
+    text = (ROOT / "docs" / "transports.md").read_text()
+    assert [scheme for scheme in known_schemes() if f"`{scheme}`" not in text] == []
+
+
+def test_every_recipe_that_is_written_down_exists_and_make_lists_it() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipes = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
+    written = {name for page in PAGES for name in re.findall(r"`?make ([a-z-]+)`?", page.read_text())}
+    assert {"run", "test", "check", "bench", "clean", "setup"} <= recipes
+    assert {name for name in written if name in {"run", "test", "check", "bench", "setup", "test-bounds"}} <= recipes
+
+
+def test_version_is_the_project_s() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] in CliRunner().invoke(main, ["--version"]).output
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
