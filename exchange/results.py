@@ -31,6 +31,8 @@ class GatewayResult:
     backlog_growth: int
     """Unanswered orders when the last was sent, minus those at three quarters of the way."""
     usage: dict[str, Any]
+    sockets: list[dict[str, Any]]
+    """Of the connection to the engine: local, peer, tcp_nodelay as read back at the end."""
     engine_said: dict[str, Any] | None
     """The engine's end: sent, sent_checksum, received, received_checksum."""
     statistics_sent: int = 0
@@ -45,6 +47,7 @@ class EngineResult:
     junk_frames: int
     handshakes_refused: int
     usage: dict[str, Any]
+    sockets: list[dict[str, Any]]
     gateway_said: dict[str, Any] | None
     statistics_sent: int = 0
     stopped: str | None = None

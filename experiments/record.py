@@ -52,6 +52,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "lag_us": lag,
         "analysis": {"warm_up_s": settings["warm_up_s"], "left_out": "the warm-up's seconds, and the last order"},
         "components": _components(outcome),
+        "sockets": _sockets(outcome),
         "host": conditions.host,
         "versions": conditions.versions,
         "started_at": conditions.started_at,
@@ -95,6 +96,12 @@ def _rates(gateway: GatewayResult | None, offered: float | None) -> dict[str, fl
 def _components(outcome: Outcome) -> dict[str, dict[str, Any]]:
     results = {"gateway": outcome.gateway, "engine": outcome.engine, "reporter": outcome.reporter}
     return {role: result.usage for role, result in results.items() if result is not None}
+
+
+def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
+    """TCP_NODELAY as read back at each end of the connection between gateway and engine."""
+    results = {"gateway": outcome.gateway, "engine": outcome.engine}
+    return [{"component": role, **facts} for role, result in results.items() if result for facts in result.sockets]
 
 
 def engine_result(payload: dict[str, Any] | None) -> EngineResult | None:

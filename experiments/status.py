@@ -55,6 +55,9 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
         yield f"statistics differ: {reporter.announced} messages sent, {reporter.received} received"
+    held_back = [socket for socket in (*gateway.sockets, *engine.sockets) if not socket["tcp_nodelay"]]
+    if held_back:
+        yield f"TCP_NODELAY was to be set and is not: {held_back}"
     if reporter.samples != gateway.samples:
         yield f"{gateway.samples} orders were sampled, {reporter.samples} pairs arrived"
 

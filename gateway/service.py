@@ -176,6 +176,7 @@ class Gateway:
             duration_s=max(self._intake.last_answer_ns - self._offering.first_handed_ns, 0) / 1e9,
             backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
             usage=self._reporting.usage(),
+            sockets=self._engine.sockets(),
             engine_said=self._intake.said._asdict() if self._intake.said else None,
             stopped=self._stopped,
         )

@@ -171,6 +171,7 @@ class EngineService:
             junk_frames=self._junk + self._gateway.junk,
             handshakes_refused=self._refused + self._gateway.refused,
             usage=self._reporting.usage(),
+            sockets=self._gateway.sockets(),
             gateway_said=self._said._asdict() if self._said else None,
             stopped=self._stopped,
         )

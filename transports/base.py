@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from transports.frames import FrameBatch
@@ -92,6 +93,10 @@ class Link(ABC):
     @abstractmethod
     def wait(self, until_ns: int, writable: bool = False) -> None:
         """Sleep until something is there (or, `writable`, can go), a signal, or `until_ns` of the monotonic clock."""
+
+    def sockets(self) -> list[dict[str, Any]]:
+        """The TCP sockets under it, as the kernel describes them now; none where there are none."""
+        return []
 
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:

@@ -9,7 +9,6 @@ from experiments.page.run_folder import Record, part
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
-WITHOUT_TCP = (*ONE_PROCESS, "zeromq+ipc")
 
 
 def title(run: Record) -> str:
@@ -40,7 +39,7 @@ def _speed(settings: Record) -> str:
 def circumstances(run: Record) -> list[str]:
     """The sentences below the title."""
     settings = part(run, "settings")
-    said = [_started(run), _nagle(settings), _one_process(settings)]
+    said = [_started(run), _nagle(run), _one_process(settings)]
     said.insert(1, f"Seed {settings['seed']}." if "seed" in settings else "")
     return [sentence for sentence in said if sentence]
 
@@ -59,10 +58,10 @@ def _in_words(iso_time: str) -> str:
     return f"{at.day} {at:%B %Y, %H:%M} {at.tzname() or ''}".strip()
 
 
-def _nagle(settings: Record) -> str:
-    """`nagle` names the ends at which the system may hold small segments back."""
-    roles = settings.get("nagle")
-    if not isinstance(roles, list) or _scheme(settings) in WITHOUT_TCP:
+def _nagle(run: Record) -> str:
+    """`nagle` names the ends at which the system may hold small segments back; said only of sockets that were read."""
+    roles = part(run, "settings").get("nagle")
+    if not isinstance(roles, list) or not run.get("sockets"):
         return ""
     held_back = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
     return f"TCP_NODELAY at every end{held_back}."

@@ -10,9 +10,11 @@ import contextlib
 import socket
 import struct
 import time
+from typing import Any
 
 from transports.base import Address, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
+from transports.sockets import read_back
 from transports.tcp.stream import Stream
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
@@ -103,6 +105,9 @@ class TcpLink(Link):
         self._turned_away += 1
         del self._candidates[candidate]
         candidate.close()
+
+    def sockets(self) -> list[dict[str, Any]]:
+        return read_back([stream.fd for stream in self._streams])
 
     @property
     def refused(self) -> int:  # type: ignore[override]

@@ -44,6 +44,11 @@ class Doorman:
         return max(self._accepted - self._admitted, 0)
 
     @property
+    def connections(self) -> list[int]:
+        """Descriptors of the connections that are open."""
+        return sorted(self._open)
+
+    @property
     def peer_left(self) -> bool:
         """Someone was admitted, and no connection is open any more."""
         return self._admitted > 0 and not self._open

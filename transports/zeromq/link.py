@@ -12,11 +12,13 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import zmq
 
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, Transport, TransportError
 from transports.frames import FrameBatch
+from transports.sockets import read_back
 from transports.waiting import READABLE, Sleeper
 from transports.zeromq.calls import Calls, FanInCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
@@ -55,6 +57,10 @@ class ZeroMqLink(Link):
         self._doorman.serve()
         if self._doorman.peer_left and not self._calls.events() & zmq.POLLIN:
             raise PeerGone(f"the peer at {self.url} closed the connection")
+
+    def sockets(self) -> list[dict[str, Any]]:
+        self._doorman.serve()
+        return read_back(self._doorman.connections)
 
     @property
     def refused(self) -> int:  # type: ignore[override]
