@@ -66,9 +66,10 @@ def send_frames(
 class Stream:
     """One connection. What the kernel took of a frame is finished before the next one starts."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, nodelay: bool = True) -> None:
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if nodelay:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.fd = sock.fileno()
         self.ended = False
         self._socket = sock
