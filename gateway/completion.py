@@ -106,10 +106,14 @@ class Completion:
     def handed_over(self, count: int, now_ns: int) -> None:
         """The next `count` orders went at `now_ns`."""
         first = self.newest + 1
-        while count > len(self._handed) or self._slots(first, count, 0):
-            self._grow()
-        self._slots(first, count, now_ns)
         self.newest += count
+        slot = first & (len(self._handed) - 1)
+        if count == 1 and not self._handed[slot]:  # the usual case when idle
+            self._handed[slot] = now_ns
+            return
+        while count > len(self._handed) or self._slots(first, count, 0):
+            self._grow(first - 1)
+        self._slots(first, count, now_ns)
 
     def _slots(self, first: int, count: int, value: int) -> bool:
         """Write `value` into the slots of ids first.., or (0) say whether one of them still waits."""
@@ -122,10 +126,10 @@ class Completion:
             part[:] = value
         return False
 
-    def _grow(self) -> None:
-        """Double the table: more orders are unanswered than it holds."""
+    def _grow(self, newest: int) -> None:
+        """Double the table, which holds orders up to `newest`: more are unanswered than it has room for."""
         old = self._handed
-        ids = np.arange(max(self.newest - len(old) + 1, 0), self.newest + 1)
+        ids = np.arange(max(newest - len(old) + 1, 0), newest + 1)
         self._handed = np.zeros(2 * len(old), np.int64)
         self._handed[ids & (len(self._handed) - 1)] = old[ids & (len(old) - 1)]
 

@@ -22,6 +22,7 @@ from transports.frames import FrameBatch
 ORDER_TYPE, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
 STEP = uint64(0x9E3779B97F4A7C15)
 VOLUMES = uint64(100)
+LONGEST_BATCH = 1 << 16  # frames
 
 
 @njit(inline="always")
@@ -67,6 +68,7 @@ class OrderFlow:
         self._key = uint64(stream_key(uint64(seed)))
         self._low, self._prices = uint64(prices[0]), uint64(prices[1] - prices[0] + 1)
         self._packing = packing
+        self._ends = np.arange(1, LONGEST_BATCH + 1) * (packing * ORDER_BYTES)
 
     @classmethod
     def of(cls, settings: RunSettings) -> OrderFlow:
@@ -76,7 +78,7 @@ class OrderFlow:
         """Make the batch hold orders first_id .. first_id + count - 1; the last frame may be shorter."""
         write_orders(self._key, first_id, count, self._low, self._prices, batch.buffer, 0)
         frames = -(-count // self._packing)
-        batch.offsets[1 : frames + 1] = np.arange(1, frames + 1) * (self._packing * ORDER_BYTES)
+        batch.offsets[1 : frames + 1] = self._ends[:frames]
         batch.offsets[frames] = count * ORDER_BYTES
         batch.count = frames
 

@@ -19,25 +19,30 @@ class _TimeSpec(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_long), ("ns", ctypes.c_long))
 
 
+_PPOLL = getattr(ctypes.CDLL(None), "ppoll", None)
+
+
 class Sleeper:
-    """Waits on a few descriptors; reused, so that a sleep allocates nothing."""
+    """Waits on a few (descriptor, events); made once for those that stay the same, since a loop sleeps often."""
 
-    def __init__(self) -> None:
-        libc = ctypes.CDLL(None)
-        self._ppoll = getattr(libc, "ppoll", None)
-        self._fds = (_PollFd * 16)()
+    def __init__(self, fds: list[tuple[int, int]]) -> None:
+        self._descriptors = fds
+        self._fds = (_PollFd * max(len(fds), 1))(*fds)
         self._timeout = _TimeSpec()
+        self._arguments = self._fds, len(fds), ctypes.byref(self._timeout), None
 
-    def sleep(self, fds: list[tuple[int, int]], until_ns: int) -> bool:
-        """Until one of (descriptor, events) is ready, a signal, or `until_ns`; whether one is ready."""
+    def sleep(self, until_ns: int) -> bool:
+        """Until one is ready, a signal, or `until_ns` of the monotonic clock; whether one is ready."""
         left_ns = min(max(until_ns - time.monotonic_ns(), 0), LONGEST_SLEEP_NS)
-        if self._ppoll is None or len(fds) > len(self._fds):
-            return _select(fds, left_ns)
-        for slot, (fd, events) in zip(self._fds, fds, strict=False):
-            slot.fd, slot.events = fd, events
+        if _PPOLL is None:
+            return _select(self._descriptors, left_ns)
         self._timeout.seconds, self._timeout.ns = divmod(left_ns, 1_000_000_000)
-        ready: int = self._ppoll(self._fds, len(fds), ctypes.byref(self._timeout), None)
+        ready: int = _PPOLL(*self._arguments)
         return ready > 0
+
+    def woke(self, index: int) -> bool:
+        """Whether that descriptor was ready when the sleep ended (without ppoll: it may have been)."""
+        return _PPOLL is None or bool(self._fds[index].revents)
 
 
 def _select(fds: list[tuple[int, int]], left_ns: int) -> bool:

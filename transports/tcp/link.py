@@ -32,7 +32,6 @@ class TcpLink(Link):
         self._expected = expected
         self._candidates: dict[socket.socket, bytes] = {}
         self._streams: list[Stream] = []
-        self._sleeper = Sleeper()
         self._turned_away = 0
 
     def receive(self, batch: FrameBatch) -> int:
@@ -64,7 +63,7 @@ class TcpLink(Link):
         events = READABLE | WRITABLE if writable else READABLE
         fds = [(stream.fd, events) for stream in self._streams]
         newcomers = [(sock.fileno(), READABLE) for sock in self._waiting_room()]
-        if self._sleeper.sleep(fds + newcomers, until_ns) and newcomers:
+        if Sleeper(fds + newcomers).sleep(until_ns) and newcomers:
             self._admit()
 
     def _waiting_room(self) -> list[socket.socket]:
@@ -154,7 +153,7 @@ def connect(address: Address, until_ns: int) -> Link:
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
-            Sleeper().sleep([], time.monotonic_ns() + RETRY_NS)
+            Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
     sock.sendall(_preamble(address))
     return TcpLink(address.url, address.fan_in, None).adopt(sock)
 

@@ -156,6 +156,6 @@ class Stream:
         deadline = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(PeerGone, OSError):
             while not self._flush() and time.monotonic_ns() < deadline:
-                Sleeper().sleep([(self.fd, WRITABLE)], deadline)
+                Sleeper([(self.fd, WRITABLE)]).sleep(deadline)
             self._socket.shutdown(socket.SHUT_WR)
         self._socket.close()

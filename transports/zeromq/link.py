@@ -25,6 +25,8 @@ from transports.zeromq.doorman import Doorman
 
 HIGH_WATER_MARK = 100_000
 """Messages a socket holds in memory each way: 1,000, the default, costs a fifth of the speed flat out."""
+MONITOR, ZAP = 1, -1
+"""Where the doorman's descriptors stand among those slept on; there may be no ZAP."""
 RECONNECT_MS, HANDSHAKE_MS = 10, 300_000
 
 
@@ -36,8 +38,8 @@ class ZeroMqLink(Link):
         self._socket, self._context = socket, context
         self.bound = ""  # the endpoint that it listens on
         self._fd = int(socket.get(zmq.FD))
-        self._sleeper = Sleeper()
         self._doorman = Doorman(context, socket, address.token)
+        self._sleeper = Sleeper([(self._fd, READABLE), *self._doorman.descriptors])
         self._calls = _calls(address, socket)
 
     def receive(self, batch: FrameBatch) -> int:
@@ -52,10 +54,11 @@ class ZeroMqLink(Link):
         wanted = zmq.POLLIN | zmq.POLLOUT if writable else zmq.POLLIN
         if self._calls.events() & wanted:
             return
-        self._sleeper.sleep([(self._fd, READABLE), *self._doorman.descriptors], until_ns)
-        self._calls.events()
-        self._doorman.serve()
-        if self._doorman.peer_left and not self._calls.events() & zmq.POLLIN:
+        self._sleeper.sleep(until_ns)
+        nothing_to_read = not self._calls.events() & zmq.POLLIN
+        if self._sleeper.woke(MONITOR) or self._sleeper.woke(ZAP):
+            self._doorman.serve()
+        if nothing_to_read and self._doorman.peer_left:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def sockets(self) -> list[dict[str, Any]]:
