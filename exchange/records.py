@@ -8,12 +8,36 @@ from typing import Any
 
 import orjson
 
+from exchange.measurements import Source
 from exchange.messages import Statistics, encode
 
 SCHEMA = 1
 COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
     "completion", "traffic", "process", "session", "throughput", "sample", "end", "result",
 )  # fmt: skip
+
+SOURCES = [source.name.lower() for source in Source]
+SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
+"""What a source says in a record of its own; the reporter makes the others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One document, as it arrives: its fields may hold anything."""
+
+    schema: Any
+    run: Any
+    source: Any
+    kind: Any
+    wall_ns: Any
+    monotonic_ns: Any
+    payload: Any
+
+    def is_of(self, run: int) -> bool:
+        """Whether it has the shape of a record, and is one of this run."""
+        known = self.source in SOURCES and self.kind in SOURCES_KINDS and isinstance(self.payload, dict)
+        times = isinstance(self.wall_ns, int) and isinstance(self.monotonic_ns, int)
+        return known and times and self.schema == SCHEMA and self.run == f"{run:016x}"
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ class Terms:
         for name in ("version", "run", "policy", "packing", "max_price"):
             here, there = getattr(ours, name), getattr(theirs, name)
             if here != there:
-                raise Disagreement(
-                    f"{Source(theirs.source).name.lower()} was started with {name} {there}, this end with {here}: "
-                    "give both the same"
-                )
+                sources = {source.value: source.name.lower() for source in Source}
+                who = sources.get(theirs.source, "a stranger")
+                raise Disagreement(f"{who} was started with {name} {there}, this end with {here}: give both the same")

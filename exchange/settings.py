@@ -56,17 +56,10 @@ class RunSettings:
     record: bool = False
 
     def __post_init__(self) -> None:
-        _between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
-        _whole("orders", self.orders, 1, MAX_ORDERS)
-        _between("duration_s", self.duration_s, 0.001, 10**7)
-        _whole("seed", self.seed, 0, 2**64 - 1)
-        _whole("max_price", self.max_price, 1, MAX_PRICE)
-        _whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
-        _whole("packing", self.packing, 1, MAX_PACKING)
-        _whole("window", self.window, 1, MAX_ORDERS)
-        _between("warm_up_s", self.warm_up_s, 0, 10**7)
-        _between("timeout_s", self.timeout_s, 0.1, 10**6)
+        self._check_numbers()
         self._check_prices()
+        if not isinstance(self.transport, str) or not self.transport:
+            raise BadSetting("transport", self.transport, "a scheme, or a URL")
         if self.policy not in POLICIES:
             raise BadSetting("policy", self.policy, " or ".join(POLICIES))
         if self.orders is None and self.duration_s is None:
@@ -78,10 +71,30 @@ class RunSettings:
                 raise BadSetting("cpus", role, f"one of {', '.join(ROLES)}")
             _whole("cpus", cpu, 0, 4095)
 
+    def _check_numbers(self) -> None:
+        if self.orders_per_s is not None:
+            _between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
+        if self.orders is not None:
+            _whole("orders", self.orders, 1, MAX_ORDERS)
+        if self.duration_s is not None:
+            _between("duration_s", self.duration_s, 0.001, 10**7)
+        if self.window is not None:
+            _whole("window", self.window, 1, MAX_ORDERS)
+        _whole("seed", self.seed, 0, 2**64 - 1)
+        _whole("max_price", self.max_price, 1, MAX_PRICE)
+        _whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
+        _whole("packing", self.packing, 1, MAX_PACKING)
+        _between("warm_up_s", self.warm_up_s, 0, 10**7)
+        _between("timeout_s", self.timeout_s, 0.1, 10**6)
+
     def _check_prices(self) -> None:
+        allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
+        if len(self.prices) != 2:
+            raise BadSetting("prices", self.prices, allowed)
         low, high = self.prices
-        if not 0 <= low <= high <= MAX_PRICE + 1:
-            raise BadSetting("prices", f"{low}..{high}", f"LOW..HIGH within 0..{MAX_PRICE + 1}")
+        whole = isinstance(low, int) and isinstance(high, int)
+        if not (whole and 0 <= low <= high <= MAX_PRICE + 1):
+            raise BadSetting("prices", f"{low}..{high}", allowed)
 
     @property
     def order_limit(self) -> int:
@@ -96,11 +109,12 @@ class RunSettings:
         return {**asdict(self), "prices": list(self.prices), "topology": TOPOLOGY, "nagle": []}
 
 
-def _between(name: str, value: float | None, low: float, high: float) -> None:
-    if value is not None and not (math.isfinite(value) and low <= value <= high):
+def _between(name: str, value: object, low: float, high: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
         raise BadSetting(name, value, f"{low:,} to {high:,}")
 
 
-def _whole(name: str, value: int | None, low: int, high: int) -> None:
-    if value is not None and not (isinstance(value, int) and low <= value <= high):
+def _whole(name: str, value: object, low: int, high: int) -> None:
+    if not (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
         raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")

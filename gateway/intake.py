@@ -27,6 +27,7 @@ class Intake:
         self.junk = 0
         self.hello: Hello | None = None
         self.said: End | None = None
+        self.on_received: Callable[[int], None] = lambda now_ns: None
         self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda order_ids, answered_ns: None
 
     def take(self) -> int:
@@ -34,7 +35,9 @@ class Intake:
         self._batch.clear()
         frames = self._link.receive(self._batch)
         if frames:
-            self._read(time.monotonic_ns())
+            now_ns = time.monotonic_ns()
+            self.on_received(now_ns)
+            self._read(now_ns)
         return frames
 
     def _read(self, now_ns: int) -> None:

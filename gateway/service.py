@@ -94,25 +94,26 @@ class Gateway:
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
         duration_s = self._settings.duration_s
+        self._intake.on_received = self._turn_second
         self._deadline_ns = NEVER_NS if duration_s is None else now_ns + int(duration_s * 1e9)
 
     def _step(self) -> None:
+        """One turn of the loop; the engine's end is its last."""
         took = self._intake.take()
         now_ns = time.monotonic_ns()
-        if now_ns >= self._reporting.next_second_ns:
-            self._close_second(now_ns)
+        self._turn_second(now_ns)
         if now_ns >= self._deadline_ns:
             self._deadline_ns = NEVER_NS
             self._offering.stop()
-        offered = self._offering.offer(now_ns)
         if took or not self._awaiting:
             self._heard_ns = now_ns
-        if offered:
+        if self._offering.offer(now_ns):
             self._note_backlog()
         if self._offering.done and not self._end_sent:
-            self._send_end(now_ns)
+            self._send_end()
         self._outbox.flush()
-        self._wait()
+        if self._intake.said is None:
+            self._wait()
 
     @property
     def _awaiting(self) -> bool:
@@ -120,7 +121,7 @@ class Gateway:
         return self._end_sent or self._offering.pending or self._completion.answered < self._offering.sent
 
     def _heard_in_time(self) -> bool:
-        if time.monotonic_ns() - self._heard_ns < self._timeout_ns:
+        if not self._awaiting or time.monotonic_ns() - self._heard_ns < self._timeout_ns:
             return True
         self._stopped = self._stopped or f"the engine said nothing for {self._settings.timeout_s:g} s"
         return False
@@ -128,9 +129,13 @@ class Gateway:
     def _wait(self) -> None:
         until_ns = min(self._offering.next_due_ns(), self._reporting.next_second_ns, self._deadline_ns)
         if until_ns > time.monotonic_ns():
-            self._engine.wait(until_ns, writable=self._offering.pending)
+            unsent = self._offering.pending or (self._offering.done and not self._end_sent)
+            self._engine.wait(until_ns, writable=unsent)
 
-    def _close_second(self, now_ns: int) -> None:
+    def _turn_second(self, now_ns: int) -> None:
+        """Close the second that has passed, before anything of the next is counted."""
+        if now_ns < self._reporting.next_second_ns:
+            return
         self._journal.close_second()
         self._reporting.next_second(now_ns)
         self.on_second(self._offering.sent, self._completion.answered)
@@ -141,10 +146,10 @@ class Gateway:
             self._late_backlog.append(self._offering.sent - self._completion.answered)
             del self._late_backlog[1:-1]
 
-    def _send_end(self, now_ns: int) -> None:
-        self._end_sent = True
+    def _send_end(self) -> None:
+        """Once the link takes it; until then the loop goes on receiving."""
         end = End(self._offering.sent, self._offering.stream.value, 0, 0)
-        self._say(end, now_ns + self._timeout_ns)
+        self._end_sent = self._engine.send(FrameBatch.of(encode(end)), 0) == 1
 
     def _finish(self) -> GatewayResult:
         """Close the books and hand the result to the reporter; it answers when it has everything."""

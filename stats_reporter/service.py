@@ -11,7 +11,7 @@ import orjson
 
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
-from exchange.records import END, RESULT, SAMPLE, SESSION, THROUGHPUT, RecordWriter
+from exchange.records import END, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
 from exchange.results import ReporterResult
 from exchange.settings import POLICIES
 from exchange.usage import Usage
@@ -71,7 +71,8 @@ class Reporter:
                     self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
                     break
                 self._spool.roll()
-                self._link.wait(time.monotonic_ns() + POLL_NS)
+                if len(self._ends) < self._sources:
+                    self._link.wait(time.monotonic_ns() + POLL_NS)
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
@@ -122,16 +123,18 @@ class Reporter:
         return True
 
     def _note_document(self, document: bytes) -> bool:
+        """Write a source's record as it is; False where it is none, or of another run."""
         try:
-            record = orjson.loads(document)
-            source, kind, ours = record["source"], record["kind"], record["run"] == f"{self._run:016x}"
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            record = Record(**orjson.loads(document))
+        except (orjson.JSONDecodeError, TypeError):
             return False
-        if ours and kind == RESULT:
-            self._results[source] = record["payload"]
-        elif ours:
+        if not record.is_of(self._run) or b"\n" in document:
+            return False
+        if record.kind == RESULT:
+            self._results[record.source] = record.payload
+        else:
             self._spool.write(document)
-        return bool(ours)
+        return True
 
     def _finish(self) -> ReporterResult:
         announced = sum(end.sent for end in self._ends)

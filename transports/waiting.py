@@ -27,7 +27,7 @@ class Sleeper:
 
     def __init__(self, fds: list[tuple[int, int]]) -> None:
         self._descriptors = fds
-        self._fds = (_PollFd * max(len(fds), 1))(*fds)
+        self._fds = (_PollFd * max(len(fds), 1))(*(_PollFd(fd, events) for fd, events in fds))
         self._timeout = _TimeSpec()
         self._arguments = self._fds, len(fds), ctypes.byref(self._timeout), None
 

@@ -65,7 +65,6 @@ def test_the_widest_terms_fit_a_hello():
     assert (hello.run, hello.packing, hello.max_price) == (2**64 - 1, 1_000, 65_534)
 
 
-@pytest.mark.xfail(strict=True, reason="who speaks is looked up without a check", raises=ValueError)
 def test_a_stranger_that_is_no_source_of_ours_is_a_disagreement_too():
     with pytest.raises(Disagreement):
         TERMS.agree(TERMS.hello(Source.ENGINE)._replace(source=9, run=1))

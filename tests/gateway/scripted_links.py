@@ -16,6 +16,8 @@ from transports.frames import FrameBatch
 MS = 1_000_000
 SECOND = 1_000_000_000
 START_NS = 5 * SECOND
+TURN_NS = 5_000
+"""A turn of the loop takes its time."""
 CONFIRMATION = encode(Confirmation(0))[:1]
 
 
@@ -125,7 +127,7 @@ class SimulatedEngine(ScriptedLink):
         return End(len(self._answered), sums[0], len(self._orders), sums[1])
 
     def receive(self, batch: FrameBatch) -> int:
-        self._clock.now_ns += 1_000  # a turn of the loop takes its time
+        self._clock.now_ns += TURN_NS
         if self.gone_at_ns is not None and self._clock.now_ns >= self.gone_at_ns:
             raise PeerGone("the engine went away")
         while self._on_the_way and self._on_the_way[0][0] <= self._clock.now_ns:
@@ -140,7 +142,7 @@ class SimulatedEngine(ScriptedLink):
         if writable:
             wakes.append(self._clock.now_ns + MS)
         assert min(wakes) < START_NS + 10**6 * SECOND, "nothing would ever end this wait"
-        self._clock.now_ns = max(self._clock.now_ns + 1_000, min(wakes))
+        self._clock.now_ns = max(self._clock.now_ns + TURN_NS, min(wakes))
 
 
 class SimulatedReporter(ScriptedLink):
