@@ -1,22 +1,22 @@
-"""Opens each component's service from its settings: the only place that knows all three and their links."""
+"""Opens each component's service from its settings; each loads only what it needs."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exchange.checksum import Stream
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from experiments.component import run_id
-from gateway.service import Gateway
-from matching_engine.engine import MatchingEngine
-from matching_engine.order_book import OrderBook
-from matching_engine.service import EngineService
-from stats_reporter.service import Reporter
-from stats_reporter.writer import SpoolWriter
 from transports.base import Link
 from transports.registry import connect, listen
+
+if TYPE_CHECKING:
+    from gateway.service import Gateway
+    from matching_engine.service import EngineService
+    from stats_reporter.service import Reporter
 
 
 def _deadline_ns(timeout_s: float) -> int:
@@ -24,6 +24,9 @@ def _deadline_ns(timeout_s: float) -> int:
 
 
 def open_reporter(name: str, url: str, spool: Path, timeout_s: float, of_thread: bool = False) -> tuple[Reporter, Link]:
+    from stats_reporter.service import Reporter
+    from stats_reporter.writer import SpoolWriter
+
     link = listen(url, name, fan_in=True)
     return Reporter(run_id(name), link, SpoolWriter(spool), timeout_s, of_thread=of_thread), link
 
@@ -32,6 +35,10 @@ def open_engine(
     name: str, url: str, reporter_url: str, settings: RunSettings, of_thread: bool = False,
     capacity: int | None = None, with_ids: bool = False,
 ) -> tuple[EngineService, Link]:  # fmt: skip
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.order_book import OrderBook
+    from matching_engine.service import EngineService
+
     gateway = listen(url, name)
     reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), fan_in=True)
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
@@ -46,6 +53,8 @@ def open_gateway(
     name: str, engine_url: str, reporter_url: str, settings: RunSettings, streams: tuple[Stream, Stream],
     of_thread: bool = False,
 ) -> Gateway:  # fmt: skip
+    from gateway.service import Gateway
+
     until_ns = _deadline_ns(settings.timeout_s)
     reporter = connect(reporter_url, name, until_ns, fan_in=True)
     engine = connect(engine_url, name, until_ns)

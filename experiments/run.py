@@ -31,6 +31,8 @@ def run(settings: RunSettings, results: str, name: str | None, with_spark: bool,
     folder = new_run_folder(Path(results), name or run_name(settings))
     record = measure(folder, settings, one_process)
     if as_json:
+        for reason in record["reasons"]:
+            click.echo(f"{record['status']}: {reason}", err=True)
         click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
     else:
         show_record(record)

@@ -27,14 +27,13 @@ def command(
 
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first
     """
-    from experiments.component import Events, serve
+    from experiments.component import Events, Service, serve
     from experiments.components import open_engine
-    from matching_engine.service import EngineService
 
     events = Events("engine", launched)
     settings = run_settings(**given)
 
-    def open_service() -> tuple[EngineService, str]:
+    def open_service() -> tuple[Service, str]:
         service, link = open_engine(name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids)
         return service, link.url
 

@@ -34,17 +34,16 @@ def command(
 
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
     """
-    from experiments.component import Events, serve
+    from experiments.component import Events, Service, serve
     from experiments.components import open_gateway
     from experiments.streams import close_streams, open_streams
-    from gateway.service import Gateway
 
     events = Events("gateway", launched)
     settings = run_settings(**given)
     folder = Path(results) / name if settings.record else None
     streams = open_streams(folder)
 
-    def open_service() -> tuple[Gateway, str]:
+    def open_service() -> tuple[Service, str]:
         service = open_gateway(name, engine_url, reporter_url, settings, streams)
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url

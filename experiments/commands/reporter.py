@@ -29,15 +29,14 @@ def command(url: str, name: str, results: str, timeout_s: float, cpu: int | None
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
     """
     from experiments.by_hand import write_record
-    from experiments.component import Events, serve
+    from experiments.component import Events, Service, serve
     from experiments.components import open_reporter
     from experiments.run_folder import new_run_folder
-    from stats_reporter.service import Reporter
 
     events = Events("reporter", launched)
     folder = Path(results) / name if launched else new_run_folder(Path(results), name)
 
-    def open_service() -> tuple[Reporter, str]:
+    def open_service() -> tuple[Service, str]:
         service, link = open_reporter(name, url, folder / "spool", timeout_s)
         return service, link.url
 
