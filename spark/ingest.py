@@ -1,0 +1,130 @@
+"""From the spool of a finished run to tables/KIND.parquet; what cannot be read is counted, not dropped unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark.schemas import ENVELOPE, KINDS, ORIGIN, PAYLOADS, SPOOL_SCHEMA
+from spark.tables import spark_path, write_table
+
+CORRUPT = "_corrupt"
+EXAMPLE_CHARACTERS = 160
+
+NO_RECORD = "no record: not one JSON object with the fields of a spool record"
+UNKNOWN_SCHEMA = f"unknown schema: not {SPOOL_SCHEMA}"
+UNKNOWN_KIND = "unknown kind"
+WRONG_PAYLOAD = "wrong payload: not that of its kind"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """How many lines could not be read for one reason, and the beginning of one of them."""
+
+    lines: int
+    example: str
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What the spool held: rows per kind, and per problem the lines that are in no table."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+
+    @property
+    def malformed(self) -> int:
+        """Lines of the spool that are in no table."""
+        return sum(unread.lines for unread in self.unread.values())
+
+
+def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
+    """Write one table a kind, also where a kind has no rows; running again replaces them."""
+    lines = spark.read.text(spark_path(spool), pathGlobFilter="*.jsonl")
+    records = read_records(lines).persist()
+    try:
+        report = _report(records)
+        for kind in KINDS:
+            write_table(rows_of_kind(records, kind), tables / f"{kind}.parquet")
+    finally:
+        records.unpersist()
+    return report
+
+
+def read_records(lines: DataFrame) -> DataFrame:
+    """Lines (value) to records: the envelope, a struct column a kind, and `problem`, null where there is none."""
+    envelope = lines.select("value", _parsed("value", ENVELOPE).alias("envelope"))
+    fields = envelope.select("value", "envelope.*").withColumnRenamed(CORRUPT, "corrupt_line")
+    payloads = [fn.when(fn.col("kind") == kind, _parsed("payload", PAYLOADS[kind])).alias(kind) for kind in KINDS]
+    judged = fields.select("*", *payloads).withColumn("problem", _problem())
+    # A good line is not kept twice.
+    example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
+    return judged.select(*ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
+
+
+def rows_of_kind(records: DataFrame, kind: str) -> DataFrame:
+    """The table of one kind, in order of time."""
+    columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
+    good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
+    return good.select(*ORIGIN, *columns).coalesce(1).sortWithinPartitions("wall_ns", "source")
+
+
+def count_problems(records: DataFrame) -> DataFrame:
+    """Lines per kind without a problem, and lines and an example per problem: a handful of rows."""
+    kind = fn.when(fn.col("problem").isNull(), fn.col("kind")).alias("kind")
+    return records.groupBy(kind, "problem").agg(fn.count("*").alias("lines"), fn.min("example").alias("example"))
+
+
+def _report(records: DataFrame) -> IngestReport:
+    rows, unread = dict.fromkeys(KINDS, 0), {}
+    for kind, problem, lines, example in count_problems(records).collect():
+        if problem is None:
+            rows[kind] = lines
+        else:
+            unread[problem] = Unread(lines, example)
+    return IngestReport(rows, unread)
+
+
+def _parsed(column: str, schema: StructType) -> Column:
+    """`_corrupt` is filled where anything, optional fields included, is not what the schema says."""
+    options = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false", "columnNameOfCorruptRecord": CORRUPT}
+    with_corrupt = StructType([*schema.fields, StructField(CORRUPT, StringType())])
+    return fn.from_json(column, with_corrupt, options)
+
+
+def _lacks_any(prefix: str, schema: StructType) -> Column:
+    return reduce(or_, (fn.col(prefix + field.name).isNull() for field in schema if not field.nullable))
+
+
+def _problem() -> Column:
+    """The first thing that is wrong with a line; null where nothing is."""
+    # from_json stops at the closing brace and would drop whatever follows it without a word.
+    one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
+    incomplete = fn.col("corrupt_line").isNotNull() | _lacks_any("", ENVELOPE)
+    return (
+        fn.when(~one_object, NO_RECORD)
+        .when(fn.col("schema") != SPOOL_SCHEMA, UNKNOWN_SCHEMA)
+        .when(incomplete, NO_RECORD)
+        .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
+        .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
+    )
+
+
+def _wrong_payload(kind: str) -> Column:
+    wrong = fn.col(f"{kind}.{CORRUPT}").isNotNull() | _lacks_any(f"{kind}.", PAYLOADS[kind])
+    return (fn.col("kind") == kind) & wrong
+
+
+def _buckets_disagree() -> Column:
+    """Percentiles come from the buckets and the mean from the count, so both must be of the same times."""
+    total = fn.aggregate("completion.bucket_count", fn.lit(0).cast("long"), lambda sum_, lines: sum_ + lines)
+    buckets = fn.array_compact("completion.bucket")
+    agree = (fn.size(buckets) == fn.size("completion.bucket_count")) & (total == fn.col("completion.count"))
+    return (fn.col("kind") == "completion") & ~fn.coalesce(agree, fn.lit(False))

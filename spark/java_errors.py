@@ -1,0 +1,29 @@
+"""What a Java exception means, in one line, without its stack trace."""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+
+
+def root_cause(failure: Exception) -> str:
+    """The innermost exception's own words; must be asked while its JVM still runs."""
+    try:
+        return _first_line(_innermost(failure))
+    except (Py4JError, OSError):
+        return "its JVM died; is there enough memory?"
+
+
+def _innermost(failure: Exception) -> str:
+    if isinstance(failure, (Py4JNetworkError, ConnectionError)):
+        raise failure
+    if isinstance(failure, Py4JJavaError):
+        java = failure.java_exception
+        while (inner := java.getCause()) is not None:
+            java = inner
+        return str(java.toString())
+    causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else str(failure)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")

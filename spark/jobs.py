@@ -1,0 +1,78 @@
+"""The jobs: `summarize` is the only call that a run makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark.errors import RunUnreadableError, SparkJobError, TablesUnwritableError
+from spark.ingest import IngestReport, ingest
+from spark.java import find_java
+from spark.java_errors import root_cause
+from spark.run_record import RunRecord, read_run
+from spark.schemas import KINDS, table_schema
+from spark.session import open_session
+from spark.summary import run_table, seconds_table, summarize_tables
+from spark.tables import read_table, tables_folder, write_table
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Also in tables/summary.parquet and tables/seconds.parquet; `java_note` is for the user, where there is one."""
+
+    run: Row
+    seconds: list[Row]
+    java_note: str | None = None
+    ingest: IngestReport = field(default_factory=IngestReport)
+
+
+def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool = False) -> Summary:
+    """Make the tables of a finished run, and its summary; raises SparkError, a sentence that says what to do."""
+    record, java = read_run(run_folder), find_java()
+    tables = tables_folder(run_folder)
+    with open_session(master, java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
+        report = ingest(spark, run_folder / "spool", tables)
+        run, seconds = write_summary(spark, tables, record)
+    return Summary(run, seconds, java.note, report)
+
+
+def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
+    """The two summary tables, from the tables of the kinds."""
+    kinds = {kind: read_table(spark, tables / f"{kind}.parquet", table_schema(kind)).coalesce(1) for kind in KINDS}
+    measured = summarize_tables(kinds, record.warm_up_s).coalesce(1).persist()
+    try:
+        written = []
+        for name, rows in (("summary", run_table(measured, record)), ("seconds", seconds_table(measured, record))):
+            write_table(rows, tables / f"{name}.parquet")
+            written.append([row.asDict() for row in rows.collect()])
+    finally:
+        measured.unpersist()
+    (run,), seconds = written
+    return run, seconds
+
+
+@contextmanager
+def typed_errors(run_folder: Path) -> Iterator[None]:
+    """A sentence in place of a Java stack trace."""
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as failure:
+        cause = root_cause(failure)
+        if "No space left on device" in cause or "Disk quota exceeded" in cause:
+            raise TablesUnwritableError(
+                f"the disk filled up while Spark analysed {run_folder}: make room, then analyse the run again"
+            ) from failure
+        if "Permission denied" in cause or "Read-only file system" in cause:
+            raise RunUnreadableError(
+                f"Spark may not use all of {run_folder} ({cause}): check its permissions"
+            ) from failure
+        raise SparkJobError(f"Spark could not analyse {run_folder}: {cause}") from failure

@@ -1,0 +1,65 @@
+"""What run.json says that the summary needs; a folder without it holds no finished run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spark.errors import RunUnfinishedError, RunUnreadableError
+
+RUN_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Absent means not measured: a rate is None then, never 0."""
+
+    names: Mapping[str, str | None]
+    offered_orders_per_s: float | None
+    orders_per_s: float | None
+    warm_up_s: float
+
+
+def read_run(folder: Path) -> RunRecord:
+    """The record of a finished run, whose spool is there too."""
+    record = _read_json(folder)
+    if record.get("schema") != RUN_SCHEMA:
+        raise RunUnreadableError(
+            f"{folder / 'run.json'} has schema {record.get('schema')!r}, and this version reads {RUN_SCHEMA}: "
+            "analyse the run with the version that made it"
+        )
+    if not (folder / "spool").is_dir():
+        raise RunUnreadableError(f"{folder} has no spool: only run.json is left of this run, and nothing to analyse")
+    return _facts(folder, record)
+
+
+def _read_json(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
+    try:
+        record = json.loads((folder / "run.json").read_text("utf-8"))
+    except FileNotFoundError as missing:
+        raise RunUnfinishedError(
+            f"{folder} has no run.json, so the run has not finished: wait for its end, or repeat it"
+        ) from missing
+    except OSError as failure:
+        raise RunUnreadableError(f"cannot read {failure.filename}: {failure.strerror}") from failure
+    except ValueError as failure:
+        raise RunUnreadableError(f"{folder / 'run.json'} is damaged ({failure}): repeat the run") from failure
+    if not isinstance(record, dict):
+        raise RunUnreadableError(f"{folder / 'run.json'} is damaged (no JSON object): repeat the run")
+    return record
+
+
+def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
+    settings, rates = record.get("settings") or {}, record.get("rates") or {}
+    name = record.get("name", folder.resolve().name)
+    return RunRecord(
+        names={"run": name, "status": record.get("status"), "transport": settings.get("transport")},
+        offered_orders_per_s=settings.get("orders_per_s"),
+        orders_per_s=rates.get("orders_per_s"),
+        warm_up_s=settings.get("warm_up_s", 0.0),
+    )

@@ -1,0 +1,148 @@
+"""The Spark session, and the only place with settings.
+
+Quiet on the terminal, nothing left in the working directory, no port but on 127.0.0.1, gone when closed.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark.class_archive import ClassArchive, class_archive
+from spark.errors import SparkUnavailableError
+from spark.java import Java, find_java
+from spark.java_errors import root_cause
+from spark.java_launcher import launcher_home
+from spark.jvm import running_jvm, session_folder
+from spark.private_folder import private_folders
+from spark.process_state import own_process_state
+
+LOGGING = """\
+status = off
+rootLogger.level = {level}
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c: %m%n
+"""
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    # Else every column expression costs three calls into the JVM, to note the line it was written in.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # A run's records are few: more partitions, or plans revised half-way, only add jobs.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # One file a table, so no marker beside it; version 2 saves a rename, and we rename ourselves.
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+# The first compiler alone: a short job ends before the second one's work pays, and it doubles the CPU time.
+SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+
+@contextmanager
+def open_session(
+    master: str = "local[2]",
+    *,
+    short_lived: bool = True,
+    log_level: str = "error",
+    settings: Mapping[str, str] | None = None,
+    java: Java | None = None,
+    write_archive: bool = False,
+) -> Iterator[SparkSession]:
+    """A session of its own JVM; `short_lived` starts twice as fast, and is slower on jobs of minutes.
+
+    `write_archive` makes later sessions start faster, see spark.class_archive.
+    """
+    if SparkContext._active_spark_context is not None:
+        raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
+    java = java or find_java()
+    archive = _archive(java)
+    with session_folder() as folder:
+        tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
+        conf = _conf(folder, _java_options(folder, log_level, tuning), {"spark.master": master, **(settings or {})})
+        with own_process_state(_environment(java)), running_jvm(conf, folder) as gateway:
+            session = _session(conf, gateway)
+            try:
+                yield session
+            finally:
+                with suppress(Py4JError, OSError):  # it may be dead already, and is ended next
+                    session.stop()
+    if archive and write_archive:
+        archive.keep()
+
+
+def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (Py4JError, PySparkException) as failure:
+        raise SparkUnavailableError(
+            f"Spark did not start on {conf.get('spark.master')} ({root_cause(failure)}): check the master's address"
+        ) from failure
+
+
+def _conf(folder: Path, java_options: list[str], settings: Mapping[str, str]) -> SparkConf:
+    """Without the defaults, which would come from another session's system properties."""
+    conf = SparkConf(loadDefaults=False).setAppName("exchange")
+    of_folder = {
+        "spark.driver.extraJavaOptions": shlex.join(java_options),
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    return conf.setAll(list({**SETTINGS, **of_folder, **settings}.items()))
+
+
+def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
+    logging = folder / "log4j2.properties"
+    logging.write_text(LOGGING.format(level=log_level))
+    return [
+        f"-Dlog4j2.configurationFile={logging}",
+        f"-Djava.io.tmpdir={folder}",  # native libraries are unpacked there
+        f"-XX:ErrorFile={folder / 'crash.log'}",  # else it lands in the working directory
+        "-XX:-UsePerfData",  # would leave a file in the temporary folder
+        "-Xlog:disable",
+        *tuning,
+    ]
+
+
+def _environment(java: Java) -> dict[str, str]:
+    on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
+    home = launcher_home(java.executable, private_folders()) if on_posix else java.home
+    return {
+        "JAVA_HOME": str(home),
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+def _archive(java: Java) -> ClassArchive | None:
+    if os.name != "posix":
+        return None
+    return next((class_archive(java, folder) for folder in private_folders()), None)
+
+
+def _archive_options(archive: ClassArchive | None, write: bool) -> list[str]:
+    if archive is None:
+        return []
+    return archive.options_to_write() if write else archive.options_to_use()

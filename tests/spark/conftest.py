@@ -1,0 +1,45 @@
+"""One Spark session for all tests: a JVM takes seconds to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun
+
+from spark.ingest import IngestReport, ingest
+from spark.jobs import write_summary
+from spark.run_record import read_run
+from spark.session import open_session
+from spark.tables import tables_folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with open_session() as session:
+        yield session
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A made-up run and what Spark made of it; the last line of its spool is none."""
+
+    made_up: MadeUpRun
+    folder: Path
+    report: IngestReport
+    run: dict[str, Any]
+    seconds: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+    made_up = MadeUpRun()
+    # A name that Spark's readers would take for a pattern.
+    folder = made_up.write(tmp_path_factory.mktemp("results") / "run [1] {a} *ä", "no JSON at all")
+    tables = tables_folder(folder)
+    report = ingest(spark, folder / "spool", tables)
+    return Analysed(made_up, folder, report, *write_summary(spark, tables, read_run(folder)))

@@ -1,0 +1,22 @@
+"""Executables that pretend to be Java."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def fake_java(home: Path, says: str | None, release: str | None = None) -> Path:
+    """A bin/java that states `says` on stderr (None: it fails), beside a release file, if there is to be one."""
+    executable = home / "bin" / "java"
+    executable.parent.mkdir(parents=True)
+    executable.write_text("#!/bin/sh\nexit 1\n" if says is None else f"#!/bin/sh\necho '{says}' >&2\n")
+    executable.chmod(0o755)
+    if release is not None:
+        (home / "release").write_text(f'IMPLEMENTOR="Nobody"\nJAVA_VERSION="{release}"\n')
+    return executable
+
+
+JAVA_8 = 'java version "1.8.0_292"'
+JAVA_11 = 'openjdk version "11.0.2" 2019-01-15'
+JAVA_17 = 'openjdk version "17.0.15" 2025-04-15'
+JAVA_26 = 'openjdk version "26-ea" 2026-03-17'

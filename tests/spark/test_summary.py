@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Analysed
+from pyspark.sql import DataFrame, SparkSession
+from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
+
+from exchange.measurements import CLOCKS, Meter
+from spark.schemas import ORIGIN, PAYLOADS, table_schema
+from spark.summary import cpu_facts, gateway_clock, meter_facts, time_facts
+
+
+def table(spark: SparkSession, *records: Record) -> DataFrame:
+    (kind,) = {r["kind"] for r in records}
+    rows = [(*(r[name] for name in ORIGIN), *(r["payload"][name] for name in PAYLOADS[kind].names)) for r in records]
+    return spark.createDataFrame(rows, table_schema(kind)).coalesce(1)
+
+
+def traffic(second: int, at_s: float) -> Record:
+    counts = {"orders_sent": 1, "orders_answered": 1, "messages_received": 1}
+    return record("traffic", {"second": second, **counts}, at_s=at_s)
+
+
+def cpu(second: int, cpu_s: float, at_s: float) -> Record:
+    rest = {"max_rss_bytes": 1, "voluntary_context_switches": 1, "involuntary_context_switches": 1}
+    return record("process", {"second": second, "cpu_s": cpu_s, **rest}, at_s=at_s)
+
+
+def values(facts: DataFrame) -> dict[tuple[int | None, str], float]:
+    return {
+        (row.second, row.name): row.value
+        for row in facts.select("second", facts["name"].alias("name"), "value").collect()
+    }
+
+
+def test_there_is_one_row_a_second_in_order(analysed: Analysed) -> None:
+    assert [row["second"] for row in analysed.seconds] == [0, 1, 2, 3, 4]
+
+
+def test_a_second_has_its_own_traffic_and_the_run_their_sum(analysed: Analysed) -> None:
+    assert [row["orders_sent"] for row in analysed.seconds] == [2_000] * 4 + [1]
+    assert [row["orders_per_s"] for row in analysed.seconds] == [2_000.0] * 4 + [1.0]
+    assert (analysed.run["orders_sent"], analysed.run["messages_received"]) == (8_001, 16_002)
+
+
+def test_offered_and_achieved_rate_of_the_run_are_those_of_its_record(analysed: Analysed) -> None:
+    assert (analysed.run["offered_orders_per_s"], analysed.run["orders_per_s"]) == (2_000.0, 1_998.0)
+    assert {row["offered_orders_per_s"] for row in analysed.seconds} == {2_000.0}
+
+
+def test_a_row_says_which_run_it_is_of(analysed: Analysed) -> None:
+    assert [analysed.run[name] for name in ("run", "status", "transport")] == ["made-up", "complete", "zeromq"]
+
+
+@pytest.mark.parametrize("meter", METERS)
+def test_a_meter_is_the_mean_of_its_readings_within_a_second(analysed: Analysed, meter: int) -> None:
+    name = f"{Meter(meter).name.lower()}_per_s"
+    means = [sum(reading(meter, second, half)["rate_per_s"] for half in (0.25, 0.75)) / 2 for second in range(4)]
+    assert [row[name] for row in analysed.seconds] == [*means, None]
+    assert analysed.run[name] == sum(means) / 4
+
+
+@pytest.mark.parametrize("source", CORES)
+def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str) -> None:
+    cores = [row[f"{source}_cpu_cores"] for row in analysed.seconds]
+    assert cores == pytest.approx([CORES[source]] * 5, rel=0.002)
+    assert analysed.run[f"{source}_cpu_cores"] == pytest.approx(CORES[source], rel=0.001)
+
+
+def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> None:
+    assert all(analysed.seconds[4][f"{clock}_max_us"] is None for clock in CLOCKS)
+    assert all(analysed.run[f"{clock}_max_us"] < 3_000_000 for clock in CLOCKS)
+
+
+def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(spark: SparkSession) -> None:
+    def times(second: int, last: bool = False) -> Record:
+        about = {"second": second, "clock": "due", "last_order": last, "bucket": [7], "bucket_count": [1]}
+        return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
+
+    facts = values(time_facts(table(spark, times(5), times(6), times(7), times(8, last=True)), warm_up_s=6.0))
+    counts = {second: value for (second, name), value in facts.items() if name == "due_count"}
+    assert counts == {5: 1, 6: 1, 7: 1, None: 2}
+
+
+def test_a_meter_is_placed_by_the_gateway_s_first_second(spark: SparkSession) -> None:
+    clock = gateway_clock(table(spark, traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5)))
+    at_s = {-5.0: 0, 0.5: 0, 1.5: 1, 2.2: 2, 9.0: 2}
+    said = [record("throughput", {"meter": 3, "rate_per_s": rate}, source_of(3), rate) for rate in at_s]
+    facts = values(meter_facts(table(spark, *said), clock))
+    name = "engine_messages_sent_per_s"
+    assert facts == {(0, name): -2.25, (1, name): 1.5, (2, name): 5.6, (None, name): 1.64}
+
+
+@pytest.mark.parametrize(
+    ("records", "start_s"),
+    [
+        ([(0, 1.2), (1, 2.01), (2, 2.5)], 0.01),  # the last second is not over when it is reported
+        ([(0, 0.3)], -0.7),  # but where it is the only one, there is nothing better
+    ],
+)
+def test_the_gateway_s_clock_started_before_its_earliest_report(
+    spark: SparkSession, records: list[tuple[int, float]], start_s: float
+) -> None:
+    clock = gateway_clock(table(spark, *(traffic(*said) for said in records)))
+    assert clock.start_wall_ns - START_WALL_NS == round(start_s * 1e9)
+    assert clock.last_second == records[-1][0]
+
+
+def test_cores_of_a_late_report_count_the_time_that_really_passed(spark: SparkSession) -> None:
+    reports: list[Any] = [cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)]
+    facts = values(cpu_facts(table(spark, *reports)))
+    name = "gateway_cpu_cores"
+    assert facts == pytest.approx({(0, name): 0.5, (3, name): 0.5, (4, name): 1.0, (None, name): 2.6 / 5.1})
