@@ -101,7 +101,7 @@ class RunSettings:
         """Orders after which the gateway stops, if the clock does not stop it before."""
         limit = MAX_ORDERS if self.orders is None else self.orders
         if self.duration_s is not None and self.orders_per_s is not None:
-            limit = min(limit, max(1, math.ceil(self.duration_s * self.orders_per_s)))
+            limit = min(limit, max(1, math.ceil(round(self.duration_s * self.orders_per_s, 6))))
         return limit
 
     def as_dict(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ Longs = npt.NDArray[np.int64]
 _SIZE_OF_ANSWER = np.zeros(256, np.int64)
 for _answer in (Trade, Confirmation, Quote, Rejection, Cancelled):
     _SIZE_OF_ANSWER[LAYOUTS[_answer].code] = LAYOUTS[_answer].size
+SHORTEST_ANSWER = LAYOUTS[Confirmation].size
 _QUOTE, _CANCELLED = LAYOUTS[Quote].code, LAYOUTS[Cancelled].code
 _HANDED_OVER, _DUE, _LAG = 0, 1, 2
 _SUM, _MIN, _MAX = 0, 1, 2
@@ -135,6 +136,8 @@ class Completion:
 
     def take(self, answers: FrameBatch, first: int, now_ns: int, start_ns: int, period_ns: float) -> tuple[int, Longs]:
         """Record answer frames from `first` on: (the first that is none of ours, ids of sampled orders answered)."""
+        if answers.used_bytes > len(self._sampled) * SHORTEST_ANSWER:
+            self._sampled = np.zeros(answers.used_bytes // SHORTEST_ANSWER + 1, np.int64)
         frame, answered, samples = record_answers(
             answers.buffer, answers.offsets, first, answers.count, self._handed, self.newest,
             now_ns, start_ns, period_ns, self._interval,

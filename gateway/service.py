@@ -93,7 +93,7 @@ class Gateway:
         now_ns = self._heard_ns = time.monotonic_ns()
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
-        duration_s = self._settings.duration_s
+        duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule knows its last order
         self._intake.on_received = self._turn_second
         self._deadline_ns = NEVER_NS if duration_s is None else now_ns + int(duration_s * 1e9)
 
@@ -118,7 +118,7 @@ class Gateway:
     @property
     def _awaiting(self) -> bool:
         """Something was asked that the engine has not answered."""
-        return self._end_sent or self._offering.pending or self._completion.answered < self._offering.sent
+        return self._offering.done or self._offering.pending or self._completion.answered < self._offering.sent
 
     def _heard_in_time(self) -> bool:
         if not self._awaiting or time.monotonic_ns() - self._heard_ns < self._timeout_ns:

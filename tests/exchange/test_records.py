@@ -6,10 +6,11 @@ import time
 
 import numpy as np
 import orjson
+import pytest
 
 from exchange import records
 from exchange.messages import Statistics, decode
-from exchange.records import RecordWriter
+from exchange.records import Record, RecordWriter
 
 WRITER = RecordWriter(run=0xABC, source="gateway")
 
@@ -51,3 +52,35 @@ def test_a_frame_carries_the_document_as_a_statistics_message():
 def test_kinds_are_the_documented_ones():
     documented = ["session", "throughput", "sample", "completion", "traffic", "process", "end"]
     assert [getattr(records, kind.upper()) for kind in documented] == documented
+
+
+@pytest.mark.parametrize("kind", ["completion", "traffic", "process", "result"])
+@pytest.mark.parametrize("source", ["gateway", "engine", "reporter"])
+def test_what_a_source_writes_is_a_record_of_its_run(source, kind):
+    document = RecordWriter(0xABC, source).document(kind, {"second": 0})
+    record = Record(**orjson.loads(document))
+    assert record.is_of(0xABC)
+    assert not record.is_of(0xABD)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("schema", 2), ("schema", None), ("run", "abc"), ("run", 0xABC), ("source", "broker"), ("source", ["gateway"]),
+        ("kind", "session"), ("kind", "sample"), ("kind", "throughput"), ("kind", "end"), ("kind", 5),
+        ("wall_ns", "now"), ("wall_ns", 1.5), ("monotonic_ns", None), ("payload", []), ("payload", None),
+    ],
+)  # fmt: skip
+def test_a_document_of_another_shape_is_no_record(field, value):
+    document = orjson.loads(WRITER.document("traffic", {}))
+    assert Record(**document).is_of(0xABC)
+    assert not Record(**{**document, field: value}).is_of(0xABC)
+
+
+@pytest.mark.parametrize("field", ["schema", "run", "source", "kind", "wall_ns", "monotonic_ns", "payload"])
+def test_a_record_lacks_no_field_and_has_no_other(field):
+    document = orjson.loads(WRITER.document("traffic", {}))
+    with pytest.raises(TypeError):
+        Record(**{name: value for name, value in document.items() if name != field})
+    with pytest.raises(TypeError):
+        Record(**document, more=1)

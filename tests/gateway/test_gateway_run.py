@@ -174,9 +174,8 @@ def test_packs_go_to_the_engine_whole(clock):
     session.run()
     packs = [len(frame) // 10 for frame in session.engine.sent if frame[0] == 1]
     assert packs == [8] * 6 + [2]
-    assert session.completion("lag").max_ns == pytest.approx(
-        7 * MS, abs=2 * TURN_NS
-    )  # the first of a pack waits for the last
+    the_first_of_a_pack_waits_ns = 7 * MS
+    assert session.completion("lag").max_ns == pytest.approx(the_first_of_a_pack_waits_ns, abs=2 * TURN_NS)
 
 
 def test_the_clock_ends_a_run_of_some_duration(clock):
@@ -343,6 +342,27 @@ def test_a_gateway_that_cannot_send_its_end_goes_on_receiving(clock):
     session.engine.deaf = lambda now_ns: session.engine.unanswered > 0  # as one whose answers find no room
     result = session.run()
     assert (result.stopped, result.orders_answered) == (None, 2_000)
+
+
+def test_an_end_that_found_no_room_goes_when_there_is_some(session):
+    engine = session.engine
+    engine.deaf = lambda now_ns: len(engine.orders) == 100 and now_ns < START_NS + 150 * MS
+    result = session.run()
+    assert (result.stopped, result.orders_answered) == (None, 100)
+    assert 150 * MS <= session.clock.now_ns - START_NS <= 152 * MS
+
+
+def test_an_engine_that_takes_no_end_is_given_up_after_the_timeout(clock):
+    session = Session(clock, timeout_s=1.0)
+
+    def deaf(now_ns: int) -> bool:
+        assert now_ns < START_NS + 3 * SECOND, "the session does not end"
+        return len(session.engine.orders) == 100
+
+    session.engine.deaf = deaf
+    result = session.run()
+    assert result.stopped == "the engine said nothing for 1 s"
+    assert result.orders_answered == 100
 
 
 def test_an_answer_is_counted_in_the_second_in_which_it_came(clock):

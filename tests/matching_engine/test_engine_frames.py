@@ -1,5 +1,6 @@
 """Frames in, frames out: what is foreign, what a pack is, what happens when room runs out."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -150,6 +151,24 @@ def test_little_room_stops_between_frames_and_every_call_gets_on():
     assert answers.capacity_frames == 400
 
 
+@pytest.mark.parametrize("packing", [1, 2])
+@pytest.mark.parametrize("room_bytes", [6, 60, 180, 190, 200, 240, 260, 270, 280, 100_000])
+@pytest.mark.parametrize("room_frames", [2, 12, 21, 22, 23, 24, 25, 26, 100])
+def test_nothing_is_written_beyond_the_room_there_is(packing, room_bytes, room_frames):
+    """Ten asks of one lot at ten prices: a bid for ten causes twenty trades and a quote, the most it can."""
+    engine = MatchingEngine(OrderBook(capacity=20), packing)
+    handled(engine, [encode(Order(id, ASK, 500 + id, 1)) for id in range(10)])
+    answers = FrameBatch(1)
+    answers.append(b"before")
+    bytes_and_canary, ends_and_canary = np.full(room_bytes + 500, 0xCA, np.uint8), np.full(room_frames + 50, -1)
+    answers.buffer, answers.offsets = bytes_and_canary[:room_bytes], ends_and_canary[: room_frames + 1]
+    answers.offsets[:2] = 0, 6
+    stop = engine.handle(FrameBatch.of(encode(Order(11, BID, 600, 10))), answers).stop
+    assert (bytes_and_canary[room_bytes:] == 0xCA).all()
+    assert (ends_and_canary[room_frames + 1 :] == -1).all()
+    assert (stop, engine.counts.trades) in [(Stop.ROOM, 0), (Stop.DONE, 20)]
+
+
 def test_answers_are_appended_to_those_already_there():
     engine, answers = MatchingEngine(OrderBook()), FrameBatch()
     answers.append(b"before")
@@ -173,6 +192,14 @@ def test_a_batch_with_answers_in_it_is_never_enlarged_for_the_next_frame():
     orders = FrameBatch.of(ORDER[:-2] + b"\1\0", encode(Order(2, BID, 1, 0xFFFF)))
     assert engine.handle(orders, answers) == Handled(1, Stop.ROOM)
     assert answers.capacity_frames == 20
+
+
+def test_where_room_runs_out_within_a_pack_it_is_made_and_no_record_is_matched_twice():
+    engine, answers = MatchingEngine(OrderBook(), packing=2), FrameBatch()
+    pack = encode(Order(2, ASK, 501, 1)) + encode(Order(3, BID, 1, 0xFFFF))
+    assert engine.handle(FrameBatch.of(ORDER, pack), answers) == Handled(2, Stop.DONE)
+    assert list(decode_all(answers[1])) == [Confirmation(2), Quote(bid=1, ask=500), Confirmation(3)]
+    assert len(answers) == 2
 
 
 def test_counts_are_those_of_the_answers():

@@ -88,6 +88,7 @@ SPOILED = [
     ("null", NO_RECORD),
     ("[]", NO_RECORD),
     (json.dumps(GOOD)[:-9], NO_RECORD),
+    (json.dumps(GOOD)[:-1], NO_RECORD),
     (json.dumps(GOOD) + "rest", NO_RECORD),
     (json.dumps(GOOD) + json.dumps(GOOD), NO_RECORD),
     (json.dumps({k: v for k, v in GOOD.items() if k != "wall_ns"}), NO_RECORD),

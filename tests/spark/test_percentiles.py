@@ -53,9 +53,16 @@ def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clo
     )
 
 
-def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(spark: SparkSession) -> None:
-    (figures,) = figures_of(spark, completion_payload(0, "due", np.array([1_000_000])))
-    assert [figures[f"{name}_us"] for name in PERCENTS] == [1000.0] * len(PERCENTS)
+def test_a_rank_is_rounded_up(spark: SparkSession) -> None:
+    (figures,) = figures_of(spark, completion_payload(0, "due", 10 ** np.arange(3, 8)))
+    assert [figures[f"{name}_us"] for name in PERCENTS] == pytest.approx([100, 10_000, 10_000, 10_000], rel=0.003)
+
+
+@pytest.mark.parametrize("lone_ns", [1 << 20, int(2 ** (20 + 1 / 128))])
+def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(spark: SparkSession, lone_ns: int) -> None:
+    """The first value is below its bucket's middle, the second above."""
+    (figures,) = figures_of(spark, completion_payload(0, "due", np.array([lone_ns])))
+    assert [figures[f"{name}_us"] for name in PERCENTS] == [lone_ns / 1e3] * len(PERCENTS)
 
 
 def test_records_of_one_second_and_clock_merge(spark: SparkSession) -> None:

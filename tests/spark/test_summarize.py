@@ -15,13 +15,10 @@ from spark.errors import (
     RunUnreadableError,
     SparkError,
     SparkJobError,
-    SparkUnavailableError,
     TablesUnwritableError,
 )
-from spark.ingest import ingest
-from spark.jobs import summarize, typed_errors, write_summary
+from spark.jobs import summarize, typed_errors
 from spark.run_record import read_run
-from spark.session import open_session
 from spark.summary import MEASURED
 from spark.tables import tables_folder
 
@@ -95,17 +92,6 @@ def test_parts_of_a_killed_analysis_are_swept_and_those_of_a_living_one_are_not(
     assert list(tables_folder(tmp_path).iterdir()) == [living]
 
 
-def test_a_run_that_measured_nothing_has_a_summary_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
-    for file in (folder / "spool").iterdir():
-        file.unlink()
-    tables = tables_folder(folder)
-    ingest(spark, folder / "spool", tables)
-    run, seconds = write_summary(spark, tables, read_run(folder))
-    assert seconds == []
-    assert {run[name] for name in MEASURED} == {None}
-
-
 @pytest.mark.parametrize(
     ("java_says", "error"),
     [
@@ -114,17 +100,9 @@ def test_a_run_that_measured_nothing_has_a_summary_of_nothing(spark: SparkSessio
         ("something else", SparkJobError),
     ],
 )
-def test_a_java_stack_trace_becomes_one_sentence(
-    spark: SparkSession, capfd: pytest.CaptureFixture[str], java_says: str, error: type[SparkError]
-) -> None:
+def test_a_java_stack_trace_becomes_one_sentence(spark: SparkSession, java_says: str, error: type[SparkError]) -> None:
     failing = spark.sql(f"select raise_error('java.io.IOException: {java_says}')")
     with pytest.raises(error) as told, typed_errors(Path("results/a-run")):
         failing.collect()
     assert "results/a-run" in str(told.value)
     assert "\n" not in str(told.value)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(SparkUnavailableError, match="open already"), open_session():
-        pass

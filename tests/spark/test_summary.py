@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
 
 from exchange.measurements import CLOCKS, Meter
-from spark.schemas import ORIGIN, PAYLOADS, table_schema
-from spark.summary import cpu_facts, gateway_clock, meter_facts, time_facts
+from spark.schemas import KINDS, ORIGIN, PAYLOADS, table_schema
+from spark.summary import cpu_facts, gateway_clock, meter_facts, summarize_tables, time_facts
 
 
 def table(spark: SparkSession, *records: Record) -> DataFrame:
@@ -67,6 +67,12 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
     cores = [row[f"{source}_cpu_cores"] for row in analysed.seconds]
     assert cores == pytest.approx([CORES[source]] * 5, rel=0.002)
     assert analysed.run[f"{source}_cpu_cores"] == pytest.approx(CORES[source], rel=0.001)
+
+
+def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession) -> None:
+    tables = {kind: spark.createDataFrame([], table_schema(kind)).coalesce(1) for kind in KINDS}
+    (row,) = summarize_tables(tables, warm_up_s=0.0).collect()
+    assert set(row) == {None}
 
 
 def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> None:

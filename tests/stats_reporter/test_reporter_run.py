@@ -249,16 +249,23 @@ def test_junk_is_counted_and_leaves_no_trace(bureau):
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("part", "instead"),
     [
-        b'{"run":"000000000000feed","source":"gateway","kind":"result"}',
-        b'{"run":"000000000000feed","source":["gateway"],"kind":"result","payload":{}}',
-        b'{"run":"000000000000feed","source":"nobody","kind":5,"payload":7}',
-        b'{"run":"000000000000feed",\n"source":"gateway","kind":"traffic","payload":{}}',
+        (b',"payload":{}', b""),
+        (b'"payload":{}', b'"payload":7'),
+        (b'"gateway"', b'["gateway"]'),
+        (b'"gateway"', b'"broker"'),
+        (b'"kind":"', b'"kind":"un'),
+        (b'"schema":1', b'"schema":2'),
+        (b",", b",\n"),
     ],
-    ids=["result without payload", "source is a list", "no source of ours", "two lines"],
+    ids=["no payload", "payload", "a list of sources", "source", "kind", "schema", "two lines"],
 )
-def test_a_record_of_this_run_that_breaks_the_shape_is_junk(bureau, document):
+@pytest.mark.parametrize("kind", ["traffic", "result"])
+def test_a_record_of_this_run_that_breaks_the_shape_is_junk(bureau, kind, part, instead):
+    whole = RecordWriter(RUN, "gateway").document(kind, {})
+    assert part in whole
+    document = whole.replace(part, instead, 1)
     bureau.gateway.link.send(FrameBatch.of(encode(Statistics(document))), 0)
     assert bureau.run_to_the_end().junk_frames == 1
     assert [record["kind"] for record in bureau.records] == ["session", "session", "end"]

@@ -15,7 +15,7 @@ from transports.base import Link
 from transports.frames import FrameBatch
 from transports.registry import connect, known_schemes, listen, transport_of
 
-PATIENCE_S = 60.0
+PATIENCE_S = 20.0
 TOKEN = "a-run"
 NAMES = itertools.count()
 

@@ -59,9 +59,9 @@ def test_send_never_blocks_and_loses_nothing_when_the_peer_does_not_read(url: st
     chunk = FrameBatch.of(*[bytes([n % 256]) * 100 for n in range(1000)])
     with joined(url) as (listener, connector):
         taken = []
-        while (end := connector.send(chunk, 0)) == chunk.count and len(taken) < 200:
+        while (end := connector.send(chunk, 0)) == chunk.count and len(taken) < 110:
             taken.append(end)
-        total, got = sum(taken) + (end if end < chunk.count else 0), FrameBatch(200_000, 1 << 20)
+        total, got = sum(taken) + end, FrameBatch(200_000, 1 << 20)
         count = 0
 
         def drain() -> bool:

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+from fake_java import fake_java
+from pyspark import SparkConf
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark.errors import SparkUnavailableError
+from spark.jvm import running_jvm
+from spark.process_state import CHATTY_LOGGERS
+from spark.session import open_session
+
+
+class Heard(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+def test_the_session_is_at_home_in_a_temporary_folder(spark: SparkSession) -> None:
+    spark.range(1).write.saveAsTable("a_table")
+    warehouse = Path(spark.conf.get("spark.sql.warehouse.dir", "").removeprefix("file:"))
+    assert (warehouse / "a_table").is_dir()
+    spark.sql("drop table a_table")
+    assert not any(Path(name).exists() for name in ("spark-warehouse", "metastore_db", "derby.log", "artifacts"))
+
+
+def test_times_are_utc(spark: SparkSession) -> None:
+    assert spark.sql("select date_format(timestamp_seconds(0), 'yyyy-MM-dd HH') as t").collect()[0].t == "1970-01-01 00"
+
+
+def test_workers_run_the_python_of_this_process(spark: SparkSession) -> None:
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
+
+
+def test_a_failure_is_raised_and_not_logged_as_well(spark: SparkSession) -> None:
+    heard = Heard()
+    for name in CHATTY_LOGGERS:
+        logging.getLogger(name).addHandler(heard)
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        spark.sql("select 1 / 0").collect()
+    for name in CHATTY_LOGGERS:
+        logging.getLogger(name).removeHandler(heard)
+    assert heard.records == []
+
+
+def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SparkUnavailableError, match="open already"), open_session():
+        pass
+
+
+# pyspark drops its pipe to a JVM that did not start, and the garbage collector complains.
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
+def test_a_jvm_that_does_not_start_is_told_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = fake_java(tmp_path, None)
+    java.write_text("#!/bin/sh\necho hello >&2; echo Error: too little memory >&2; exit 1\n")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with (
+        pytest.raises(SparkUnavailableError, match=r"did not start \(Error: too little memory\)"),
+        running_jvm(SparkConf(loadDefaults=False), tmp_path),
+    ):
+        pass
+    gc.collect()
