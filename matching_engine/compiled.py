@@ -1,6 +1,6 @@
-"""What the kernels need of the machine: compiled functions, unaligned loads and stores, trailing zeros.
+"""What the kernels need of the machine: compiled functions, memory without bounds, unaligned access, bit search.
 
-Loads and stores go past numba's bounds check, so they check for themselves where NUMBA_BOUNDSCHECK is set.
+Where NUMBA_BOUNDSCHECK is set, memory keeps its bounds and every access is checked.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -25,110 +26,146 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compiled into its callers: a name in the source, no call in the machine code."""
-    return cast(Callable[P, R], numba.njit(forceinline=True)(function))
+    return cast(Callable[P, R], numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
-def _data(context: Any, builder: Any, array: Any, value: Any) -> Any:
-    is_pointer = isinstance(array, types.CPointer)
-    return value if is_pointer else context.make_array(array)(context, builder, value).data
+def _start(context: Any, builder: Any, memory: Any, value: Any) -> Any:
+    """The address of a pointer's or an array's first element."""
+    if isinstance(memory, types.CPointer):
+        return value
+    return context.make_array(memory)(context, builder, value).data
 
 
-@intrinsic
-def _pointer(_typing: Any, array: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _data(context, builder, signature.args[0], args[0])
-
-    return types.CPointer(array.dtype)(array), generate
-
-
-def _address(context: Any, builder: Any, array: Any, value: Any, at: Any, bits: int) -> Any:
-    data = _data(context, builder, array, value)
-    return builder.bitcast(builder.gep(data, [at]), ir.IntType(bits).as_pointer())
-
-
-def _loader(bits: int, result: types.Integer) -> Any:
+def _pointer(bits: int, element: Any) -> Any:
     @intrinsic
-    def load(_typing: Any, array: Any, at: Any) -> Any:
+    def pointer(_typing: Any, array: Any) -> Any:
+        if array.layout != "C":
+            raise numba.TypingError("a kernel's arrays are contiguous")
+
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _address(context, builder, signature.args[0], args[0], args[1], bits)
-            loaded = builder.load(pointer, align=1)
+            start = _start(context, builder, signature.args[0], args[0])
+            return builder.bitcast(start, ir.IntType(bits).as_pointer())
+
+        return types.CPointer(element)(array), generate
+
+    return pointer
+
+
+def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -> Any:
+    start = _start(context, builder, signature.args[0], args[0])
+    first_byte = builder.bitcast(start, ir.IntType(8).as_pointer())
+    return builder.bitcast(builder.gep(first_byte, [args[1]]), ir.IntType(bits).as_pointer())
+
+
+def _loader(bits: int) -> Any:
+    @intrinsic
+    def load(_typing: Any, memory: Any, at: Any) -> Any:  # noqa: ARG001 (numba types arguments by name)
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            loaded = builder.load(_address(context, builder, signature, args, bits), align=1)
             return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded
 
-        return result(array, types.int64), generate
+        return types.int64(memory, types.int64), generate
 
     return load
 
 
 def _storer(bits: int) -> Any:
     @intrinsic
-    def store(_typing: Any, array: Any, at: Any, value: Any) -> Any:
+    def store(_typing: Any, memory: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = _address(context, builder, signature.args[0], args[0], args[1], bits)
-            narrowed = builder.trunc(args[2], ir.IntType(bits)) if bits < 64 else args[2]
-            builder.store(narrowed, pointer, align=1)
+            narrow = builder.trunc(args[2], ir.IntType(bits)) if bits < 64 else args[2]
+            builder.store(narrow, _address(context, builder, signature, args, bits), align=1)
             return context.get_dummy_value()
 
-        return types.void(array, types.int64, types.int64), generate
+        return types.void(memory, types.int64, types.int64), generate
 
     return store
 
 
-_load_u16, _load_u32, _load_u64 = _loader(16, types.int64), _loader(32, types.int64), _loader(64, types.uint64)
-_store_u16, _store_u64 = _storer(16), _storer(64)
-
-
 @intrinsic
-def _count_trailing_zeros(_typing: Any, word: Any) -> Any:
+def _trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
 
 
-@inlined
-def memory_of(array: Any) -> Any:
-    """The array without its bounds and its reference count, or the array itself where bounds are checked."""
-    return array if CHECKED else _pointer(array)
+_pointer_u8, _pointer_u32 = _pointer(8, types.uint8), _pointer(32, types.uint32)
+_pointer_u64, _pointer_i64 = _pointer(64, types.uint64), _pointer(64, types.int64)
+_load_u16, _load_u32, _load_u64 = _loader(16), _loader(32), _loader(64)
+_store_u16, _store_u64 = _storer(16), _storer(64)
 
 
 @inlined
-def check_room(array: Any, at: int, size: int) -> None:
-    """Raises where NUMBA_BOUNDSCHECK is set and the bytes lie outside the array; else nothing at all."""
-    if CHECKED and (at < 0 or at + size > len(array)):
+def as_u8(array: Any) -> Any:
+    """The array's memory as bytes, without bounds, and without reference counts, which cost more than a match."""
+    return array if CHECKED else _pointer_u8(array)
+
+
+@inlined
+def as_u32(array: Any) -> Any:
+    return array.view(np.uint32) if CHECKED else _pointer_u32(array)
+
+
+@inlined
+def as_u64(array: Any) -> Any:
+    return array.view(np.uint64) if CHECKED else _pointer_u64(array)
+
+
+@inlined
+def as_i64(array: Any) -> Any:
+    return array.view(np.int64) if CHECKED else _pointer_i64(array)
+
+
+@inlined
+def signed(number: Any) -> Any:
+    """As int64, in which the kernels reckon."""
+    return np.int64(number)
+
+
+@inlined
+def unsigned(number: Any) -> Any:
+    return np.uint64(number)
+
+
+@inlined
+def _check(memory: Any, at: int, size: int) -> None:
+    if CHECKED and (at < 0 or at + size > len(memory)):
         raise IndexError("load or store outside the array")
 
 
 @inlined
-def load_u16(array: Any, at: int) -> int:
-    check_room(array, at, 2)
-    return _load_u16(array, at)
+def load_u16(memory: Any, at: int) -> Any:
+    _check(memory, at, 2)
+    return _load_u16(memory, at)
 
 
 @inlined
-def load_u32(array: Any, at: int) -> int:
-    check_room(array, at, 4)
-    return _load_u32(array, at)
+def load_u32(memory: Any, at: int) -> Any:
+    _check(memory, at, 4)
+    return _load_u32(memory, at)
 
 
 @inlined
-def load_u64(array: Any, at: int) -> int:
-    check_room(array, at, 8)
-    return _load_u64(array, at)
+def load_u64(memory: Any, at: int) -> Any:
+    """As uint64, so that shifting it right brings in zeros."""
+    _check(memory, at, 8)
+    return np.uint64(_load_u64(memory, at))
 
 
 @inlined
-def store_u16(array: Any, at: int, value: int) -> None:
-    check_room(array, at, 2)
-    _store_u16(array, at, value)
+def store_u16(memory: Any, at: int, value: int) -> None:
+    _check(memory, at, 2)
+    _store_u16(memory, at, value)
 
 
 @inlined
-def store_u64(array: Any, at: int, value: int) -> None:
-    check_room(array, at, 8)
-    _store_u64(array, at, value)
+def store_u64(memory: Any, at: int, value: int) -> None:
+    _check(memory, at, 8)
+    _store_u64(memory, at, value)
 
 
 @inlined
-def trailing_zeros(word: Any) -> int:
+def trailing_zeros(word: Any) -> Any:
     """How many low bits are 0; of a word that is not 0."""
-    return _count_trailing_zeros(word)
+    return _trailing_zeros(word)

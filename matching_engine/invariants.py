@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching_engine import kernels as k
+from matching_engine import arena as a
+from matching_engine.by_id import LEVEL
 
 if TYPE_CHECKING:
     from matching_engine.order_book import OrderBook
@@ -36,36 +37,40 @@ def _claim(holds: bool, claim: str) -> None:
 
 def _rings(book: OrderBook) -> dict[int, list[int]]:
     """The orders of each level that holds any, oldest first, by the level's place."""
-    heads = book.records[: book.first_order].reshape(-1, k.RECORD)
-    places = k.RECORD * np.arange(len(heads))
-    _claim(bool((heads[:, k.VOLUME] == k.ENDLESS).all()), "a level's volume ends every walk")
-    return {place: _ring(book, place) for place in places[heads[:, k.NEXT] != places].tolist()}
+    first, count = a.FIRST_LEVEL, 2 * (book.max_price + 2)
+    links = book.records[first + a.NEXT :][: a.LEVEL_WORDS * count].reshape(count, a.LEVEL_WORDS)
+    places = first + a.LEVEL_WORDS * np.arange(count)
+    _claim(int(links.min()) >= first, "a level's links are larger than any volume")
+    _claim(int(book.records[first + a.VOLUME]) == a.ENDLESS, "so is what lies before the first level")
+    return {place: _ring(book, place) for place in places[links[:, 0] != places].tolist()}
 
 
 def _ring(book: OrderBook, level: int) -> list[int]:
-    ring, earlier, place = [], level, int(book.records[level + k.NEXT])
+    ring: list[int] = []
+    earlier, place = level, int(book.records[level + a.NEXT])
     while place != level:
         _claim(place >= book.first_order and len(ring) < book.capacity, "a level's ring holds orders")
-        _claim(int(book.records[place + k.PREVIOUS]) == earlier, "links lead back the way they came")
-        _claim(1 <= book.records[place + k.VOLUME] <= k.LARGEST_VOLUME, "a resting order has volume")
+        _claim(int(book.records[place + a.PREVIOUS]) == earlier, "links lead back the way they came")
+        _claim(1 <= book.records[place + a.VOLUME] <= a.LARGEST_VOLUME, "a resting order has volume")
         ring.append(place)
-        earlier, place = place, int(book.records[place + k.NEXT])
-    _claim(int(book.records[level + k.PREVIOUS]) == earlier, "a level knows its youngest order")
+        earlier, place = place, int(book.records[place + a.NEXT])
+    _claim(int(book.records[level + a.PREVIOUS]) == earlier, "a level knows its youngest order")
     return ring
 
 
 def _side_and_key(level: int) -> tuple[int, int]:
-    return level // k.RECORD % 2, level // k.RECORD // 2
+    number = (level - a.FIRST_LEVEL) // a.LEVEL_WORDS
+    return number % 2, number // 2
 
 
 def _check_bitmap(book: OrderBook, levels: dict[int, list[int]]) -> None:
     expected = {(side, book.max_price + 1) for side in (0, 1)} | {_side_and_key(level) for level in levels}
-    _claim(_marked(book.occupied[: k.SUMMARY]) == expected, "the bitmap marks the levels that hold orders")
+    _claim(_marked(book.arena[a.BITMAP : a.SUMMARY]) == expected, "the bitmap marks the levels that hold orders")
     words = {(side, key >> 6) for side, key in expected}
-    _claim(_marked(book.occupied[k.SUMMARY :]) == words, "the summary marks the words that are not 0")
+    _claim(_marked(book.arena[a.SUMMARY : a.BITMAP_END]) == words, "the summary marks the words that are not 0")
 
 
-def _marked(words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> set[tuple[int, int]]:
+def _marked(words: a.Longs) -> set[tuple[int, int]]:
     """Side and number of each bit that is set, in words of alternating sides."""
     bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
     return {(bit >> 6 & 1, bit >> 7 << 6 | bit & 63) for bit in bits.tolist()}
@@ -74,39 +79,38 @@ def _marked(words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> set[tuple[int
 def _check_best(book: OrderBook, levels: dict[int, list[int]]) -> None:
     for side in (0, 1):
         keys = [key for s, key in map(_side_and_key, levels) if s == side]
-        _claim(book.state[k.BEST + side] == min(keys, default=book.max_price + 1), "best is the best level")
+        _claim(book.state[a.BEST + side] == min(keys, default=book.max_price + 1), "best is the best level")
     if book.policy == "price-time":
         _claim(book.best_bid < book.best_ask, "the book is not crossed")
 
 
 def _check_records(book: OrderBook, resting: list[int]) -> None:
-    free, place = [], int(book.state[k.FREE])
-    while place != k.NOTHING and len(free) <= book.capacity:
+    free: list[int] = []
+    place = int(book.state[a.FREE])
+    while place != a.NOTHING and len(free) <= book.capacity:
         free.append(place)
-        place = int(book.records[place + k.NEXT])
-    expected = Counter(range(book.first_order, len(book.records), k.RECORD))
+        place = int(book.records[place + a.NEXT])
+    expected = Counter(range(book.first_order, len(book.records), a.RECORD))
     _claim(Counter(free + resting) == expected, "every record is free or rests, once")
 
 
 def _check_volume(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    resting = [0, 0]
+    """What came in and neither rests nor was cancelled was traded: the same on both sides."""
+    traded = [int(book.state[a.VOLUME_IN + side] - book.state[a.VOLUME_CANCELLED + side]) for side in (0, 1)]
     for level, ring in levels.items():
-        resting[_side_and_key(level)[0]] += sum(int(book.records[place + k.VOLUME]) for place in ring)
-    for side in (0, 1):
-        taken, cancelled = book.state[k.VOLUME_IN + side], book.state[k.VOLUME_CANCELLED + side]
-        accounted = book.state[k.VOLUME_TRADED] + cancelled + resting[side]
-        _claim(taken == accounted, "volume in is volume traded, cancelled and resting, on each side")
+        traded[_side_and_key(level)[0]] -= sum(int(book.records[place + a.VOLUME]) for place in ring)
+    _claim(traded[a.ASK] == traded[a.BID], "traded ask volume is traded bid volume")
 
 
 def _check_index(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    buckets, found = int(book.state[k.IDS]), {}
+    buckets, found = int(book.state[a.BUCKETS]), {}
     for bucket in np.flatnonzero(book.index[:buckets]).tolist():
         place = int(book.index[bucket])
-        while place != k.NOTHING:
-            order_id = int(book.records[place + k.ID])
+        while place != a.NOTHING:
+            order_id = int(book.records[place + a.ID])
             _claim(order_id % buckets == bucket and order_id not in found, "an id stands once, in its bucket")
             entry = buckets + place // 2
-            found[order_id] = place, int(book.index[entry + k.LEVEL])
+            found[order_id] = place, int(book.index[entry + LEVEL])
             place = int(book.index[entry])
-    resting = {int(book.records[p + k.ID]): (p, level) for level, ring in levels.items() for p in ring}
+    resting = {int(book.records[p + a.ID]): (p, level) for level, ring in levels.items() for p in ring}
     _claim(found == resting, "the index knows the resting orders and no other")

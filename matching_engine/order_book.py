@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matching_engine import kernels as k
+from matching_engine import arena as a
 from matching_engine.invariants import check
+from matching_engine.kernels import indexer
 
 HIGHEST_PRICE = 0xFFFF - 1  # prices travel as u16, and max price + 1 stands for "no ask"
+HIGHEST_CAPACITY = 1 << 29  # a link is a u32
 POLICIES = ("price-time", "exact-price")
-HIGHEST_CAPACITY = (1 << 30) // k.RECORD
 
 
 class RestingOrder(NamedTuple):
@@ -22,89 +23,104 @@ class RestingOrder(NamedTuple):
 
 
 class OrderBook:
-    """Resting orders of one instrument by price level and time.
+    """Resting orders of one instrument, by price level and time.
 
-    `capacity` None: the book doubles where it is full. A number: an order that finds it full, and crosses
-    nothing, is rejected. `with_ids`: orders can be cancelled, and an id that rests already is rejected; without
-    it no id is known, and every cancel is rejected as one of an unknown order.
+    `policy`: "price-time" trades with every price that crosses, "exact-price" with the order's own price only.
+    `capacity`: None for a book that doubles where it is full; a number for one that then rejects an order that
+    crosses nothing. `with_ids`: resting orders can be cancelled, and an order with the id of a resting one is
+    rejected, at about a tenth of the speed; without it no id is known, and every cancel is of an unknown order.
     """
 
-    first_capacity = 1 << 16
+    first_capacity = 1 << 18  # of a book that grows: a default run of 1,000,000 orders fits
 
     def __init__(
-        self,
-        max_price: int = 999,
-        policy: str = "price-time",
-        capacity: int | None = None,
-        with_ids: bool = False,
+        self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
-        _refuse_unless(1 <= max_price <= HIGHEST_PRICE, "max_price", max_price, f"1..{HIGHEST_PRICE}")
+        _refuse_unless(_within(max_price, HIGHEST_PRICE), "max_price", max_price, f"1..{HIGHEST_PRICE}")
         _refuse_unless(policy in POLICIES, "policy", policy, " or ".join(POLICIES))
-        allowed = capacity is None or 1 <= capacity <= HIGHEST_CAPACITY
-        _refuse_unless(allowed, "capacity", capacity, f"1..{HIGHEST_CAPACITY}, or None for a book that grows")
+        allowed = f"1..{HIGHEST_CAPACITY}, or None for a book that grows"
+        _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
         self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
         self.bounded = capacity is not None
         self.capacity = self.first_capacity if capacity is None else capacity
+        self.first_order = a.first_order(max_price + 1)
         self._open()
 
     def _open(self) -> None:
-        limit = self.max_price + 1
-        self.first_order = k.RECORD * 2 * (limit + 1)
-        self.records = np.zeros(self.first_order + k.RECORD * self.capacity, np.uint32)
-        self.occupied = np.zeros(k.BITMAP_WORDS, np.uint64)
-        self.state = np.zeros(k.STATE_WORDS, np.int64)
-        self.state[[k.BEST, k.BEST + 1, k.LIMIT]] = limit
-        self.state[k.EXACT], self.state[k.BOUNDED] = self.policy == "exact-price", self.bounded
-        k.open_levels(self.records, self.occupied, limit)
-        k.free_records(self.records, self.first_order, self.state)
+        self.arena = self._arena()
+        a.lay_out(self.arena, self.max_price + 1, self.bounded, self._buckets())
+        a.free_records(self.arena, self.first_order)
         self._index()
+
+    def _arena(self) -> a.Longs:
+        return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
+
+    def _buckets(self) -> int:
+        return 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
 
     def _index(self) -> None:
-        """An index of at least four buckets for each order the book can hold: chains stay short."""
-        buckets = 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
-        self.index = np.zeros(buckets + len(self.records) // 2 if buckets else 1, np.uint32)
-        self.state[k.IDS] = buckets
+        buckets = self._buckets()
+        self.index: a.Words = np.zeros(buckets + len(self.arena) if buckets else 1, np.uint32)
         if buckets:
-            k.reindex(self.records, self.occupied, self.index, self.state)
+            self.state[a.BUCKETS] = buckets
+            indexer()(self.arena, self.index)
 
     def grow(self) -> None:
-        """Twice the capacity; resting orders stay where they are."""
-        full, self.capacity = len(self.records), 2 * self.capacity
-        records = np.zeros(self.first_order + k.RECORD * self.capacity, np.uint32)
-        records[:full] = self.records
-        self.records = records
-        k.free_records(records, full, self.state)
+        """Twice the capacity; every resting order stays where it is. O(capacity)."""
+        if self.capacity >= HIGHEST_CAPACITY:
+            raise MemoryError(f"the book holds {self.capacity} resting orders, and cannot hold more")
+        smaller, self.capacity = self.arena, 2 * self.capacity
+        self.arena = self._arena()
+        self.arena[: len(smaller)] = smaller
+        a.free_records(self.arena, 2 * len(smaller))
         self._index()
+
+    @property
+    def state(self) -> a.Offsets:
+        """The arena's first words, see `arena.py`."""
+        return self.arena[: a.STATE_WORDS].view(np.int64)
+
+    @property
+    def records(self) -> a.Words:
+        """The arena as 4-byte words, in which links count."""
+        return self.arena.view(np.uint32)
 
     @property
     def best_bid(self) -> int:
-        """0 where there is no bid."""
-        return self.max_price + 1 - int(self.state[k.BEST + 1])
+        """0 where there is no bid. O(1)."""
+        return self.max_price + 1 - int(self.state[a.BEST + a.BID])
 
     @property
     def best_ask(self) -> int:
-        """Max price + 1 where there is no ask."""
-        return int(self.state[k.BEST])
+        """Max price + 1 where there is no ask. O(1)."""
+        return int(self.state[a.BEST + a.ASK])
 
     def resting(self, side: int) -> list[RestingOrder]:
-        """The side's orders, best price first, oldest first within a price. O(levels + orders)."""
-        return [order for key in range(1, self.max_price + 1) for order in self._at(side - 1, key)]
+        """The orders of a side (ASK or BID), best price first, oldest first within a price. O(levels + orders)."""
+        keys = np.arange(self.max_price + 2)
+        places = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * keys + side - 1)
+        occupied = keys[self.records[places + a.NEXT] != places]
+        return [order for key in occupied.tolist() for order in self._level(side - 1, key)]
 
     def check(self) -> None:
         """BrokenInvariant where the book contradicts itself. O(levels + capacity)."""
         check(self)
 
-    def _at(self, side: int, key: int) -> Iterator[RestingOrder]:
-        level = k.RECORD * (2 * key + side)
-        price = key if side == 0 else self.max_price + 1 - key
-        place = int(self.records[level + k.NEXT])
+    def _level(self, side: int, key: int) -> Iterator[RestingOrder]:
+        level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
+        price = key if side == a.ASK else self.max_price + 1 - key
+        records = self.records
+        place = int(records[level + a.NEXT])
         while place != level:
-            order_id, volume, following, _ = self.records[place : place + k.RECORD].tolist()
+            order_id, volume, following, _ = records[place : place + a.RECORD].tolist()
             yield RestingOrder(order_id, price, volume)
             place = following
+
+
+def _within(value: object, highest: int) -> bool:
+    return isinstance(value, int) and 1 <= value <= highest
 
 
 def _refuse_unless(allowed: bool, field: str, value: object, takes: str) -> None:
     if not allowed:
         raise ValueError(f"{field} is {value!r}: takes {takes}")
-

@@ -61,9 +61,8 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
 def read_records(lines: DataFrame) -> DataFrame:
     """Lines (value) to records: the envelope, a struct column a kind, and `problem`, null where there is none."""
     envelope = lines.select("value", _parsed("value", ENVELOPE).alias("envelope"))
-    fields = envelope.select("value", "envelope.*").withColumnRenamed(CORRUPT, "corrupt_line")
-    payloads = [fn.when(fn.col("kind") == kind, _parsed("payload", PAYLOADS[kind])).alias(kind) for kind in KINDS]
-    judged = fields.select("*", *payloads).withColumn("problem", _problem())
+    payloads = [fn.when(fn.col("kind") == kind, _parsed_payload(kind)).alias(kind) for kind in KINDS]
+    judged = envelope.select("value", "envelope.*").select("*", *payloads).withColumn("problem", _problem())
     # A good line is not kept twice.
     example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
     return judged.select(*ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
@@ -93,10 +92,14 @@ def _report(records: DataFrame) -> IngestReport:
 
 
 def _parsed(column: str, schema: StructType) -> Column:
-    """`_corrupt` is filled where anything, optional fields included, is not what the schema says."""
+    """A field that is missing, or not of its type, is null."""
     options = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false", "columnNameOfCorruptRecord": CORRUPT}
-    with_corrupt = StructType([*schema.fields, StructField(CORRUPT, StringType())])
-    return fn.from_json(column, with_corrupt, options)
+    return fn.from_json(column, schema, options)
+
+
+def _parsed_payload(kind: str) -> Column:
+    """CORRUPT is filled where an optional field is not of its type."""
+    return _parsed("payload", StructType([*PAYLOADS[kind].fields, StructField(CORRUPT, StringType())]))
 
 
 def _lacks_any(prefix: str, schema: StructType) -> Column:
@@ -107,11 +110,10 @@ def _problem() -> Column:
     """The first thing that is wrong with a line; null where nothing is."""
     # from_json stops at the closing brace and would drop whatever follows it without a word.
     one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
-    incomplete = fn.col("corrupt_line").isNotNull() | _lacks_any("", ENVELOPE)
     return (
         fn.when(~one_object, NO_RECORD)
         .when(fn.col("schema") != SPOOL_SCHEMA, UNKNOWN_SCHEMA)
-        .when(incomplete, NO_RECORD)
+        .when(_lacks_any("", ENVELOPE), NO_RECORD)
         .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
         .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
     )

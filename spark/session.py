@@ -77,10 +77,10 @@ def open_session(
         raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
     java = java or find_java()
     archive = _archive(java)
-    with session_folder() as folder:
-        tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
+    tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
+    with session_folder() as folder, own_process_state(_environment(java)):
         conf = _conf(folder, _java_options(folder, log_level, tuning), {"spark.master": master, **(settings or {})})
-        with own_process_state(_environment(java)), running_jvm(conf, folder) as gateway:
+        with running_jvm(conf, folder) as gateway:
             session = _session(conf, gateway)
             try:
                 yield session

@@ -1,0 +1,87 @@
+"""`python -m benchmarks [NAME ...]`: run the benchmarks, print their table."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from statistics import median
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks
+from benchmarks.comparing import Row, processor
+from benchmarks.cpp import FLAGS, compiler, compiler_version
+
+PARTS = ("__main__", "comparing", "cpp")  # of this package, and no benchmarks
+BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
+
+
+def rows_of(names: Iterable[str], repeats: int) -> Iterator[tuple[str, Row]]:
+    for name in names:
+        for row in importlib.import_module(f"benchmarks.{name}").rows(repeats):
+            yield name, row
+
+
+def conditions(repeats: int) -> str:
+    python = f"Python {platform.python_version()}, numba {version('numba')}, numpy {version('numpy')}"
+    flags = f" {' '.join(FLAGS)}" if compiler() else ""
+    return f"{processor()}; {python}; {compiler_version()}{flags}; median of {repeats} interleaved repeats"
+
+
+def table_of(rows: Iterator[tuple[str, Row]]) -> tuple[Table, bool]:
+    """The table, and whether every target that could be judged was reached."""
+    table, reached = Table(box=None, pad_edge=False), True
+    for column in ("benchmark", "what", "against"):
+        table.add_column(column)
+    for column in ("ours", "reference", "ratio", "min..max", "reach", "aim"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, row in rows:
+        table.add_row(name, row.what, row.against, *figures(row))
+        reached &= row.is_reached is not False
+    return table, reached
+
+
+def figures(row: Row) -> list[str]:
+    targets = [f"{target:g}" if target else "" for target in (row.reach, row.aim)]
+    if not row.reference:
+        return [f"{short(median(row.ours))} {row.unit}", "not built" if row.against else "", "", "", *targets]
+    style = {True: "green", False: "red", None: "default"}[row.is_reached]
+    return [
+        f"{short(median(row.ours))} {row.unit}",
+        short(median(row.reference)),
+        f"[{style}]{median(row.ratios):.2f}[/]",
+        f"{min(row.ratios):.2f}..{max(row.ratios):.2f}",
+        *targets,
+    ]
+
+
+def short(rate: float) -> str:
+    """Three digits: 38.7 M."""
+    for factor, letter in ((1e6, " M"), (1e3, " k")):
+        if rate >= factor:
+            return f"{rate / factor:.3g}{letter}"
+    return f"{rate:.3g}"
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(BENCHMARKS))
+@click.option("--repeats", default=7, show_default=True, type=click.IntRange(min=1), help="Rounds of each comparison.")
+def main(names: tuple[str, ...], repeats: int) -> None:
+    """Compare our own code with references. NAMES: which benchmarks; all of them without one."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160  # a file folds no lines
+    with console.status("measuring"):
+        table, reached = table_of(rows_of(names or BENCHMARKS, repeats))
+    console.print(table)
+    console.print(conditions(repeats), style="dim")
+    raise SystemExit(0 if reached else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What a benchmark says: our figures beside a reference's, taken in turns, since a machine's speed drifts."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+Measure = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison, in which more is better; no reference where it could not be built."""
+
+    what: str
+    against: str
+    unit: str
+    ours: list[float]
+    reference: list[float]
+    reach: float | None = None  # the ratio that must be reached
+    aim: float | None = None  # the ratio to aim for
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours in units of the reference, repeat by repeat."""
+        return [ours / reference for ours, reference in zip(self.ours, self.reference, strict=True)]
+
+    @property
+    def is_reached(self) -> bool | None:
+        """Whether the median ratio reaches its target; None where there is no target or no reference."""
+        if self.reach is None or not self.reference:
+            return None
+        return median(self.ratios) >= self.reach
+
+
+def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[list[float], list[float]]:
+    """Both measured in turns, after one round that does not count."""
+    figures: tuple[list[float], list[float]] = [], []
+    for _ in range(repeats + 1):
+        figures[0].append(ours())
+        if reference:
+            figures[1].append(reference())
+    return figures[0][1:], figures[1][1:]
+
+
+def processor() -> str:
+    """The processor's name, as far as the system tells, and how many there are."""
+    name, lines = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if lines.exists():
+        named = [line.partition(":")[2].strip() for line in lines.read_text().splitlines() if "model name" in line]
+        name = named[0] if named else name
+    return f"{name}, {os.cpu_count()} processors"

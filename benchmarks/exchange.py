@@ -1,0 +1,149 @@
+"""The whole exchange against one in C++ on the same libzmq: `reference/exchange_zeromq.cpp`.
+
+    ours    exchange run  ─▶  gateway ══zeromq══ engine, and a reporter
+    C++     one program   ─▶  gateway ══libzmq══ engine
+
+Both run the same orders with the same window, high-water marks and waits, and must count the same answers. A pair
+of runs goes back to back. Memory and CPU time are ours alone, held against a limit.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import zmq
+
+from benchmarks.comparing import Row
+from benchmarks.cpp import built
+from exchange.settings import DEFAULT_WINDOW
+
+SEED = 1
+LONGEST_RUN_S = 120.0
+FEW = 3
+"""Repeats are enough for what hardly varies."""
+COUNTS = ("trades", "confirmations", "quotes", "rejections")
+AGAINST = "C++ on libzmq"
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cost(Row):
+    """A comparison in which less is better."""
+
+    @property
+    def is_reached(self) -> bool | None:
+        if self.reach is None or not self.reference:
+            return None
+        return median(self.ratios) <= self.reach
+
+
+@dataclass(frozen=True)
+class Limit(Row):
+    """Less is better, and the targets are for our figure itself."""
+
+    @property
+    def is_reached(self) -> bool | None:
+        return None if self.reach is None else median(self.ours) <= self.reach
+
+
+class Load(NamedTuple):
+    """What a run offers."""
+
+    rate: str  # orders a second, or max
+    orders: int
+
+    @property
+    def window(self) -> int:
+        """Most unanswered orders; 0 is no bound, as `exchange run` has it where there is a rate."""
+        return DEFAULT_WINDOW if self.rate == "max" else 0
+
+
+class Pair(NamedTuple):
+    """One run of each, back to back; no reference where it could not be built."""
+
+    ours: Figures
+    reference: Figures | None
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """Throughput, completion time, memory and CPU time of a run."""
+    program = built("exchange_zeromq", *libzmq())
+    yield throughput(pairs(Load("max", 2_000_000), program, repeats))
+    paced = pairs(Load("8000", 40_000), program, repeats)
+    yield completion("p50", paced, reach=1.3, aim=1.1)
+    yield completion("p99", paced, reach=3.0, aim=1.5)
+    long = [run(Load("max", 1_000_000)) for _ in range(min(repeats, FEW))]
+    for role in ("engine", "gateway"):
+        megabytes = [used(record, role, "max_rss_bytes") / 1e6 for record in long]
+        yield Limit(f"{role}'s memory, 1,000,000 orders", "", "MB", megabytes, [], reach=300, aim=200)
+    slow = [run(Load("1000", 5_000)) for _ in range(min(repeats, FEW))]
+    share = [100 * used(record, "gateway", "cpu_s") / record["duration_s"] for record in slow]
+    yield Limit("gateway's CPU at 1,000 orders/s", "", "% of a core", share, [], reach=20)
+
+
+def throughput(taken: list[Pair]) -> Row:
+    """From the first order's hand-over to the last answer."""
+    ours = [pair.ours["rates"]["orders_per_s"] for pair in taken]
+    reference = [pair.reference["orders_per_s"] for pair in taken if pair.reference]
+    return Row("whole exchange, flat out", AGAINST, "orders/s", ours, reference, reach=0.8, aim=1.0)
+
+
+def completion(percentile: str, taken: list[Pair], reach: float, aim: float) -> Row:
+    """From handing over to the first answer. A run that fell behind is said to have."""
+    ours = [pair.ours["completion_us"]["handed_over"][percentile] for pair in taken]
+    reference = [pair.reference["handed_over_us"][percentile] for pair in taken if pair.reference]
+    behind = sum(pair.ours["status"] == "saturated" for pair in taken)
+    what = f"completion {percentile} at 8,000 orders/s" + f" ({behind} runs saturated)" * (behind > 0)
+    return Cost(what, AGAINST, "us", ours, reference, reach, aim)
+
+
+def used(record: Figures, role: str, what: str) -> float:
+    """From a component's usage."""
+    return float(record["components"][role][what])
+
+
+def libzmq() -> list[str]:
+    """What links the libzmq that pyzmq has loaded, or else the system's: a wheel keeps its own beside the package."""
+    bundled = sorted((Path(zmq.__file__).parent.parent / "pyzmq.libs").glob("libzmq*.so*"))
+    return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
+
+
+def pairs(load: Load, program: Path | None, repeats: int) -> list[Pair]:
+    """Pairs of runs, after one that does not count."""
+    return [pair_of(load, program) for _ in range(repeats + 1)][1:]
+
+
+def pair_of(load: Load, program: Path | None) -> Pair:
+    """AssertionError where the two did not answer alike."""
+    pair = Pair(run(load), run_reference(load, program) if program else None)
+    if pair.reference and any(pair.ours["counts"][name] != pair.reference[name] for name in COUNTS):
+        raise AssertionError(f"the reference's answers to {load} are not ours: {pair}")
+    return pair
+
+
+def run(load: Load) -> Figures:
+    """run.json of one run. RuntimeError where it did not come to its proper end."""
+    command = [sys.executable, "-m", "experiments", "run", "--json", "--no-spark", "--seed", str(SEED)]
+    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
+        command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=False)
+    if finished.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}{finished.stderr}")
+    record: Figures = json.loads(finished.stdout)
+    return record
+
+
+def run_reference(load: Load, program: Path) -> Figures:
+    command = [str(program), str(load.orders), load.rate, str(SEED), str(load.window)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=True)
+    figures: Figures = json.loads(finished.stdout)
+    return figures

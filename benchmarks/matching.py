@@ -1,0 +1,149 @@
+"""The matching core: decode, validate, match and encode from memory to memory, a batch at a time.
+
+Ours is `MatchingEngine.handle`, called from Python. References: `reference/matching.cpp`, which finds the next best
+price in a bitmap or by walking the array of price levels; and `matching_engine/reference.py`, sorted dictionaries of
+queues. Time is the thread's own, so that what else runs on the machine counts as little as may be; files, making
+the batches and birth of the book are outside of it. A figure is the best of a few passes in a row, since the first
+finds cold caches; what takes a second does so once. Each reference must give our answers, byte for byte.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.comparing import Measure, Row, in_turns
+from benchmarks.cpp import built
+from exchange.checksum import StreamChecksum
+from exchange.messages import Cancel, Order, decode_all, encode
+from gateway.order_flow import OrderFlow
+from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.order_book import OrderBook
+from matching_engine.reference import ReferenceBook
+from transports.frames import FrameBatch
+
+SEED = 1
+PASSES = 3
+BATCH_ORDERS = 4096
+SMALL = 50_000  # orders for the reference in Python
+
+
+@dataclass
+class Tape:
+    """Orders of the default workload's volumes, prices uniform in a range."""
+
+    prices: tuple[int, int] = (450, 549)
+    max_price: int = 999
+    orders: int = 1_000_000
+    with_ids: bool = False
+    answers: FrameBatch = field(default_factory=lambda: FrameBatch(1 << 16, 1 << 20))
+
+    def batches(self) -> Iterator[FrameBatch]:
+        flow = OrderFlow(SEED, self.prices)
+        for first in range(0, self.orders, BATCH_ORDERS):
+            batch = FrameBatch(BATCH_ORDERS)
+            flow.fill(batch, first + 1, min(BATCH_ORDERS, self.orders - first))
+            yield batch
+
+    def records(self) -> bytes:
+        return OrderFlow(SEED, self.prices).records(1, self.orders)
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """Each comparison of the matching core."""
+    default = Tape()
+    yield compared("1,000,000 default orders", default, "C++, levels with bitmap", cpp("bitmap", default), repeats,
+                   reach=1.0, aim=1.3)  # fmt: skip
+    by_id = Tape(with_ids=True)
+    yield compared("the same, with an index of ids", by_id, "C++, without ids", cpp("bitmap", by_id), repeats)
+    wide = Tape(prices=(1, 65534), max_price=65534)
+    yield compared("uniform over 65,534 ticks", wide, "C++, array of levels", cpp("levels", wide, passes=1), repeats,
+                   reach=20, aim=40)  # fmt: skip
+    yield compared("the same", wide, "C++, levels with bitmap", cpp("bitmap", wide), repeats)
+    small = Tape(orders=SMALL)
+    yield compared(f"{SMALL:,} default orders", small, "Python, sorted dictionaries", python(small), repeats,
+                   reach=60, aim=100)  # fmt: skip
+
+
+def compared(
+    what: str, tape: Tape, against: str, reference: Measure | None, repeats: int,
+    reach: float | None = None, aim: float | None = None,
+) -> Row:  # fmt: skip
+    batches = list(tape.batches())
+    ours, theirs = in_turns(lambda: max(our_orders_per_s(tape, batches) for _ in range(PASSES)), reference, repeats)
+    return Row(what, against, "orders/s", ours, theirs, reach, aim)
+
+
+def our_orders_per_s(tape: Tape, batches: list[FrameBatch], checksum: StreamChecksum | None = None) -> float:
+    engine, answers = MatchingEngine(OrderBook(tape.max_price, with_ids=tape.with_ids)), tape.answers
+    engine.warm()
+    start_ns = time.thread_time_ns()
+    for batch in batches:
+        first, stop = 0, Stop.ROOM
+        while stop is not Stop.DONE:
+            answers.clear()
+            first, stop = engine.handle(batch, answers, first)
+            if checksum:
+                checksum.update(answers.span(0, answers.count))
+    return tape.orders * 1e9 / (time.thread_time_ns() - start_ns)
+
+
+def our_checksum(tape: Tape) -> str:
+    checksum = StreamChecksum()
+    our_orders_per_s(tape, list(tape.batches()), checksum)
+    return checksum.hex
+
+
+def cpp(search: str, tape: Tape, passes: int = PASSES) -> Measure | None:
+    """A run of the C++ program over the tape, once its answers have proved to be ours."""
+    if (program := built("matching")) is None:
+        return None
+    folder = tempfile.TemporaryDirectory(prefix="exchange-tape-")
+    orders, answers = Path(folder.name, "orders.bin"), Path(folder.name, "answers.bin")
+    orders.write_bytes(tape.records())
+    command = [str(program), search, str(tape.max_price)]
+    subprocess.run([*command, "1", str(orders), str(answers)], check=True, capture_output=True)
+    agree(tape, answers.read_bytes())
+
+    def run(_folder: tempfile.TemporaryDirectory[str] = folder) -> float:
+        timed = subprocess.run([*command, str(passes), str(orders)], check=True, capture_output=True, text=True)
+        figures = (line.split() for line in timed.stdout.splitlines())
+        return max(int(count) / float(seconds) for count, _answers, _bytes, seconds in figures)
+
+    return run
+
+
+def python(tape: Tape) -> Measure:
+    """A run of the reference in Python, from and to the same bytes."""
+    records = tape.records()
+    agree(tape, b"".join(python_answers(tape, records)))
+
+    def run() -> float:
+        start_ns = time.thread_time_ns()
+        for _ in python_answers(tape, records):
+            pass
+        return tape.orders * 1e9 / (time.thread_time_ns() - start_ns)
+
+    return run
+
+
+def python_answers(tape: Tape, records: bytes) -> Iterator[bytes]:
+    book = ReferenceBook(tape.max_price)
+    for message in decode_all(records):
+        assert isinstance(message, Order | Cancel)
+        for answer in book.handle(message):
+            yield encode(answer)
+
+
+def agree(tape: Tape, answers: bytes) -> None:
+    """A reference that answers anything else is no reference."""
+    checksum = StreamChecksum()
+    checksum.update(np.frombuffer(answers, np.uint8))
+    if checksum.hex != our_checksum(tape):
+        raise AssertionError(f"the reference's answers to {tape} are not ours")

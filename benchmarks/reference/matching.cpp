@@ -1,0 +1,275 @@
+// The same matching rule in C++: price-time priority, an array of price levels, orders in intrusive queues.
+//
+//   matching bitmap|levels MAX_PRICE PASSES ORDERS_FILE [ANSWERS_FILE]
+//
+// `bitmap` finds the next best price in a bitmap, `levels` by walking the array of levels. Reads packed 10-byte
+// orders, and matches them from memory to memory in batches: decode, validate, match, encode, note where each
+// answer ends. Prints for each pass: orders, answers, answer bytes, seconds (without ANSWERS_FILE, of these alone).
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr size_t kOrderBytes = 10;
+constexpr size_t kBatchOrders = 4096;
+constexpr uint32_t kNil = 0xFFFFFFFF;
+enum Side : int { kAsk = 0, kBid = 1 };
+
+struct RestingOrder {
+    uint32_t id;
+    uint32_t volume;
+    uint32_t next;
+};
+
+struct PriceLevel {
+    uint32_t head = kNil;
+    uint32_t tail = kNil;
+};
+
+// Answers, and the end offset of each.
+class Answers {
+public:
+    void clear() {
+        bytes_ = 0;
+        frames_ = 0;
+    }
+    void reserve(size_t volume) {  // a lot traded is two trades at most; then a quote and a confirmation
+        size_t frames = 2 * volume + 2;
+        if (bytes_ + 9 * frames + 8 > buffer_.size()) buffer_.resize(2 * (bytes_ + 9 * frames + 8));
+        if (frames_ + frames > ends_.size()) ends_.resize(2 * (frames_ + frames));
+    }
+    void trade(uint32_t id, uint32_t price, uint32_t volume) {
+        uint8_t* at = buffer_.data() + bytes_;
+        uint64_t head = 3 | uint64_t(id) << 8 | uint64_t(price) << 40 | uint64_t(volume) << 56;
+        std::memcpy(at, &head, 8);
+        at[8] = uint8_t(volume >> 8);
+        close(9);
+    }
+    void quote(uint32_t bid, uint32_t ask) {
+        put(4 | uint64_t(bid) << 8 | uint64_t(ask) << 24, 5);
+    }
+    void confirmation(uint32_t id) { put(2 | uint64_t(id) << 8, 5); }
+    void rejection(uint32_t id, uint8_t reason) { put(8 | uint64_t(id) << 8 | uint64_t(reason) << 40, 6); }
+
+    const uint8_t* data() const { return buffer_.data(); }
+    size_t bytes() const { return bytes_; }
+    size_t frames() const { return frames_; }
+
+private:
+    void put(uint64_t record, size_t size) {
+        std::memcpy(buffer_.data() + bytes_, &record, 8);
+        close(size);
+    }
+    void close(size_t size) {
+        bytes_ += size;
+        ends_[frames_++] = int64_t(bytes_);
+    }
+
+    std::vector<uint8_t> buffer_ = std::vector<uint8_t>(1 << 20);
+    std::vector<int64_t> ends_ = std::vector<int64_t>(1 << 17);
+    size_t bytes_ = 0;
+    size_t frames_ = 0;
+};
+
+// Which levels hold orders, one bit each, and a summary bit for each word.
+class Bitmap {
+public:
+    void occupy(uint32_t price) {
+        words_[price >> 6] |= 1ull << (price & 63);
+        summary_[price >> 12] |= 1ull << (price >> 6 & 63);
+    }
+    void vacate(uint32_t price) {
+        if (!(words_[price >> 6] &= ~(1ull << (price & 63)))) summary_[price >> 12] &= ~(1ull << (price >> 6 & 63));
+    }
+    uint32_t above(uint32_t price, uint32_t none, const PriceLevel*) const {
+        uint32_t word = price >> 6;
+        if (uint64_t bits = words_[word] & (~1ull << (price & 63))) return word << 6 | __builtin_ctzll(bits);
+        uint32_t group = word >> 6;
+        uint64_t words = summary_[group] & (~1ull << (word & 63));
+        while (!words) {
+            if (++group == 16) return none;
+            words = summary_[group];
+        }
+        word = group << 6 | __builtin_ctzll(words);
+        return word << 6 | __builtin_ctzll(words_[word]);
+    }
+    uint32_t below(uint32_t price, const PriceLevel*) const {
+        uint32_t word = price >> 6;
+        if (uint64_t bits = words_[word] & ~(~0ull << (price & 63))) return word << 6 | (63 - __builtin_clzll(bits));
+        int group = int(word >> 6);
+        uint64_t words = summary_[group] & ~(~0ull << (word & 63));
+        while (!words) {
+            if (--group < 0) return 0;
+            words = summary_[group];
+        }
+        word = uint32_t(group) << 6 | (63 - __builtin_clzll(words));
+        return word << 6 | (63 - __builtin_clzll(words_[word]));
+    }
+
+private:
+    uint64_t words_[1024] = {};
+    uint64_t summary_[16] = {};
+};
+
+// No index at all: the next best price is found level by level.
+class Walk {
+public:
+    void occupy(uint32_t) {}
+    void vacate(uint32_t) {}
+    uint32_t above(uint32_t price, uint32_t none, const PriceLevel* levels) const {
+        do ++price;
+        while (price < none && levels[price].head == kNil);
+        return price;
+    }
+    uint32_t below(uint32_t price, const PriceLevel* levels) const {
+        do --price;
+        while (price > 0 && levels[price].head == kNil);
+        return price;
+    }
+};
+
+template <class Search>
+class OrderBook {
+public:
+    explicit OrderBook(uint32_t max_price) : max_price_(max_price), best_{max_price + 1, 0} {
+        for (auto& levels : levels_) levels.resize(max_price + 2);
+        orders_.resize(1 << 18);  // touched before the clock starts, as ours is
+        orders_.clear();
+    }
+
+    void handle(const uint8_t* record, Answers& answers) {
+        uint64_t head;
+        uint16_t volume;
+        std::memcpy(&head, record, 8);
+        std::memcpy(&volume, record + 8, 2);
+        uint32_t id = uint32_t(head >> 8), side = head >> 40 & 0xFF, price = uint32_t(head >> 48);
+        answers.reserve(volume);
+        if (side < 1 || side > 2) return answers.rejection(id, 1);
+        if (price < 1 || price > max_price_) return answers.rejection(id, 2);
+        if (volume == 0) return answers.rejection(id, 3);
+        if (side == 1)
+            take<kAsk>(id, price, volume, answers);
+        else
+            take<kBid>(id, price, volume, answers);
+    }
+
+private:
+    template <int side>
+    bool crosses(uint32_t price) const {
+        return side == kBid ? best_[kAsk] <= price : best_[kBid] >= price;
+    }
+
+    template <int side>
+    void take(uint32_t id, uint32_t price, uint32_t volume, Answers& answers) {
+        uint32_t ask = best_[kAsk], bid = best_[kBid], remaining = volume;
+        while (remaining && crosses<side>(price)) remaining = trade_at_best<1 - side>(id, remaining, answers);
+        if (remaining) rest<side>(id, price, remaining);
+        if (best_[kAsk] != ask || best_[kBid] != bid) answers.quote(best_[kBid], best_[kAsk]);
+        if (remaining == volume) answers.confirmation(id);
+    }
+
+    template <int opposite>
+    uint32_t trade_at_best(uint32_t id, uint32_t remaining, Answers& answers) {
+        uint32_t price = best_[opposite], before = remaining;
+        PriceLevel& level = levels_[opposite][price];
+        while (remaining && level.head != kNil) {
+            RestingOrder& order = orders_[level.head];
+            uint32_t volume = order.volume < remaining ? order.volume : remaining;
+            answers.trade(order.id, price, volume);
+            remaining -= volume;
+            order.volume -= volume;
+            if (order.volume) break;
+            uint32_t finished = level.head;
+            level.head = order.next;
+            order.next = free_;
+            free_ = finished;
+        }
+        if (level.head == kNil) close<opposite>(price);
+        answers.trade(id, price, before - remaining);
+        return remaining;
+    }
+
+    template <int side>
+    void close(uint32_t price) {
+        const PriceLevel* levels = levels_[side].data();
+        search_[side].vacate(price);
+        best_[side] = side == kAsk ? search_[side].above(price, max_price_ + 1, levels)
+                                   : search_[side].below(price, levels);
+    }
+
+    template <int side>
+    void rest(uint32_t id, uint32_t price, uint32_t volume) {
+        uint32_t slot = free_;
+        if (slot != kNil) {
+            free_ = orders_[slot].next;
+        } else {
+            slot = uint32_t(orders_.size());
+            orders_.emplace_back();
+        }
+        orders_[slot] = {id, volume, kNil};
+        PriceLevel& level = levels_[side][price];
+        if (level.head == kNil) {
+            level.head = slot;
+            search_[side].occupy(price);
+            if (side == kAsk ? price < best_[side] : price > best_[side]) best_[side] = price;
+        } else {
+            orders_[level.tail].next = slot;
+        }
+        level.tail = slot;
+    }
+
+    uint32_t max_price_;
+    uint32_t best_[2];
+    uint32_t free_ = kNil;
+    std::vector<PriceLevel> levels_[2];
+    std::vector<RestingOrder> orders_;
+    Search search_[2];
+};
+
+// The thread's own time, so that what else runs on the machine counts as little as may be.
+double cpu_seconds() {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+template <class Search>
+void run(uint32_t max_price, const std::vector<uint8_t>& tape, std::ofstream* out) {
+    size_t orders = tape.size() / kOrderBytes, frames = 0, bytes = 0;
+    OrderBook<Search> book(max_price);
+    Answers answers;
+    double start = cpu_seconds();
+    for (size_t first = 0; first < orders; first += kBatchOrders) {
+        size_t end = first + kBatchOrders < orders ? first + kBatchOrders : orders;
+        answers.clear();
+        for (size_t i = first; i < end; ++i) book.handle(tape.data() + i * kOrderBytes, answers);
+        frames += answers.frames();
+        bytes += answers.bytes();
+        if (out) out->write(reinterpret_cast<const char*>(answers.data()), answers.bytes());
+    }
+    std::printf("%zu %zu %zu %.9f\n", orders, frames, bytes, cpu_seconds() - start);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 5) {
+        std::fprintf(stderr, "usage: matching bitmap|levels MAX_PRICE PASSES ORDERS_FILE [ANSWERS_FILE]\n");
+        return 2;
+    }
+    std::ifstream in(argv[4], std::ios::binary);
+    std::vector<uint8_t> tape{std::istreambuf_iterator<char>(in), {}};
+    std::ofstream out;
+    if (argc > 5) out.open(argv[5], std::ios::binary);
+    auto go = std::string(argv[1]) == "levels" ? run<Walk> : run<Bitmap>;
+    for (int pass = std::atoi(argv[3]); pass > 0; --pass)
+        go(uint32_t(std::atoi(argv[2])), tape, argc > 5 ? &out : nullptr);
+}

@@ -1,0 +1,46 @@
+"""How long a user waits: for help, and for a run's first order. Caches are warm, Spark stays out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.comparing import Row
+from benchmarks.exchange import Limit
+
+EXCHANGE = [sys.executable, "-m", "experiments"]
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """Both waits, after one that fills the caches."""
+    helped = [until_help() for _ in range(repeats + 1)]
+    yield Limit("exchange --help", "", "s", helped[1:], [], reach=0.4, aim=0.2)
+    offered = [until_first_order() for _ in range(repeats + 1)]
+    yield Limit("exchange run, to the first order", "", "s", offered[1:], [], reach=3, aim=1.5)
+
+
+def until_help() -> float:
+    start_ns = time.monotonic_ns()
+    subprocess.run([*EXCHANGE, "--help"], capture_output=True, check=True)
+    return (time.monotonic_ns() - start_ns) / 1e9
+
+
+def until_first_order() -> float:
+    """The gateway stamps a sampled order with the monotonic clock, which is the same in every process of a machine."""
+    run = [*EXCHANGE, "run", "--json", "--no-spark", "--orders", "1", "--sampling-interval", "1"]
+    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
+        start_ns = time.monotonic_ns()
+        subprocess.run([*run, "--results", results], capture_output=True, check=True)
+        return (handed_over_ns(Path(results)) - start_ns) / 1e9
+
+
+def handed_over_ns(results: Path) -> int:
+    """When the only sample of the only run went."""
+    lines = [line for path in results.glob("*/spool/*.jsonl") for line in path.read_text().splitlines()]
+    samples = [record["payload"] for record in map(json.loads, lines) if record["kind"] == "sample"]
+    return int(samples[0]["handed_over_ns"])

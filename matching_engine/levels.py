@@ -1,0 +1,95 @@
+"""Price levels by key, so that one code serves both sides.
+
+An ask's key is its price, a bid's is `limit - price`, where limit = max price + 1: on either side the lowest key is
+the best price, and an incoming order reaches every opposite key up to that of its own price. Key `limit` stands for
+"none": its bit is always set, so that every search ends, and its price is what a quote says of an empty side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matching_engine.arena import BEST, BITMAP, FIRST_LEVEL, LEVEL_WORDS, SUMMARY, Book, bit
+from matching_engine.compiled import inlined, trailing_zeros
+
+
+@inlined
+def key_of(book: Book, side: int, price: int) -> int:
+    """Its own inverse: also the price of a key."""
+    return book.limit - price if side else price
+
+
+@inlined
+def level_of(side: int, key: int) -> int:
+    return FIRST_LEVEL + LEVEL_WORDS * (2 * key + side)
+
+
+@inlined
+def side_and_key_of(level: int) -> tuple[int, int]:
+    number = (level - FIRST_LEVEL) // LEVEL_WORDS
+    return number & 1, number >> 1
+
+
+@inlined
+def mark_occupied(book: Book, side: int, key: int) -> None:
+    """Set both bits, whether they are set or not: cheaper than to guess."""
+    word = key >> 6
+    book.bitmap[BITMAP + 2 * word + side] |= bit(key)
+    book.bitmap[SUMMARY + 2 * (word >> 6) + side] |= bit(word)
+
+
+@inlined
+def mark_empty(book: Book, side: int, key: int) -> None:
+    word = key >> 6
+    left = book.bitmap[BITMAP + 2 * word + side] & ~bit(key)
+    book.bitmap[BITMAP + 2 * word + side] = left
+    if left == 0:
+        book.bitmap[SUMMARY + 2 * (word >> 6) + side] &= ~bit(word)
+
+
+@inlined
+def _bits_from(words: Any, at: int, first: int) -> Any:
+    return words[at] >> np.uint64(first & 63)
+
+
+@inlined
+def first_occupied(book: Book, side: int, key: int) -> int:
+    """The first occupied key from `key` on; `limit` where there is none."""
+    word = key >> 6
+    bits = _bits_from(book.bitmap, BITMAP + 2 * word + side, key)
+    if bits:
+        return key + trailing_zeros(bits)
+    word = _first_word(book, side, word + 1)
+    return (word << 6) + trailing_zeros(book.bitmap[BITMAP + 2 * word + side])
+
+
+@inlined
+def _first_word(book: Book, side: int, word: int) -> int:
+    """The first word from `word` on that is not 0."""
+    group = word >> 6
+    bits = _bits_from(book.bitmap, SUMMARY + 2 * group + side, word)
+    if bits:
+        return word + trailing_zeros(bits)
+    group += 1
+    while book.bitmap[SUMMARY + 2 * group + side] == 0:
+        group += 1
+    return (group << 6) + trailing_zeros(book.bitmap[SUMMARY + 2 * group + side])
+
+
+@inlined
+def first_crossing(book: Book, side: int, reach: int) -> int:
+    """The key of the side's level at which an incoming order trades first, if that is not behind its reach."""
+    return first_occupied(book, side, reach) if book.exact else book.state[BEST + side]
+
+
+@inlined
+def move_best(book: Book, side: int, key: int) -> tuple[int, bool]:
+    """The level of `key` has emptied: the next occupied key, and whether the best price has moved to it."""
+    mark_empty(book, side, key)
+    following = first_occupied(book, side, key)
+    moved = book.state[BEST + side] == key
+    if moved:
+        book.state[BEST + side] = following
+    return following, moved
