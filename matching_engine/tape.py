@@ -13,7 +13,7 @@ from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
 from matching_engine.engine import MatchingEngine, Stop
 from transports.frames import LARGEST_FRAME, FrameBatch
 
-BATCH_ORDERS = 1 << 14
+BATCH_ORDERS = 1 << 12
 ANSWER_BYTES = 1 << 22
 
 _SIZE_OF_ORDER = np.zeros(256, np.int64)
