@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter, RateMeter, Source
-from exchange.messages import End, Hello, Message, encode, read
+from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
 from exchange.reporting import Reporting
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Terms
@@ -16,6 +16,7 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
+ORDER_BYTES = LAYOUTS[Order].size
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
 
@@ -35,7 +36,7 @@ class EngineService:
         self._orders = FrameBatch(1 << 14)
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
-        self._junk = self._refused = self._sampled = 0
+        self._junk = self._refused = self._sampled = self._taken_bytes = 0
         self._greeted = self._started = False
         self._said: End | None = None
         self._stopped: str | None = None
@@ -87,7 +88,9 @@ class EngineService:
                 continue
             self._answers.clear()
             end, why = self._engine.handle(self._orders, self._answers, first)
-            self._sums["orders"].update(self._orders.span(first, end))
+            taken = self._orders.span(first, end)
+            self._sums["orders"].update(taken)
+            self._taken_bytes += len(taken)
             self._send()
             first = end
             if why is Stop.FOREIGN:
@@ -115,9 +118,9 @@ class EngineService:
 
     def _sample(self) -> None:
         """Meters 2 and 3, in each batch that held a sampled order."""
-        counts = self._engine.counts
-        if counts.orders // self._interval > self._sampled:
-            self._sampled = counts.orders // self._interval
+        if self._taken_bytes // ORDER_BYTES // self._interval > self._sampled:
+            counts = self._engine.counts
+            self._sampled = self._taken_bytes // ORDER_BYTES // self._interval
             now_ns = time.monotonic_ns()
             self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
             self._reporting.message(self._messages_sent.sample(_answers(counts), now_ns))
