@@ -40,11 +40,11 @@ clean: ## remove .venv, caches and results
 .venv/.ready: requirements.lock pyproject.toml
 	@echo "creating .venv from requirements.lock"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.ready-dev: .venv/.ready requirements-dev.lock
 	@echo "adding the test tools"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -88,10 +88,10 @@ class EngineService:
                 continue
             self._answers.clear()
             end, why = self._engine.handle(self._orders, self._answers, first)
+            self._send()
             taken = self._orders.span(first, end)
             self._sums["orders"].update(taken)
             self._taken_bytes += len(taken)
-            self._send()
             first = end
             if why is Stop.FOREIGN:
                 self._read_foreign(self._orders[first])
@@ -99,12 +99,12 @@ class EngineService:
         self._sample()
 
     def _send(self) -> None:
-        """Hand over every answer; the gateway always goes on receiving, so this ends."""
-        self._sums["answers"].update(self._answers.span(0, self._answers.count))
+        """Hand over every answer, then hash them; the gateway always goes on receiving, so this ends."""
         first = self._gateway.send(self._answers, 0)
         while first < self._answers.count and self._stopped is None:
             self._gateway.wait(FAR_NS, writable=True)
             first = self._gateway.send(self._answers, first)
+        self._sums["answers"].update(self._answers.span(0, self._answers.count))
 
     def _start(self) -> None:
         """The clock starts with the first frame that is taken after the hello."""
