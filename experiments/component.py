@@ -42,13 +42,16 @@ def run_id(name: str) -> int:
     return int(xxhash.xxh64_intdigest(name.encode()))
 
 
-def settle_down(cpu: int | None) -> None:
-    """Stay on one processor if asked to; wake on time; let no collection pause a measured loop."""
-    if cpu is not None:
-        try:
-            os.sched_setaffinity(0, {cpu})
-        except (OSError, AttributeError) as error:
-            raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
+def stay_on(cpu: int) -> None:
+    """Keep this thread, and those it starts from now on (libzmq's own), on one processor."""
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except (OSError, AttributeError) as error:
+        raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
+
+
+def settle_down() -> None:
+    """Wake on time; let no collection pause a measured loop."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     gc.collect()
@@ -90,9 +93,11 @@ def serve(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: 
     Signals end it in band; errors become sentences.
     """
     try:
+        if cpu is not None:
+            stay_on(cpu)
         service, url = open_service()
         service.warm()
-        settle_down(cpu)
+        settle_down()
         events.ready(url)
         events.await_start()
         for number in (signal.SIGTERM, signal.SIGINT):
