@@ -109,15 +109,16 @@ def test_a_frame_longer_than_the_largest_is_never_delivered(url: str) -> None:
             assert "tcp://" in url
 
 
-def test_the_peer_s_leaving_is_noticed(url: str) -> None:
+@pytest.mark.parametrize("leaver", [0, 1], ids=["the listener leaves", "the connector leaves"])
+def test_the_peer_s_leaving_is_noticed_by_who_waits(leaver: int, url: str) -> None:
     if "inproc" in url:
         pytest.skip("libzmq says nothing when an inproc peer leaves; a session ends in band")
-    with joined(url) as (listener, connector):
-        connector.send(FrameBatch.of(b"last"), 0)
-        connector.close()
-        batch = FrameBatch()
+    with joined(url) as ends:
+        ends[leaver].send(FrameBatch.of(b"last"), 0)
+        ends[leaver].close()
+        batch, stays = FrameBatch(), ends[1 - leaver]
         with pytest.raises(PeerGone):
-            until(lambda: listener.receive(batch) > 1, listener)
+            until(lambda: stays.receive(batch) > 1, stays)
         assert list(batch) == [b"last"]
 
 

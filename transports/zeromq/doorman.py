@@ -29,6 +29,7 @@ class Doorman:
         self._zap = self._open_zap(context)
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
         self.descriptors = [(int(each.get(zmq.FD)), READABLE) for each in watched]
+        self.serve()  # a descriptor tells of what comes after the events have been read once
 
     @staticmethod
     def _open_zap(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes] | None:
