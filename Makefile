@@ -12,8 +12,9 @@ setup: .venv/.ready ## create .venv from requirements.lock (done by the others w
 run: setup ## run the default experiment, print its result, say where the page is
 	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 80000
 
-setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser for the page's test
+setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a browser and a RabbitMQ for the tests
 	@.ci/browser
+	@.ci/broker
 
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest

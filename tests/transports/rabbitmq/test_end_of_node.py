@@ -1,0 +1,79 @@
+"""However a node ends, nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.broker import family, is_gone, is_listening, need_rabbitmq, until
+from transports.rabbitmq import Node, boot, private_node
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from transports.rabbitmq import Node
+print(Node.start(Path(sys.argv[1])).pid, flush=True)
+time.sleep(600)
+"""
+ASK = """
+spawn(fun Ask() ->
+    case catch rabbit:is_booted() of
+        true -> Monitor = whereis(rabbit_epmd_monitor),
+                file:write_file("answer", io_lib:format("~p ~p.", [is_pid(whereis(rabbit_sup)), Monitor]));
+        _ -> timer:sleep(20), Ask()
+    end
+end).
+"""
+
+
+def test_after_stop_no_process_port_or_folder_is_left(tmp_path: Path) -> None:
+    need_rabbitmq()
+    folder = tmp_path / "a folder, whose name has blänks"
+    with private_node(folder) as node:
+        started = family(node.pid)
+        assert len(started) > 1
+        assert is_listening(node.port)
+    assert [process for process in started if not is_gone(process)] == []
+    assert not is_listening(node.port)
+    assert not folder.exists()
+    node.stop()
+
+
+def test_no_process_of_the_node_looks_after_epmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would start an Erlang machine and an epmd, but only after a minute, so the node itself is asked."""
+    need_rabbitmq()
+    monkeypatch.setattr(boot, "STARTUP", boot.STARTUP + ASK)
+    answer = tmp_path / "node" / "answer"
+    with private_node(tmp_path / "node"):
+        until(lambda: answer.exists() and answer.read_text().endswith("."), "an answer")
+        assert answer.read_text() == "true undefined."
+
+
+def test_a_node_ends_with_its_starter_even_if_that_is_killed(tmp_path: Path) -> None:
+    need_rabbitmq()
+    with subprocess.Popen([sys.executable, "-c", STARTER, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        started = family(pid)
+        starter.kill()
+        for process in started:
+            until(lambda process=process: is_gone(process), f"the end of {process}")
+
+
+def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -> None:
+    need_rabbitmq()
+    with subprocess.Popen(["sleep", "600"], process_group=0) as leader:
+        node = Node.start(tmp_path / "node", process_group=leader.pid)
+        assert os.getpgid(node.pid) == leader.pid
+        started = family(node.pid)
+        os.killpg(leader.pid, signal.SIGTERM)
+    assert node.process.wait(timeout=2) == -signal.SIGTERM
+    for process in started:
+        until(lambda process=process: is_gone(process), f"the end of {process}")
+    node.stop()
+    assert not (tmp_path / "node").exists()

@@ -1,0 +1,65 @@
+"""What a private node can be told, and RabbitMQ's words for it: Erlang terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from transports.rabbitmq.errors import BadNodeSetting
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    nodelay: bool = True
+    """TCP_NODELAY of the sockets that the node accepts."""
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    """Of each accepted socket; None leaves them to the kernel."""
+    memory_mark: float = 0.4
+    """Publishers pause above it: a share of the machine's memory up to 1, or bytes."""
+    disk_limit_bytes: int = 50_000_000
+    """Publishers pause when less is free on the folder's disk."""
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """More parameters of the `rabbit` application, as Erlang terms: {"heartbeat": "0"}."""
+
+    def __post_init__(self) -> None:
+        for name in ("send_buffer_bytes", "receive_buffer_bytes"):
+            value = getattr(self, name)
+            if value is not None and not 1024 <= value <= 1 << 30:
+                raise BadNodeSetting(name, value, "bytes, 1024..1073741824, or None")
+        if not 0 <= self.memory_mark < 1 << 50:
+            raise BadNodeSetting("memory_mark", self.memory_mark, "a share of the memory, 0..1, or bytes")
+        if self.disk_limit_bytes < 0:
+            raise BadNodeSetting("disk_limit_bytes", self.disk_limit_bytes, "bytes, not negative")
+        for name, term in self.extra.items():
+            if not re.fullmatch(r"[a-z][A-Za-z0-9_@]*", name) or not term.strip():
+                raise BadNodeSetting("extra", {name: term}, "parameters of RabbitMQ, each with an Erlang term")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {**asdict(self), "extra": dict(self.extra)}
+
+    def terms(self, host: str, port: int, user: str, password: str) -> str:
+        """The content of a rabbitmq.config that listens on one address with one user."""
+        given = {
+            "tcp_listeners": f'[{{"{host}", {port}}}]',
+            "tcp_listen_options": f"[{', '.join(self._socket_options())}]",
+            "vm_memory_high_watermark": self._memory_term(),
+            "disk_free_limit": str(self.disk_limit_bytes),
+            "default_user": f'<<"{user}">>',
+            "default_pass": f'<<"{password}">>',
+            **self.extra,
+        }
+        return "[{rabbit, [\n" + ",\n".join(f"  {{{name}, {term}}}" for name, term in given.items()) + "\n]}].\n"
+
+    def _socket_options(self) -> list[str]:
+        """RabbitMQ's own defaults, with what was asked for: a list given to it replaces its own."""
+        options = ["{backlog, 128}", "{linger, {true, 0}}", "{exit_on_close, false}"]
+        options.append(f"{{nodelay, {str(self.nodelay).lower()}}}")
+        buffers = {"sndbuf": self.send_buffer_bytes, "recbuf": self.receive_buffer_bytes}
+        return options + [f"{{{name}, {size}}}" for name, size in buffers.items() if size is not None]
+
+    def _memory_term(self) -> str:
+        return f"{self.memory_mark:.6f}" if self.memory_mark <= 1 else f"{{absolute, {int(self.memory_mark)}}}"

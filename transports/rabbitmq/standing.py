@@ -1,0 +1,124 @@
+"""The standing node: one per user, for several runs, in a folder of the user's state.
+
+    FOLDER/state.json   0600: address, password, pid and when that process began; written once the node is ready
+    FOLDER/node/        the node's own folder
+
+Who starts or stops holds a lock on FOLDER itself. What a killed command or node left there is reclaimed by the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+
+from transports.rabbitmq.address import NodeAddress
+from transports.rabbitmq.ending import end, left_in, lives
+from transports.rabbitmq.errors import RabbitMqError
+from transports.rabbitmq.folder import write_private
+from transports.rabbitmq.node import Node
+from transports.rabbitmq.settings import NodeSettings
+
+NAMED_BY = "EXCHANGE_BROKER_DIR"
+SAME_START_S = 2.0
+"""Start times of one process, read at different times, differ by less: the clock may have been set."""
+
+
+def standing_folder() -> Path:
+    """EXCHANGE_BROKER_DIR, or a folder below XDG_STATE_HOME."""
+    if named := os.environ.get(NAMED_BY):
+        return Path(named).absolute()
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if state.startswith("/") else Path.home() / ".local/state") / "exchange-simulation" / "broker"
+
+
+def running_node() -> NodeAddress | None:
+    """The standing node, if it is up."""
+    try:
+        state = json.loads((standing_folder() / "state.json").read_text())
+        process = psutil.Process(state["address"]["pid"])
+        is_it = abs(process.create_time() - state["began_s"]) < SAME_START_S
+        return NodeAddress(**state["address"]) if is_it and lives(process) else None
+    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+        return None
+
+
+def start_standing_node(settings: NodeSettings | None = None) -> tuple[NodeAddress, bool]:
+    """(the node, whether it had to be started): what is left of one that is gone is reclaimed first."""
+    with _locked(standing_folder()) as folder:
+        if up := running_node():
+            return up, False
+        _clear(folder)
+        node = Node.start(folder / "node", settings, outlives_us=True)
+        try:
+            return _keep(folder, node), True
+        except BaseException:
+            node.stop()
+            raise
+
+
+def reclaim() -> bool:
+    """End the standing node and remove everything of it; whether there was one."""
+    was_up = running_node() is not None
+    if standing_folder().exists():
+        with _locked(standing_folder()) as folder:
+            _clear(folder)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+    return was_up
+
+
+def _keep(folder: Path, node: Node) -> NodeAddress:
+    address = NodeAddress(node.host, node.port, node.user, node.password, node.vhost, node.pid, node.about)
+    state = {"address": asdict(address), "began_s": psutil.Process(node.pid).create_time()}
+    write_private(folder / "state.new", json.dumps(state))
+    (folder / "state.new").rename(folder / "state.json")
+    return address
+
+
+def _clear(folder: Path) -> None:
+    for name in ("state.json", "state.new"):
+        (folder / name).unlink(missing_ok=True)
+    for node in left_in(folder / "node"):
+        end(node)
+    shutil.rmtree(folder / "node", ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[Path]:
+    """One command at a time. The folder's own lock: it may be removed while we wait for it, then again."""
+    import fcntl  # not on every system on which components run
+
+    try:
+        while True:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.closing(_Handle(folder)) as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if handle.is_still_it():
+                    yield folder
+                    return
+    except OSError as error:
+        raise RabbitMqError(f"cannot use {folder}: {error.strerror or error}") from error
+
+
+class _Handle:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptor = os.open(folder, os.O_RDONLY)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def is_still_it(self) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self._descriptor), self._folder.stat())
+        return False
+
+    def close(self) -> None:
+        os.close(self._descriptor)
