@@ -1,0 +1,57 @@
+"""What a comparison compares: transports, at each of some rates, with the same orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+from experiments.options import run_settings
+from experiments.trials.arms import Arm, Factor, arms_of
+from experiments.trials.measuring import runs_in_one_process
+
+ABOUT_A_BROKER = ("amqp_client", "delivery")
+"""What only the arms with a broker are told; where there are none, all are, and refuse it."""
+
+
+def comparison_arms(
+    transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
+) -> tuple[Arm, ...]:
+    """A run of about so many seconds for every transport at every rate. A mistake in any of them is said here."""
+    about_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
+
+    def settings(**chosen: Any) -> RunSettings:
+        told = given if has_broker(chosen["transport"]) or not any(map(has_broker, transports)) else about_all
+        made = run_settings(**told, **chosen, **_length(chosen["orders_per_s"], seconds))
+        runs_in_one_process(made)
+        return made
+
+    return arms_of(settings, [transport_factor(transports)], [rate_factor(rates)])
+
+
+def has_broker(transport: str) -> bool:
+    return RunSettings(transport=transport).has_broker
+
+
+def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
+    """A number of orders, so that every run at a rate has the same ones; without a rate, only time ends a run."""
+    if orders_per_s is None:
+        return {"duration_s": seconds}
+    return {"orders": max(1, round(orders_per_s * seconds))}
+
+
+def transport_factor(transports: Sequence[str]) -> Factor:
+    """The same transport twice compares it with itself: what the method calls equal should be."""
+    if len(transports) < 2:
+        raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is held against itself")
+    times_seen = {place: transports[: place + 1].count(name) for place, name in enumerate(transports)}
+    words = [name if times_seen[place] == 1 else f"{name}#{times_seen[place]}" for place, name in enumerate(transports)]
+    return Factor("transport", dict(zip(words, transports, strict=True)))
+
+
+def rate_factor(rates: Sequence[float | None]) -> Factor:
+    levels = {"as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s": rate for rate in rates}
+    if len(levels) < len(rates) or not rates:
+        raise UserError("--rates needs one or more, each once, as 1000,2000,4000")
+    return Factor("orders_per_s", levels)

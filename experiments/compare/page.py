@@ -1,0 +1,53 @@
+"""A comparison's page, `comparison.html`: one offline file, made of comparison.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+
+from experiments.compare.figures import draw
+from experiments.compare.rounding import interval, number, rounded
+from experiments.compare.sentences import circumstances, common_settings, own_settings, title
+from experiments.page.formats import FORMATS, condition
+from experiments.page.writer import TEMPLATES
+from experiments.trials.metrics import COMPONENTS
+
+COMPLETION = {
+    "due": ("due_p50_us", "due_p90_us", "due_p99_us", "due_p999_us"),
+    "handed_over": ("handed_over_p50_us", "handed_over_p90_us", "handed_over_p99_us", "handed_over_p999_us"),
+}
+CPU = {"cpu_s_per_million": "in all", **{f"{name}_cpu_s_per_million": name for name in COMPONENTS}}
+"""Metrics of the CPU's table, with their columns' titles."""
+
+
+def write_page(folder: Path, record: dict[str, Any]) -> Path:
+    """Beside comparison.json; it appears whole, by rename."""
+    page, unfinished = folder / "comparison.html", folder / ".comparison.html.part"
+    unfinished.write_text(page_html(record), encoding="utf-8")
+    return unfinished.replace(page)
+
+
+def page_html(record: dict[str, Any]) -> str:
+    """Equal records give equal pages."""
+    return _environment().get_template("comparison.html").render(
+        record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
+        completion=COMPLETION, cpu={name: words for name, words in CPU.items() if _is_measured(record, name)},
+        settings=common_settings(record), own_settings=own_settings(record),
+    )  # fmt: skip
+
+
+def _is_measured(record: dict[str, Any], metric: str) -> bool:
+    return any(metric in arm["metrics"] for arm in record["arms"])
+
+
+def _environment() -> Environment:
+    """Its own templates, and the style and macros of a run's page."""
+    environment = Environment(
+        loader=FileSystemLoader([Path(__file__).parent, TEMPLATES]), autoescape=True, undefined=ChainableUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.globals.update(formats=FORMATS, condition=condition)
+    environment.filters.update(rounded=rounded, interval=interval, number=number)
+    return environment

@@ -1,0 +1,50 @@
+"""A step's runs on disk: one folder an attempt, `STEP-xxxxxx`. The first valid one counts; the others are kept."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from experiments.run_folder import new_run_folder
+from experiments.trials.plan import Step
+
+Record = dict[str, Any]
+
+VALID = ("complete", "saturated")
+"""The statuses of a run whose figures can be used."""
+UNRECORDED = "ended before it wrote its record"
+
+
+def new_attempt(trial: Path, step: Step) -> Path:
+    """A run's name is its token on every link and queue, so no two attempts share one."""
+    return new_run_folder(trial, f"{step.name}-{secrets.token_hex(3)}")
+
+
+def attempts(trial: Path, step: Step) -> list[Record]:
+    """The records of all attempts at a step, oldest first; of one that was killed, as much as is known."""
+    names = re.compile(re.escape(step.name) + "-[0-9a-f]{6}")
+    found = [folder for folder in trial.iterdir() if names.fullmatch(folder.name) and folder.is_dir()]
+    return sorted((read_record(folder) for folder in found), key=lambda record: str(record.get("started_at")))
+
+
+def valid_attempt(trial: Path, step: Step) -> Record | None:
+    """The run that counts."""
+    return next((record for record in attempts(trial, step) if record["status"] in VALID), None)
+
+
+def read_record(folder: Path) -> Record:
+    """run.json's content; a record that cannot be read is a partial run's."""
+    try:
+        record: Record = orjson.loads((folder / "run.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return unmeasured(folder, UNRECORDED)
+    return record if isinstance(record, dict) and "status" in record else unmeasured(folder, UNRECORDED)
+
+
+def unmeasured(folder: Path, reason: str) -> Record:
+    """The record of a run that never came to measure."""
+    return {"schema": 1, "name": folder.name, "status": "partial", "reasons": [reason]}

@@ -1,0 +1,71 @@
+"""Makes the runs of a plan that are still to be made. What is done stays, whatever happens to the rest."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+from experiments.run_folder import write_json
+from experiments.trials.attempts import Record, new_attempt, unmeasured, valid_attempt
+from experiments.trials.plan import WARM_UP, Plan, Step
+from experiments.trials.progress import Progress
+
+Measure = Callable[[Path, RunSettings], Record]
+"""Runs once into a folder; run.json's content. UserError where it cannot start."""
+
+
+def to_do(trial: Path, plan: Plan) -> list[Step]:
+    """What is left, in the plan's order; the machine is warmed up anew, for contenders that have runs left."""
+    left = [step for step in plan.steps if valid_attempt(trial, step) is None]
+    contenders = {step.arm.contender for step in left}
+    return [*(step for step in plan.warm_ups if step.arm.contender in contenders), *left]
+
+
+def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress) -> bool:
+    """Whether it came to its end; False where the user pressed Ctrl-C. UserError where a warm-up cannot start."""
+    with CtrlC() as ctrl_c:
+        for step in steps:
+            try:
+                with progress.of(step) as say:
+                    say(_attempt(trial, step, measure))
+            except KeyboardInterrupt:
+                return False
+            if ctrl_c.pressed:
+                return False
+    return True
+
+
+def _attempt(trial: Path, step: Step, measure: Measure) -> Record:
+    """A run that fails costs this run only; a warm-up that cannot even start, before anything was measured, all."""
+    folder = new_attempt(trial, step)
+    try:
+        return measure(folder, step.arm.settings)
+    except UserError as error:
+        if step.repeat == WARM_UP:
+            raise
+        folder.mkdir(exist_ok=True)
+        record = unmeasured(folder, str(error))
+        write_json(folder / "run.json", record)
+        return record
+
+
+class CtrlC:
+    """Remembers Ctrl-C: a run takes it as its own early end, but the user means the whole trial."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def __enter__(self) -> CtrlC:
+        self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)

@@ -1,0 +1,109 @@
+"""What is read out of a run's record: one number a run and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from exchange.settings import RunSettings
+
+Record = dict[str, Any]
+Read = Callable[[Record], float | None]
+
+COMPONENTS = ("gateway", "engine", "broker", "reporter")
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9"}
+CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
+
+
+def always(_settings: RunSettings) -> bool:
+    return True
+
+
+def never(_settings: RunSettings) -> bool:
+    return False
+
+
+def scheduled(settings: RunSettings) -> bool:
+    """Orders have a due time, so completion can be told from it, and every arm is offered the same."""
+    return settings.orders_per_s is not None
+
+
+def unscheduled(settings: RunSettings) -> bool:
+    return settings.orders_per_s is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number of a run. `judged` tells for which settings it gets a verdict: each costs the others some power."""
+
+    name: str
+    title: str
+    unit: str
+    read: Read
+    judged: Callable[[RunSettings], bool] = never
+    says: str = ""
+    """A verdict in words: `larger` and `smaller` are contenders, `times` their ratio."""
+
+
+def completion_us(clock: str, percentile: str) -> Read:
+    return lambda record: _number(record, "completion_us", clock, percentile)
+
+
+def orders_per_s(record: Record) -> float | None:
+    return _number(record, "rates", "orders_per_s")
+
+
+def messages_per_s(record: Record) -> float | None:
+    """Orders and answers."""
+    orders, answers = orders_per_s(record), _number(record, "rates", "answers_per_s")
+    return None if orders is None or answers is None else orders + answers
+
+
+def cpu_s_per_million(*components: str) -> Read:
+    """CPU seconds for a million answered orders; of the components that this run had, None where it had none."""
+
+    def read(record: Record) -> float | None:
+        used = [cpu_s for name in components if (cpu_s := _number(record, "components", name, "cpu_s")) is not None]
+        orders = _number(record, "counts", "orders_answered")
+        return sum(used) / orders * 1e6 if used and orders else None
+
+    return read
+
+
+def _number(record: Record, *path: str) -> float | None:
+    """None where it was not measured."""
+    found: Any = record
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def _completion(clock: str, percentile: str) -> Metric:
+    judged = clock == "due" and percentile in {"p50", "p99"}
+    return Metric(
+        name=f"{clock}_{percentile}_us",
+        title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
+        unit="us",
+        read=completion_us(clock, percentile),
+        judged=scheduled if judged else never,
+        says="{smaller} is {times} times faster than {larger}",
+    )
+
+
+def _cpu(component: str) -> Metric:
+    name, unit = f"{component}_cpu_s_per_million", "CPU s per million orders"
+    return Metric(name=name, title=f"CPU of the {component}", unit=unit, read=cpu_s_per_million(component))
+
+
+METRICS = (
+    *(_completion(clock, percentile) for clock in CLOCKS for percentile in PERCENTILES),
+    Metric(name="orders_per_s", title="achieved rate", unit="orders/s", read=orders_per_s, judged=unscheduled,
+           says="{larger} carries {times} times as many orders as {smaller}"),
+    Metric(name="messages_per_s", title="messages, both ways", unit="messages/s", read=messages_per_s),
+    Metric(name="cpu_s_per_million", title="CPU of all components", unit="CPU s per million orders",
+           read=cpu_s_per_million(*COMPONENTS), judged=always,
+           says="{larger} takes {times} times the CPU of {smaller}"),
+    *(_cpu(component) for component in COMPONENTS),
+)  # fmt: skip
+"""In the order in which they are shown."""

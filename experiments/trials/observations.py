@@ -1,0 +1,60 @@
+"""What was measured of an arm: its valid runs, repeat by repeat, and those that do not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.trials.arms import Arm
+from experiments.trials.attempts import VALID, Record, attempts
+from experiments.trials.metrics import Metric
+from experiments.trials.plan import Plan, Step
+
+LEAST_SHARE_HELD = 0.5
+"""An arm whose saturated runs are more than this share did not hold its rate."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """`runs` and `excluded` by repeat; a repeat without a valid run is missing from `runs`."""
+
+    arm: Arm
+    runs: dict[int, Record]
+    excluded: list[tuple[int, Record]]
+
+    @property
+    def saturated(self) -> int:
+        """Valid runs that did not keep up with what they were offered."""
+        return sum(record["status"] == "saturated" for record in self.runs.values())
+
+    @property
+    def is_held(self) -> bool:
+        return self.saturated <= LEAST_SHARE_HELD * len(self.runs)
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """By repeat, where it was measured."""
+        read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
+        return {repeat: value for repeat, value in read.items() if value is not None}
+
+
+def observe(trial: Path, plan: Plan) -> dict[str, Observations]:
+    """By the arm's label."""
+    return {arm.label: _of(trial, plan, arm) for arm in plan.arms}
+
+
+def _of(trial: Path, plan: Plan, arm: Arm) -> Observations:
+    runs: dict[int, Record] = {}
+    excluded: list[tuple[int, Record]] = []
+    for repeat in range(1, plan.repeats + 1):
+        for record in attempts(trial, Step(repeat, arm)):
+            if record["status"] in VALID and repeat not in runs:
+                runs[repeat] = record
+            else:
+                excluded.append((repeat, record))
+    return Observations(arm, runs, excluded)
+
+
+def run_as_dict(repeat: int, record: Record) -> dict[str, Any]:
+    """A run, as results point to it: its name is its folder's."""
+    return {"repeat": repeat, "run": record["name"], "status": record["status"], "reasons": record["reasons"]}

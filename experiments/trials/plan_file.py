@@ -1,0 +1,67 @@
+"""plan.json: what a trial was to do, written before its first run, so that it can go on after an interruption."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from exchange.settings import BadSetting, RunSettings
+from experiments.errors import UserError
+from experiments.run_folder import write_json
+from experiments.trials.arms import Arm
+from experiments.trials.plan import Plan
+
+SCHEMA = 1
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """plan.json's content: the arms' settings, and every run's name in its order."""
+    return {
+        "schema": SCHEMA,
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "arms": [{"contender": a.contender, "block": a.block, "settings": a.settings.as_dict()} for a in plan.arms],
+        "warm_ups": [step.name for step in plan.warm_ups],
+        "order": [step.name for step in plan.steps],
+    }
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    write_json(folder / "plan.json", plan_as_dict(plan))
+
+
+def read_plan(folder: Path) -> Plan:
+    """UserError where the folder holds no plan of ours, or one that this version would run otherwise."""
+    path = folder / "plan.json"
+    try:
+        written = orjson.loads(path.read_bytes())
+        plan = _plan(written)
+    except FileNotFoundError as error:
+        raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it") from error
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, BadSetting) as error:
+        raise UserError(f"{path} is damaged ({error}): start anew under another name") from error
+    if not _means_the_same(written, plan_as_dict(plan)):
+        raise UserError(f"{path} was written by another version of exchange: start anew under another name")
+    return plan
+
+
+def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
+    """A setting that came later has its default, which is what was before; all else must be as it was written."""
+    settings = [(old["settings"], new["settings"]) for old, new in zip(written["arms"], planned["arms"], strict=True)]
+    same = all(name in new and new[name] == value for old, new in settings for name, value in old.items())
+    return same and written["order"] == planned["order"]
+
+
+def _plan(written: dict[str, Any]) -> Plan:
+    arms = tuple(Arm(arm["contender"], arm["block"], _settings(arm["settings"])) for arm in written["arms"])
+    return Plan(arms=arms, repeats=written["repeats"], seed=written["seed"])
+
+
+def _settings(written: dict[str, Any]) -> RunSettings:
+    known = {field.name for field in fields(RunSettings)} & written.keys()
+    values: dict[str, Any] = {name: written[name] for name in known}
+    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return RunSettings(**values)

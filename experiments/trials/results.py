@@ -1,0 +1,101 @@
+"""A trial's results as one record, in which every number leads to the runs it came from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.trials.caveats import caveats
+from experiments.trials.conditions import conditions
+from experiments.trials.estimates import CONFIDENCE, RESAMPLES, Estimate, median
+from experiments.trials.metrics import METRICS, Metric
+from experiments.trials.observations import Observations, observe, run_as_dict
+from experiments.trials.plan import Plan
+from experiments.trials.plan_file import plan_as_dict
+from experiments.trials.significance import ALPHA, repeats_needed
+from experiments.trials.verdicts import Verdict, judge_all, judged_pairs
+
+SCHEMA = 1
+
+
+def results(trial: Path, plan: Plan) -> dict[str, Any]:
+    """Of whatever runs there are."""
+    observed = observe(trial, plan)
+    found = conditions(observed.values())
+    complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
+    return {
+        "schema": SCHEMA,
+        "name": trial.name,
+        "status": "complete" if complete else "partial",
+        "caveats": caveats(plan, observed, found),
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "contenders": plan.contenders,
+        "blocks": plan.blocks,
+        "statistics": _statistics(plan),
+        "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in METRICS},
+        "verdicts": [_verdict(verdict) for verdict in judge_all(plan, observed)],
+        "arms": [_arm(arm, plan.seed) for arm in observed.values()],
+        "conditions": found,
+        "order": plan_as_dict(plan)["order"],
+    }
+
+
+def _statistics(plan: Plan) -> dict[str, Any]:
+    rows = len(judged_pairs(plan))
+    return {
+        "estimate": "median over repeats",
+        "interval": f"bootstrap, percentile method, {RESAMPLES} resamples, paired by repeat for a ratio",
+        "confidence": CONFIDENCE,
+        "test": "Wilcoxon signed-rank on log ratios, paired by repeat, two-sided",
+        "correction": "Holm over the rows that were tested",
+        "alpha": ALPHA,
+        "rows": rows,
+        "repeats_needed": repeats_needed(rows) if rows else None,
+    }
+
+
+def _arm(arm: Observations, seed: int) -> dict[str, Any]:
+    return {
+        "label": arm.arm.label,
+        "contender": arm.arm.contender,
+        "block": arm.arm.block,
+        "settings": arm.arm.settings.as_dict(),
+        "held": arm.is_held,
+        "saturated": arm.saturated,
+        "runs": [run_as_dict(*run) for run in arm.runs.items()],
+        "excluded": [run_as_dict(*run) for run in arm.excluded],
+        "metrics": {metric.name: found for metric in METRICS if (found := _metric(arm, metric, seed))},
+    }
+
+
+def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
+    """Empty where no run measured it; `by_repeat` holds the run's value for each repeat in which it was."""
+    values = arm.values(metric)
+    if not values:
+        return {}
+    return {**_estimate(median(list(values.values()), seed), "median"),
+            "by_repeat": {str(repeat): value for repeat, value in values.items()}}  # fmt: skip
+
+
+def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
+    figures = asdict(estimate)
+    return {name: figures["value"], "low": figures["low"], "high": figures["high"]}
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    pair = verdict.pair
+    return {
+        "metric": pair.metric.name,
+        "block": pair.first.arm.block,
+        "first": pair.first.arm.label,
+        "second": pair.second.arm.label,
+        "outcome": verdict.outcome,
+        "sentence": verdict.sentence,
+        **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
+        "p": verdict.p,
+        "p_holm": verdict.p_holm,
+        "share_of_repeats_first_lower": verdict.share_lower,
+        "repeats": pair.repeats,
+    }

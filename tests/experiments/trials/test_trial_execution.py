@@ -1,0 +1,119 @@
+"""Making the planned runs: what fails, what is interrupted, and what is left to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from made_trials import plan, record_of
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+from experiments.trials.execution import execute, to_do
+from experiments.trials.plan import Plan
+from experiments.trials.progress import Progress
+
+MADE = plan(repeats=3)
+"""2 warm-ups and 6 runs."""
+
+
+class Scripted:
+    """Measures at once, and at the run with a given number does something else."""
+
+    def __init__(self, at: int = 0, instead: Callable[[], Any] = dict) -> None:
+        self.names: list[str] = []
+        self._at, self._instead = at, instead
+
+    def __call__(self, folder: Path, settings: RunSettings) -> dict[str, Any]:
+        self.names.append(folder.name.rpartition("-")[0])
+        changed = {}
+        if len(self.names) == self._at:
+            folder.rmdir()
+            changed = self._instead()
+            folder.mkdir()
+        record = record_of(folder, settings, **changed)
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        return record
+
+
+def ran(trial: Path, measure: Scripted, made: Plan = MADE) -> bool:
+    steps = to_do(trial, made)
+    return execute(trial, steps, measure, Progress(steps))
+
+
+def refuse() -> dict[str, Any]:
+    raise UserError("nobody listens")
+
+
+def press_ctrl_c() -> dict[str, Any]:
+    raise KeyboardInterrupt
+
+
+def take_ctrl_c_as_a_run_does() -> dict[str, Any]:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        return {"status": "partial", "reasons": ["interrupted"]}
+    return {}
+
+
+def test_warm_ups_come_first_and_then_the_plan(tmp_path: Path) -> None:
+    measure = Scripted()
+    assert ran(tmp_path, measure)
+    assert measure.names == [step.name for step in (*MADE.warm_ups, *MADE.steps)]
+    assert to_do(tmp_path, MADE) == []
+
+
+@pytest.mark.parametrize("ctrl_c", [press_ctrl_c, take_ctrl_c_as_a_run_does])
+def test_after_ctrl_c_what_is_done_stays_and_what_is_left_is_run(
+    ctrl_c: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    first, second = Scripted(at=5, instead=ctrl_c), Scripted()
+    assert not ran(tmp_path, first)
+    assert len(first.names) == 5
+    assert signal.getsignal(signal.SIGINT) is before
+    assert ran(tmp_path, second)
+    planned = [step.name for step in MADE.steps]
+    assert second.names == [*(step.name for step in MADE.warm_ups), *planned[2:]]
+
+
+def test_a_run_that_cannot_start_costs_itself_only_and_is_recorded_and_run_again_later(tmp_path: Path) -> None:
+    measure = Scripted(at=4, instead=refuse)
+    assert ran(tmp_path, measure)
+    assert len(measure.names) == 8
+    records = [orjson.loads(path.read_bytes()) for path in tmp_path.glob(f"{measure.names[3]}-*/run.json")]
+    assert [(record["status"], record["reasons"]) for record in records] == [("partial", ["nobody listens"])]
+    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[3]]
+
+
+def test_an_invalid_run_is_kept_beside_the_one_that_replaces_it(tmp_path: Path) -> None:
+    measure = Scripted(at=4, instead=lambda: {"status": "invalid"})
+    assert ran(tmp_path, measure)
+    assert ran(tmp_path, Scripted())
+    assert len(list(tmp_path.glob(f"{measure.names[3]}-*"))) == 2
+    assert to_do(tmp_path, MADE) == []
+
+
+def test_a_saturated_run_is_done(tmp_path: Path) -> None:
+    assert ran(tmp_path, Scripted(at=4, instead=lambda: {"status": "saturated"}))
+    assert to_do(tmp_path, MADE) == []
+
+
+def test_a_run_that_was_killed_before_its_record_is_run_again(tmp_path: Path) -> None:
+    measure = Scripted()
+    assert ran(tmp_path, measure)
+    next(tmp_path.glob(f"{measure.names[5]}-*/run.json")).unlink()
+    assert [step.name for step in to_do(tmp_path, MADE)][-1:] == [measure.names[5]]
+
+
+def test_a_warm_up_that_cannot_start_ends_it_all(tmp_path: Path) -> None:
+    measure = Scripted(at=2, instead=refuse)
+    with pytest.raises(UserError, match="nobody listens"):
+        ran(tmp_path, measure)
+    assert len(measure.names) == 2

@@ -1,0 +1,152 @@
+"""What is said of a trial's runs, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_trials import HOST, VERSIONS, plan, put, put_all
+
+from experiments.trials.plan import Plan
+from experiments.trials.results import results
+
+STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
+
+
+def told(trial: Path, made: Plan, metric: str = "due_p50_us") -> dict[str, Any]:
+    """The first verdict on a metric."""
+    return next(verdict for verdict in results(trial, made)["verdicts"] if verdict["metric"] == metric)
+
+
+def caveats(trial: Path, made: Plan) -> str:
+    return "\n".join(results(trial, made)["caveats"])
+
+
+def test_equal_figures_cannot_be_told_apart(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
+    verdict = told(tmp_path, plan())
+    assert (verdict["outcome"], verdict["p"], verdict["ratio"]) == ("cannot tell", 1.0, 1.0)
+    assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00)"
+
+
+def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_first(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    put_all(tmp_path / "one", plan(), {"a": STEADY, "b": [3 * us for us in STEADY]})
+    put_all(tmp_path / "other", plan(), {"b": STEADY, "a": [3 * us for us in STEADY]})
+    one, other = told(tmp_path / "one", plan()), told(tmp_path / "other", plan())
+    assert (one["sentence"], other["sentence"]) == (
+        "a is 3.0 times faster than b (3.0..3.0)", "b is 3.0 times faster than a (3.0..3.0)",
+    )  # fmt: skip
+    assert (one["share_of_repeats_first_lower"], other["share_of_repeats_first_lower"]) == (1.0, 0.0)
+    assert one["ratio"] == pytest.approx(1 / 3)
+    cpu = told(tmp_path / "one", plan(), "cpu_s_per_million")
+    assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0)"
+
+
+def test_a_difference_within_the_buckets_width_is_no_verdict_however_steady(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": [1.005 * us for us in STEADY]})
+    verdict = told(tmp_path, plan())
+    assert verdict["p_holm"] < 0.05
+    assert verdict["outcome"] == "cannot tell"
+
+
+def test_the_same_difference_is_told_of_few_rows_and_not_of_many(tmp_path: Path) -> None:
+    few, many = plan(repeats=8), plan(repeats=8, rates=(1000.0, 2000.0, 4000.0, 8000.0))
+    for name, made in (("few", few), ("many", many)):
+        (tmp_path / name).mkdir()
+        put_all(tmp_path / name, made, {"a": STEADY, "b": [3 * us for us in STEADY]})
+    assert told(tmp_path / "few", few)["outcome"] == "differ"
+    assert told(tmp_path / "many", many)["outcome"] == "cannot tell"
+    assert "8 repeats can reach no verdict: over 12 rows" in caveats(tmp_path / "many", many)
+    assert "9 repeats are needed" in caveats(tmp_path / "many", many)
+    assert caveats(tmp_path / "few", few) == ""
+
+
+def test_an_arm_that_did_not_hold_its_rate_is_not_compared_as_if_it_had(tmp_path: Path) -> None:
+    for step in plan().steps:
+        full = step.arm.contender == "b" and step.repeat <= 8
+        put(tmp_path, step, status="saturated" if full else "complete", us=1000.0 if full else 100.0)
+    verdict = told(tmp_path, plan())
+    assert verdict["outcome"] == "not compared"
+    assert verdict["sentence"] == "b did not hold 1,000 orders/s (8 of 10 runs saturated)"
+    assert verdict["p"] is None
+
+
+def test_where_neither_held_its_rate_one_sentence_says_so(tmp_path: Path) -> None:
+    for step in plan(repeats=1).steps:
+        put(tmp_path, step, status="saturated")
+    sentence = told(tmp_path, plan(repeats=1))["sentence"]
+    assert sentence == "neither held 1,000 orders/s (1 of 1 and 1 of 1 runs saturated)"
+
+
+def test_a_few_saturated_runs_are_mentioned(tmp_path: Path) -> None:
+    for step in plan().steps:
+        full = step.arm.contender == "b" and step.repeat <= 2
+        put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if full else "complete")
+    assert told(tmp_path, plan())["outcome"] == "cannot tell"
+    assert "some runs saturated: b at 1,000 orders/s (in 2 of 10)" in caveats(tmp_path, plan())
+
+
+def test_a_run_that_failed_is_left_out_with_its_repeat_and_said(tmp_path: Path) -> None:
+    for step in plan().steps:
+        failed = step.arm.contender == "b" and step.repeat == 4
+        reasons = ["answers differ"] if failed else []
+        put(tmp_path, step, us=1.0 if failed else 100.0, status="invalid" if failed else "complete", reasons=reasons)
+    found = results(tmp_path, plan())
+    assert found["status"] == "partial"
+    assert told(tmp_path, plan())["repeats"] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+    assert [arm["metrics"]["due_p50_us"]["low"] for arm in found["arms"]] == [100.0, 100.0]
+    assert "19 of 20 planned runs are there" in found["caveats"]
+    assert "b at 1,000 orders/s: left out 1 invalid: answers differ" in found["caveats"]
+
+
+def test_every_number_leads_to_its_run(tmp_path: Path) -> None:
+    made = plan(repeats=3)
+    folders = {(step.arm.label, step.repeat): put(tmp_path, step, 100.0 + step.repeat).name for step in made.steps}
+    for arm in results(tmp_path, made)["arms"]:
+        assert arm["metrics"]["due_p99_us"]["by_repeat"] == {"1": 101.0, "2": 102.0, "3": 103.0}
+        assert {(arm["label"], run["repeat"]): run["run"] for run in arm["runs"]}.items() <= folders.items()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"host": {**HOST, "kernel": "other"}}, "host.kernel"),
+        ({"versions": {**VERSIONS, "exchange": "0.2.0"}}, "versions.exchange"),
+        ({"settings": {"seed": 2}}, "settings.seed"),
+    ],
+)
+def test_runs_under_other_conditions_are_said_to_differ(changed: dict[str, Any], field: str, tmp_path: Path) -> None:
+    made = plan(repeats=2)
+    first, *others = made.steps
+    put(tmp_path, first, **changed)
+    for step in others:
+        put(tmp_path, step, host={**HOST, "load_before": [9.9, 0, 0]})
+    assert f"conditions differ: {field} is" in caveats(tmp_path, made)
+    assert "load_before" not in caveats(tmp_path, made)
+
+
+def test_equal_orders_with_different_answers_are_not_to_be_trusted(tmp_path: Path) -> None:
+    made = plan(repeats=1)
+    for step in made.steps:
+        put(tmp_path, step, checksums={"orders": "aa", "answers": step.arm.contender})
+    assert "the same orders had different answers" in caveats(tmp_path, made)
+
+
+def test_what_a_component_that_was_not_there_used_is_absent(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(repeats=1), {"a": [100.0], "b": [100.0]})
+    metrics = results(tmp_path, plan(repeats=1))["arms"][0]["metrics"]
+    assert "broker_cpu_s_per_million" not in metrics
+    assert metrics["cpu_s_per_million"] == {
+        "median": 200_000.0,
+        "low": None,
+        "high": None,
+        "by_repeat": {"1": 200_000.0},
+    }
+
+
+def test_a_trial_without_a_single_run_has_results(tmp_path: Path) -> None:
+    found = results(tmp_path, plan())
+    assert (found["status"], found["verdicts"][0]["sentence"]) == ("partial", "a has no valid run; b has no valid run")
