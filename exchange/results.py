@@ -26,8 +26,10 @@ class GatewayResult:
     rejections: int
     junk_frames: int
     samples: int
-    duration_s: float
-    """From the first order's hand-over to the last answer."""
+    duration_s: float | None
+    """From the first order's hand-over to the last answer; None where nothing was answered."""
+    handing_over_s: float | None = None
+    """From the first order's hand-over to the last one's; None where nothing was handed over."""
     backlog_growth: int
     """Unanswered orders when the last was sent, minus those at three quarters of the way."""
     usage: dict[str, Any]
@@ -35,6 +37,8 @@ class GatewayResult:
     """Of the connection to the engine: local, peer, tcp_nodelay as read back at the end."""
     engine_said: dict[str, Any] | None
     """The engine's end: sent, sent_checksum, received, received_checksum."""
+    link: dict[str, Any] = field(default_factory=dict)
+    """What the link to the engine noticed besides: over a broker, its confirms, pauses and redeliveries."""
     statistics_sent: int = 0
     stopped: str | None = None
     """Why it ended early, as a sentence."""
@@ -49,6 +53,7 @@ class EngineResult:
     usage: dict[str, Any]
     sockets: list[dict[str, Any]]
     gateway_said: dict[str, Any] | None
+    link: dict[str, Any] = field(default_factory=dict)
     statistics_sent: int = 0
     stopped: str | None = None
 

@@ -21,12 +21,17 @@ DEFAULT_WINDOW = 16_384
 """Unanswered orders in flight with `--rate max`, unless said otherwise."""
 
 
+AMQP_CLIENTS = ("compiled", "joined", "pika")
+DELIVERIES = ("lossy", "acked", "confirmed", "durable")
+"""What a message over a broker survives, and what is paid for it; docs/amqp.md."""
+
+
 class BadSetting(ValueError):
     """Which field, what it was, what is allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name.replace('_', '-')} is {value!r}; allowed is {allowed}")
-        self.field = name
+        self.field, self.value, self.allowed = name, value, allowed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +39,10 @@ class RunSettings:
     """A run of the exchange, as run.json's `settings` has it."""
 
     transport: str = "zeromq"
+    amqp_client: str | None = None
+    """Over a broker one of AMQP_CLIENTS, the first unless said otherwise; None where there is no broker."""
+    delivery: str | None = None
+    """Over a broker one of DELIVERIES, the first unless said otherwise; None where there is no broker."""
     orders_per_s: float | None = 8000.0
     """Offered load; None is as fast as it goes."""
     orders: int | None = 80_000
@@ -60,12 +69,18 @@ class RunSettings:
         self._check_prices()
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
-        if self.policy not in POLICIES:
+        self._settle_broker("amqp_client", AMQP_CLIENTS)
+        self._settle_broker("delivery", DELIVERIES)
+        if not isinstance(self.record, bool):
+            raise BadSetting("record", self.record, "True or False")
+        if self.policy not in list(POLICIES):
             raise BadSetting("policy", self.policy, " or ".join(POLICIES))
         if self.orders is None and self.duration_s is None:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
+        if not isinstance(self.cpus, Mapping):
+            raise BadSetting("cpus", self.cpus, "a processor by role")
         for role, cpu in self.cpus.items():
             if role not in ROLES:
                 raise BadSetting("cpus", role, f"one of {', '.join(ROLES)}")
@@ -87,9 +102,24 @@ class RunSettings:
         _between("warm_up_s", self.warm_up_s, 0, 10**7)
         _between("timeout_s", self.timeout_s, 0.1, 10**6)
 
+    @property
+    def has_broker(self) -> bool:
+        return self.transport.partition("?")[0].partition("://")[0] in {"amqp", "amqps"}
+
+    def _settle_broker(self, name: str, allowed: tuple[str, ...]) -> None:
+        """A setting that only a broker has: the first where it was left out."""
+        value = getattr(self, name)
+        if not self.has_broker:
+            if value is not None:
+                raise BadSetting(name, value, f"none: {self.transport} has no broker")
+        elif value is None:
+            object.__setattr__(self, name, allowed[0])
+        elif value not in allowed:
+            raise BadSetting(name, value, " or ".join(allowed))
+
     def _check_prices(self) -> None:
         allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
-        if len(self.prices) != 2:
+        if not isinstance(self.prices, tuple | list) or len(self.prices) != 2:
             raise BadSetting("prices", self.prices, allowed)
         low, high = self.prices
         whole = isinstance(low, int) and isinstance(high, int)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -37,15 +39,21 @@ class Household:
             self._watchdog.stdin.write(line.encode() + b"\n")
             self._watchdog.stdin.flush()
 
-    def start(self, role: str, arguments: list[str], log: Path) -> None:
-        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file."""
+    @property
+    def process_group(self) -> int:
+        """Whoever is in it ends with us, whatever becomes of us."""
+        return self._watchdog.pid
+
+    def start(self, role: str, arguments: list[str], log: Path, environment: Mapping[str, str]) -> None:
+        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours."""
         with log.open("wb") as complaints:
             self.children[role] = subprocess.Popen(
                 [sys.executable, "-m", "experiments", role, "--launched", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
-                process_group=self._watchdog.pid,
+                process_group=self.process_group,
+                env={**os.environ, **environment},
             )
 
     def say_start(self) -> None:

@@ -2,47 +2,65 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.household import Household
-from experiments.places import as_seen_by_peers, meeting_places
+from experiments.places import Places, as_seen_by_peers, meeting_places
 from experiments.record import engine_result, gateway_result, reporter_result
 from experiments.status import Outcome
+
+if TYPE_CHECKING:
+    from experiments.broker_watch import BrokerWatch
 
 Progress = Callable[[int, int], None]
 ROLES = ("reporter", "engine", "gateway")
 PATIENCE_S = 5.0
 """How long the others may take to finish in band once one has failed, or has ended."""
+ONE_CTRL_C_S = 0.3
+"""Interrupts at once are one: `timeout` sends two, to its child and to its group."""
 READY_S = 180.0
 """How long the components may take to get ready: the first time, their kernels are compiled."""
 
 
 def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
-    with Household() as household, meeting_places(settings.transport, household.folder) as (engine, reporter):
-        arguments = component_arguments(folder, settings, engine, reporter)
+    with contextlib.ExitStack() as held:
+        household = held.enter_context(Household())
+        places = held.enter_context(meeting_places(settings, household.folder, household.process_group))
+        arguments = component_arguments(folder, settings, places.engine, places.reporter)
         for role in ROLES:
-            household.start(role, arguments[role], folder / f"{role}.log")
-        watch = Watch(household, on_second)
+            household.start(role, arguments[role], folder / f"{role}.log", places.environment)
+        watch = Watch(household, on_second, _broker_watch(places, folder.name, held))
         try:
             watch.follow()
         finally:
             watch.close()
+        outcome = watch.outcome()
     for role in ROLES:
         log = folder / f"{role}.log"
         if not log.stat().st_size:
             log.unlink()
-    return engine, watch.outcome()
+    return places.engine, outcome
+
+
+def _broker_watch(places: Places, run: str, held: contextlib.ExitStack) -> BrokerWatch | None:
+    """Where there is a broker, someone who looks at it."""
+    if places.broker is None:
+        return None
+    from experiments.broker_watch import BrokerWatch
+
+    return held.enter_context(contextlib.closing(BrokerWatch(places.broker, run)))
 
 
 def component_arguments(folder: Path, settings: RunSettings, engine: str, reporter: str) -> dict[str, list[str]]:
@@ -72,12 +90,14 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
 class Watch:
     """Follows the children's events until each has ended, in band if it can be."""
 
-    def __init__(self, household: Household, on_second: Progress) -> None:
-        self._household, self._on_second = household, on_second
+    def __init__(self, household: Household, on_second: Progress, broker: BrokerWatch | None = None) -> None:
+        self._household, self._on_second, self._broker = household, on_second, broker
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
         self._failures: list[str] = []
         self._ready: set[str] = set()
+        self._started = False
+        self._interrupted_s: float | None = None
         self._partial = dict.fromkeys(household.children, b"")
         self._deadline_s: float | None = time.monotonic() + READY_S
         for role, child in household.children.items():
@@ -86,29 +106,39 @@ class Watch:
             self._selector.register(child.stdout, selectors.EVENT_READ, role)
 
     def follow(self) -> None:
-        """Until every child has closed its events; Ctrl-C asks the gateway to end the run in band."""
+        """Until every child has closed its events. Ctrl-C asks for an end in band, a second one leaves them behind."""
         while self._selector.get_map():
             try:
                 self._once()
             except KeyboardInterrupt:
+                if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
+                    break
                 self._interrupt()
             if self._deadline_s is not None and time.monotonic() > self._deadline_s:
                 self._failures += [f"the {role} {self._overdue()}" for role in self._missing()]
                 break
 
     def _overdue(self) -> str:
-        return "did not end with the others" if self._ready == set(ROLES) else f"was not ready within {READY_S:g} s"
+        ending = self._started or self._failures
+        return "did not end with the others" if ending else f"was not ready within {READY_S:g} s"
 
     def _missing(self) -> list[str]:
         """Components that go on although they were to end."""
         return [key.data for key in self._selector.get_map().values() if key.data not in self._results]
 
     def _interrupt(self) -> None:
-        if self._failures:
-            raise KeyboardInterrupt
-        self._give_up("interrupted", "gateway")
+        """The gateway's result will say that it was interrupted, if one comes."""
+        if self._interrupted_s is not None:
+            return
+        self._interrupted_s = time.monotonic()
+        if self._started:
+            self._end_soon("gateway")
+        else:
+            self._give_up("interrupted before the start", *ROLES)
 
     def _once(self) -> None:
+        if self._broker:
+            self._broker.look()
         for key, _ in self._selector.select(timeout=0.25):
             role: str = key.data
             chunk = os.read(key.fd, 1 << 16)
@@ -125,13 +155,18 @@ class Watch:
                 self._ready.add(role)
                 if self._ready == set(ROLES):
                     self._deadline_s = None
+                    if self._broker:
+                        self._broker.clock_starts()
                     self._household.say_start()
+                    self._started = True
             case {"event": "second", "sent": sent, "answered": answered}:
                 self._on_second(sent, answered)
             case {"event": "result", "result": result}:
                 self._results[role] = result
+                if role == "gateway" and self._broker:
+                    self._broker.clock_stops()
                 self._deadline_s = self._deadline_s or time.monotonic() + PATIENCE_S
-            case {"event": "error", "message": message, "exit_code": 2}:
+            case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{role}: {message}", *ROLES)
@@ -145,8 +180,11 @@ class Watch:
         self._give_up(f"the {role} {how}", *ROLES)
 
     def _give_up(self, reason: str, *roles: str) -> None:
-        """Ask for an end in band; what is still there after a while is killed."""
         self._failures.append(reason)
+        self._end_soon(*roles)
+
+    def _end_soon(self, *roles: str) -> None:
+        """Ask for an end in band; what is still there after a while is killed."""
         self._deadline_s = time.monotonic() + PATIENCE_S
         for role in roles:
             self._household.signal(role)
@@ -157,9 +195,13 @@ class Watch:
     def outcome(self) -> Outcome:
         """The results that arrived; those of a component that is gone, from what the reporter heard."""
         heard = self._results.get("reporter", {}).get("results", {})
+        gateway = gateway_result(self._results.get("gateway") or heard.get("gateway"))
+        unsaid = self._interrupted_s is not None and self._started and not (gateway and gateway.stopped)
         return Outcome(
-            gateway=gateway_result(self._results.get("gateway") or heard.get("gateway")),
+            gateway=gateway,
             engine=engine_result(self._results.get("engine") or heard.get("engine")),
             reporter=reporter_result(self._results.get("reporter")),
-            failures=tuple(self._failures),
+            failures=("interrupted",) * unsaid + tuple(self._failures),
+            broker=self._broker.facts if self._broker else None,
+            broker_usage=self._broker.usage if self._broker else None,
         )

@@ -7,9 +7,21 @@ from typing import Any, TypeVar
 
 import click
 
-from exchange.settings import DEFAULT_WINDOW, MAX_RATE_PER_S, POLICIES, ROLES, BadSetting, RunSettings
+from exchange.settings import (
+    AMQP_CLIENTS,
+    DEFAULT_WINDOW,
+    DELIVERIES,
+    MAX_RATE_PER_S,
+    POLICIES,
+    ROLES,
+    BadSetting,
+    RunSettings,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_CAPACITY = 1 << 29
+"""As the order book has it, which takes long to import."""
 
 
 class Rate(click.ParamType[float | None]):
@@ -90,16 +102,30 @@ _SESSION = {
                             help="Longest wait for a peer or an answer, seconds."),
 }  # fmt: skip
 
+_BOOK = [
+    click.option("--capacity", type=click.IntRange(1, MAX_CAPACITY),
+                 help="Most resting orders.  [default: the book grows]"),
+    click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused."),
+]  # fmt: skip
+_BROKER = {
+    "amqp_client": click.option("--amqp-client", type=click.Choice(AMQP_CLIENTS),
+                                help="Over AMQP: how messages get through pika.  [default: compiled]"),
+    "delivery": click.option("--delivery", type=click.Choice(DELIVERIES),
+                             help="Over AMQP: what a message survives.  [default: lossy]"),
+}  # fmt: skip
+
 workload_options = _together(list(_WORKLOAD.values()))
 terms_options = _together(list(_TERMS.values()))
 session_options = _together(list(_SESSION.values()))
+broker_options = _together(list(_BROKER.values()))
+book_options = _together(_BOOK)
 policy_options = _together([_TERMS["policy"], _TERMS["max_price"]])
 stream_options = _together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
 results_option = click.option("--results", default="results", show_default=True, metavar="DIR",
                               help="Where the run's folder is made.")  # fmt: skip
-cpu_option = click.option("--cpu", type=int, help="Stay on this processor.")
+cpu_option = click.option("--cpu", type=click.IntRange(0, 4095), help="Stay on this processor.")
 
 
 def run_settings(**given: Any) -> RunSettings:
@@ -111,4 +137,24 @@ def run_settings(**given: Any) -> RunSettings:
     try:
         return RunSettings(**given)
     except BadSetting as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
+
+
+def _typed(field: str) -> str:
+    """A setting's option, where the command has one for it."""
+    context = click.get_current_context(silent=True)
+    options = {param.name: param.opts[0] for param in context.command.params} if context else {}
+    return options.get(field, field.replace("_", "-"))
+
+
+def _short(value: object) -> str:
+    """0 was typed, and 0.0 made of it."""
+    return f"{value:.10g}".replace("e+", "e") if isinstance(value, float) else str(value)
+
+
+def warn_of_rejections(settings: RunSettings) -> None:
+    """Prices outside of the book are allowed, and seldom meant."""
+    low, high = settings.prices
+    if low < 1 or high > settings.max_price:
+        told = f"--prices {low}..{high} leave the book's 1..{settings.max_price}: such orders will be rejected"
+        click.echo(f"warning: {told}", err=True)

@@ -1,30 +1,50 @@
-"""Where the components of a run meet: free ports, scratch paths, or names."""
+"""Where the components of a run meet: free ports, scratch paths, names, or a broker."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from exchange.settings import RunSettings
+from experiments.broker_of_run import BrokerOfRun, broker_of_run
+from transports.base import BadAddress
 from transports.registry import scheme_of, transport_of
 
 
+@dataclass(frozen=True)
+class Places:
+    engine: str
+    """The URL on which the engine listens, or of the broker."""
+    reporter: str
+    broker: BrokerOfRun | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the components need to know beside."""
+
+
 @contextlib.contextmanager
-def meeting_places(transport: str, scratch: Path) -> Iterator[tuple[str, str]]:
-    """(engine's URL, reporter's URL). The engine's is the transport itself where that names a place.
+def meeting_places(settings: RunSettings, scratch: Path, process_group: int | None = None) -> Iterator[Places]:
+    """The engine's is the transport itself where that names a place.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
     that nobody else is given the port, while the component, which also sets SO_REUSEADDR, may listen on it.
     """
-    scheme = scheme_of(transport)
+    scheme = scheme_of(settings.transport)
     kind = transport_of(scheme).places[scheme]
-    asked, question_mark, options = transport.partition("?")
+    asked, question_mark, options = settings.transport.partition("?")
+    if asked.endswith("://"):
+        raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
     with contextlib.ExitStack() as held:
+        if kind == "broker":
+            broker = held.enter_context(broker_of_run(settings, scratch, process_group))
+            yield Places(broker.url, broker.url, broker, broker.environment)
+            return
         place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held)
         reporter = _free_place(kind, scratch / "reporter", held)
-        yield f"{scheme}://{place}{question_mark}{options}", f"{scheme}://{reporter}"
+        yield Places(f"{scheme}://{place}{question_mark}{options}", f"{scheme}://{reporter}")
 
 
 def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:

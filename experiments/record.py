@@ -17,10 +17,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What is known of a run before it starts."""
+    """What is known of a run beside what its components said; None, and settings left out, where it is not."""
 
     name: str
-    url: str
+    url: str | None
     settings: dict[str, Any]
     host: dict[str, Any]
     versions: dict[str, str]
@@ -34,11 +34,17 @@ def write_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict
     return record
 
 
+def exit_code(record: dict[str, Any]) -> int:
+    """0 for complete and saturated, 1 for invalid and partial."""
+    return 0 if record["status"] in {"complete", "saturated"} else 1
+
+
 def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
     settings = conditions.settings
-    figures = {clock: b.figures_us() for clock, b in completion(folder, settings["warm_up_s"]).items()}
+    warm_up_s, offered = settings.get("warm_up_s"), settings.get("orders_per_s")
+    figures = {clock: b.figures_us() for clock, b in completion(folder, warm_up_s or 0.0).items()}
     lag = figures.pop("lag", {})
-    status, reasons = judge(outcome, settings["orders_per_s"], lag.get("p99"))
+    status, reasons = judge(outcome, offered, lag.get("p99"))
     return {
         "schema": SCHEMA,
         "name": conditions.name,
@@ -47,12 +53,13 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "settings": {**settings, "url": conditions.url},
         "counts": _counts(outcome),
         "checksums": _checksums(outcome.gateway),
-        "rates": _rates(outcome.gateway, settings["orders_per_s"]),
+        "rates": _rates(outcome.gateway, offered),
         "completion_us": figures,
         "lag_us": lag,
-        "analysis": {"warm_up_s": settings["warm_up_s"], "left_out": "the warm-up's seconds, and the last order"},
+        "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order"},
         "components": _components(outcome),
         "sockets": _sockets(outcome),
+        **_broker(outcome),
         "host": conditions.host,
         "versions": conditions.versions,
         "started_at": conditions.started_at,
@@ -95,7 +102,16 @@ def _rates(gateway: GatewayResult | None, offered: float | None) -> dict[str, fl
 
 def _components(outcome: Outcome) -> dict[str, dict[str, Any]]:
     results = {"gateway": outcome.gateway, "engine": outcome.engine, "reporter": outcome.reporter}
-    return {role: result.usage for role, result in results.items() if result is not None}
+    used = {role: result.usage for role, result in results.items() if result is not None}
+    return used | ({"broker": outcome.broker_usage} if outcome.broker_usage else {})
+
+
+def _broker(outcome: Outcome) -> dict[str, Any]:
+    """What the broker is, and what it did with each end's messages; nothing where there is none."""
+    if outcome.broker is None:
+        return {}
+    ends = {"gateway": outcome.gateway, "engine": outcome.engine}
+    return {"broker": {**outcome.broker, "links": {role: end.link for role, end in ends.items() if end}}}
 
 
 def _sockets(outcome: Outcome) -> list[dict[str, Any]]:

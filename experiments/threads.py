@@ -2,60 +2,104 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from exchange.session import Disagreement
 from exchange.settings import RunSettings
-from experiments.component import Service
+from experiments.component import Service, sentence
 from experiments.components import open_engine, open_gateway, open_reporter
+from experiments.errors import UserError
 from experiments.places import meeting_places
 from experiments.status import Outcome
-from experiments.streams import close_streams, open_streams
+from experiments.streams import open_streams
+from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001
 """How long a thread may keep the interpreter: 5 ms, the default, would be the completion time."""
 
+OnSecond = Callable[[int, int], None]
 
-def run_in_threads(folder: Path, settings: RunSettings, on_second: Callable[[int, int], None]) -> tuple[str, Outcome]:
+
+def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out)."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
-    with meeting_places(settings.transport, folder) as (engine_url, reporter_url):
-        outcome = _run(folder, settings, engine_url, reporter_url, on_second)
-    return engine_url, outcome
+    stage = Stage(folder)
+    with meeting_places(settings, folder) as places:
+        try:
+            with contextlib.ExitStack() as held:
+                stage.open(held, settings, places.engine, places.reporter, on_second)
+                stage.play()
+        except OSError as error:  # a recorded stream that cannot be closed
+            if not stage.results:
+                raise
+            stage.failures.append(f"gateway: {sentence(error)}")
+    return places.engine, Outcome(**stage.results, failures=tuple(stage.failures))
 
 
-def _run(
-    folder: Path, settings: RunSettings, engine_url: str, reporter_url: str, on_second: Callable[[int, int], None]
-) -> Outcome:
-    name = folder.name
-    results: dict[str, Any] = {}
-    streams = open_streams(folder if settings.record else None)
-    reporter, _ = open_reporter(name, reporter_url, folder / "spool", settings.timeout_s, of_thread=True)
-    engine, _ = open_engine(name, engine_url, reporter_url, settings, of_thread=True)
-    gateway = open_gateway(name, engine_url, reporter_url, settings, streams, of_thread=True)
-    gateway.on_second = on_second
+class Stage:
+    """The components, each in a thread; where one fails, the others end in band."""
 
-    def play(role: str, service: Service) -> None:
-        results[role] = service.run()
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.results: dict[str, Any] = {}
+        self.failures: list[str] = []
+        self._services: dict[str, Service] = {}
 
-    services: dict[str, Service] = {"reporter": reporter, "engine": engine, "gateway": gateway}
-    threads = [threading.Thread(target=play, args=pair, name=pair[0]) for pair in services.items()]
-    for thread in threads:
-        thread.start()
-    try:
-        _join(threads)
-    except KeyboardInterrupt:
-        gateway.stop("interrupted")
-        _join(threads)
-    for service in services.values():
-        service.close()
-    close_streams(streams)
-    return Outcome(**results)
+    def open(
+        self, held: contextlib.ExitStack, settings: RunSettings, engine_url: str, reporter_url: str, on_second: OnSecond
+    ) -> None:
+        folder, name = self._folder, self._folder.name
+        streams = held.enter_context(open_streams(folder if settings.record else None))
+        reporter, _ = open_reporter(name, reporter_url, lambda: folder, settings.timeout_s, of_thread=True)
+        held.callback(reporter.close)
+        engine, _ = open_engine(name, engine_url, reporter_url, settings, of_thread=True)
+        held.callback(engine.close)
+        gateway = open_gateway(name, engine_url, reporter_url, settings, streams, of_thread=True)
+        held.callback(gateway.close)
+        gateway.on_second = on_second
+        self._services = {"reporter": reporter, "engine": engine, "gateway": gateway}
+
+    def play(self) -> None:
+        """Until all have ended. Ctrl-C asks the gateway to end the run in band; again, everybody; again, leaves."""
+        threads = [threading.Thread(target=self._play, args=[role], name=role, daemon=True) for role in self._services]
+        for thread in threads:
+            thread.start()
+        for asked in (["gateway"], list(self._services)):
+            try:
+                return _join(threads)
+            except KeyboardInterrupt:
+                self._stop(asked, "interrupted")
+        return _join(threads)
+
+    def _play(self, role: str) -> None:
+        try:
+            self.results[role] = self._services[role].run()
+        except (TransportError, Disagreement, OSError, UserError) as error:
+            self.failures.append(f"{role}: {sentence(error)}")
+        except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same
+            self._log(role, error)
+        finally:
+            if role not in self.results:
+                self._stop(list(self._services), f"the {role} failed")
+                self._services[role].close()
+
+    def _log(self, role: str, error: Exception) -> None:
+        """Where a component's process leaves what it says on stderr."""
+        self.failures.append(f"the {role} broke: {type(error).__name__}: {error}; see {role}.log")
+        with contextlib.suppress(OSError):
+            (self._folder / f"{role}.log").write_text("".join(traceback.format_exception(error)))
+
+    def _stop(self, roles: list[str], reason: str) -> None:
+        for role in roles:
+            self._services[role].stop(reason)
 
 
 def _join(threads: list[threading.Thread]) -> None:

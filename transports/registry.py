@@ -12,11 +12,21 @@ from transports.base import Address, BadAddress, Link, Transport
 def transport_of(scheme: str) -> Transport:
     """The transport that serves a scheme. BadAddress, listing the known ones, where none does."""
     name = scheme.partition("+")[0]
-    if name in {module.name for module in pkgutil.iter_modules(transports.__path__)}:
-        transport: Transport | None = getattr(importlib.import_module(f"transports.{name}"), "TRANSPORT", None)
+    likely = [name] if name in _names() else []
+    for each in (*likely, *_names()):
+        transport = _declared(each)
         if transport is not None and scheme in transport.places:
             return transport
     raise BadAddress(f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}")
+
+
+def _names() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(transports.__path__)]
+
+
+def _declared(name: str) -> Transport | None:
+    transport: Transport | None = getattr(importlib.import_module(f"transports.{name}"), "TRANSPORT", None)
+    return transport
 
 
 def scheme_of(transport: str) -> str:
@@ -26,18 +36,21 @@ def scheme_of(transport: str) -> str:
 
 def known_schemes() -> list[str]:
     """Every scheme that some file of this package serves."""
-    names = (module.name for module in pkgutil.iter_modules(transports.__path__))
-    modules = (importlib.import_module(f"transports.{name}") for name in names)
-    return sorted(scheme for module in modules if hasattr(module, "TRANSPORT") for scheme in module.TRANSPORT.places)
+    declared = filter(None, map(_declared, _names()))
+    return sorted(scheme for transport in declared for scheme in transport.places)
 
 
 def listen(url: str, token: str, fan_in: bool = False) -> Link:
     """Open the end that others connect to; a port of 0 becomes a free one, see the link's `url`."""
     address = Address.parse(url, token, fan_in)
-    return transport_of(address.scheme).listen(address)
+    transport = transport_of(address.scheme)
+    transport.check(address)
+    return transport.listen(address)
 
 
 def connect(url: str, token: str, until_ns: int, fan_in: bool = False) -> Link:
     """Open the end that goes to a listener, which may come up later, until `until_ns` of the monotonic clock."""
     address = Address.parse(url, token, fan_in)
-    return transport_of(address.scheme).connect(address, until_ns)
+    transport = transport_of(address.scheme)
+    transport.check(address)
+    return transport.connect(address, until_ns)

@@ -8,6 +8,7 @@ import click
 
 from experiments.options import (
     Cpus,
+    broker_options,
     json_option,
     results_option,
     run_settings,
@@ -23,8 +24,9 @@ from experiments.options import (
     default="zeromq",
     show_default=True,
     metavar="SCHEME[://PLACE]",
-    help="What carries the messages: zeromq, zeromq+ipc, tcp, memory, ..., on free ports unless told where.",
+    help="What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told where.",
 )
+@broker_options
 @workload_options
 @terms_options
 @session_options

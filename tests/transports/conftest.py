@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from transports.amqp.address import PASSWORD
+from transports.amqp.probe import Probe
 from transports.base import Link
 from transports.frames import FrameBatch
+from transports.rabbitmq import Node
 from transports.registry import connect, known_schemes, listen, transport_of
 
 PATIENCE_S = 20.0
@@ -25,6 +28,7 @@ def urls() -> list[str]:
     return [
         f"{scheme}://{{{transport_of(scheme).places[scheme]}}}{'?' + variant if variant else ''}"
         for scheme in known_schemes()
+        if scheme != "amqps"  # amqp over TLS: tests/transports/amqp has its own
         for variant in transport_of(scheme).variants or ("",)
     ]
 
@@ -36,7 +40,21 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
 @pytest.fixture(params=urls())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of its own for each test."""
-    return request.param.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}")
+    template: str = request.param
+    place = request.getfixturevalue("broker_place") if "{broker}" in template else ""
+    return template.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}", broker=place)
+
+
+@pytest.fixture
+def broker_place(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """user@host:port/vhost, its password in the environment; what a test left there is taken down."""
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    place = f"{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}/%2F"
+    yield place
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    probe = Probe(f"amqp://{place}", TOKEN)
+    probe.take_down()
+    probe.close()
 
 
 def until(condition: Callable[[], bool], *links: Link) -> None:

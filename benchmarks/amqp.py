@@ -1,0 +1,154 @@
+"""Through a broker: our frames against rabbitmq-c's, our clients and delivery guarantees against one another.
+
+All on one private RabbitMQ node, which is started several times for its own row. Nothing is measured where there is
+no RabbitMQ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.comparing import Row, in_turns
+from benchmarks.cpp import built
+from benchmarks.exchange import Figures, Limit
+from benchmarks.start_up import EXCHANGE
+from transports.amqp.address import PASSWORD
+from transports.frames import FrameBatch
+from transports.rabbitmq import Node, RabbitMqMissing, private_node
+from transports.registry import connect, listen
+
+MESSAGES, BYTES = 500_000, 10
+FEW = 3
+"""Repeats are enough for what takes long and hardly varies."""
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """Flow, exchange, completion, guarantees, start."""
+    few = min(repeats, FEW)
+    try:
+        starts = [start_s() for _ in range(few + 1)]
+    except RabbitMqMissing as missing:
+        print(missing)
+        return
+    yield Limit("private RabbitMQ node: start to ready", "", "s", starts[1:], [], reach=6, aim=4.5)
+    with node() as broker:
+        yield flow(broker, repeats)
+        ours, plain = in_turns(lambda: flat_out(broker), lambda: flat_out(broker, "--amqp-client", "pika"), few)
+        yield Row("exchange over AMQP, flat out: compiled", "pika", "orders/s", ours, plain, reach=4, aim=6)
+        p99_ms = [paced(broker)["p99"] / 1e3 for _ in range(repeats + 1)]
+        yield Limit("completion p99 over AMQP at 8,000 orders/s", "", "ms", p99_ms[1:], [], reach=2, aim=1)
+        sure, lossy = in_turns(lambda: flat_out(broker, "--delivery", "confirmed"), lambda: flat_out(broker), few)
+        yield Row("exchange over AMQP, flat out: confirmed", "lossy", "orders/s", sure, lossy, reach=0.4, aim=0.6)
+
+
+@contextmanager
+def node() -> Iterator[Node]:
+    """Its password is in the environment, as for a component."""
+    with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker") as started:
+        before = os.environ.get(PASSWORD)
+        os.environ[PASSWORD] = started.password
+        yield started
+        os.environ.pop(PASSWORD) if before is None else os.environ.update({PASSWORD: before})
+
+
+def start_s() -> float:
+    start_ns = time.monotonic_ns()
+    with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker"):
+        return (time.monotonic_ns() - start_ns) / 1e9
+
+
+def url(broker: Node) -> str:
+    return f"amqp://{broker.user}@{broker.host}:{broker.port}/%2F"
+
+
+def flow(broker: Node, repeats: int) -> Row:
+    """Publisher and consumer are a process each, on both sides."""
+    program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
+    words = [str(word) for word in (broker.port, broker.user, broker.password, MESSAGES, BYTES)]
+
+    def in_c() -> float:
+        done = subprocess.run([str(program), *words], capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    ours, theirs = in_turns(lambda: flow_per_s(url(broker)), in_c if program else None, repeats)
+    return Row(f"one way through RabbitMQ, {BYTES} bytes", "rabbitmq-c", "messages/s", ours, theirs, 0.8, 1.0)
+
+
+def flow_per_s(broker_url: str) -> float:
+    """From the first publish to the last delivery."""
+    done, write_end = os.pipe()
+    name = f"flow-{time.monotonic_ns()}"
+    child = os.fork()
+    if child == 0:
+        os.write(write_end, struct.pack("<q", consume(broker_url, name, write_end)))
+        os._exit(0)
+    assert os.read(done, 1) == b"r"
+    start_ns = publish(broker_url, name)
+    (end_ns,) = struct.unpack("<q", os.read(done, 8))
+    os.waitpid(child, 0)
+    for end in (done, write_end):
+        os.close(end)
+    return MESSAGES * 1e9 / float(end_ns - start_ns)
+
+
+def consume(broker_url: str, name: str, ready: int) -> int:
+    link, batch, got = listen(broker_url, name), FrameBatch(1 << 14), 0
+    os.write(ready, b"r")
+    while got < MESSAGES:
+        batch.clear()
+        taken = link.receive(batch)
+        got += taken
+        if not taken:
+            link.wait(time.monotonic_ns() + 1_000_000_000)
+    end_ns = time.monotonic_ns()
+    link.close()
+    return end_ns
+
+
+def publish(broker_url: str, name: str) -> int:
+    link = connect(broker_url, name, time.monotonic_ns())
+    batch, left, start_ns = FrameBatch.of(*[bytes(BYTES)] * 1000), MESSAGES, time.monotonic_ns()
+    first = 0
+    while left:
+        taken = link.send(batch, first) - first
+        left -= taken
+        first = (first + taken) % batch.count
+        if not taken:
+            link.wait(time.monotonic_ns() + 1_000_000_000, readable=False, writable=True)
+    link.drain(time.monotonic_ns() + 60_000_000_000)
+    link.close()
+    return start_ns
+
+
+def run(broker: Node, *words: str) -> Figures:
+    """`run.json` of a run at the node."""
+    command = [
+        *EXCHANGE,
+        "run",
+        "--json",
+        "--no-spark",
+        "--transport",
+        f"amqp://{broker.user}@{broker.host}:{broker.port}",
+    ]
+    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
+        done = subprocess.run([*command, "--results", results, *words], capture_output=True, text=True, check=True)
+    record: Figures = json.loads(done.stdout)
+    return record
+
+
+def flat_out(broker: Node, *words: str) -> float:
+    """Orders a second that are answered, none lost."""
+    return float(run(broker, "--rate", "max", "--orders", "100000", *words)["rates"]["orders_per_s"])
+
+
+def paced(broker: Node) -> Figures:
+    completion: Figures = run(broker, "--rate", "8000", "--orders", "40000")["completion_us"]["handed_over"]
+    return completion

@@ -1,0 +1,71 @@
+"""What the broker was like while a run's clock ran: CPU time, memory, how deep the queues were."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from experiments.broker_of_run import BrokerOfRun
+from transports.amqp.probe import Probe
+
+EVERY_S = 1.0
+
+
+class BrokerWatch:
+    """Looks once a second, over a connection of its own, which also takes down what the run left."""
+
+    def __init__(self, broker: BrokerOfRun, run: str) -> None:
+        self._broker = broker
+        with _environment(broker.environment):
+            self._probe = Probe(broker.url, run)
+        self._at_start = None if broker.node is None else broker.node.usage()
+        self._next_look_s = float("inf")
+        self.usage: dict[str, Any] | None = None
+        self.deepest: dict[str, int] = {}
+        """Most messages seen in each queue."""
+
+    def clock_starts(self) -> None:
+        self._at_start = None if self._broker.node is None else self._broker.node.usage()
+        self._next_look_s = time.monotonic()
+
+    def clock_stops(self) -> None:
+        self._next_look_s = float("inf")
+        if self._broker.node is not None and self._at_start is not None and self.usage is None:
+            with contextlib.suppress(OSError):
+                self.usage = self._broker.node.usage().since(self._at_start)
+
+    def look(self) -> None:
+        """Note the queues' depths, if it is time."""
+        if time.monotonic() < self._next_look_s:
+            return
+        self._next_look_s = time.monotonic() + EVERY_S
+        for name, messages in self._probe.depth().items():
+            self.deepest[name] = max(messages, self.deepest.get(name, 0))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The `broker` of run.json."""
+        own = self._broker.node.facts() if self._broker.node is not None else {}
+        return {**self._probe.facts, **own, "is_private": self._broker.node is not None, "deepest_queue": self.deepest}
+
+    def close(self) -> None:
+        self._probe.take_down()
+        self._probe.close()
+
+
+@contextlib.contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    """For our own connection, what the components are given."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,130 @@
+"""A run of the whole exchange through a real RabbitMQ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.broker import need_rabbitmq
+from tests.experiments.conftest import Running, Said, exchange, until
+from transports.amqp.address import PASSWORD
+from transports.amqp.probe import Probe
+from transports.rabbitmq import Node
+
+ORDERS = 10_000
+
+
+@pytest.fixture(autouse=True)
+def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that this user may have up."""
+    need_rabbitmq()
+    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+
+
+@pytest.fixture
+def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    return f"amqp://{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}"
+
+
+def run(results: Path, *words: object) -> Said:
+    return exchange("run", "--json", "--no-spark", "--results", results, *words)
+
+
+@pytest.fixture(scope="module")
+def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What `exchange match` says of the same seed's tape."""
+    tape = tmp_path_factory.mktemp("tape") / "tape.bin"
+    exchange("tape", "--orders", ORDERS, "--seed", 7, "--output", tape)
+    return exchange("match", tape, "--json").record
+
+
+@pytest.mark.parametrize(
+    ("client", "delivery"),
+    [("compiled", "lossy"), ("compiled", "durable"), ("joined", "confirmed"), ("pika", "acked")],
+)
+def test_the_same_seed_gives_the_same_streams_through_a_broker(
+    client: str, delivery: str, tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    how = ("--amqp-client", client, "--delivery", delivery, "--rate", "max", "--orders", ORDERS, "--seed", 7)
+    said = run(tmp_path, "--transport", at_broker, "--name", "streams", *how)
+    assert said.code == 0, said.err
+    record = said.record
+    assert record["checksums"] == matched["checksums"]
+    assert (record["settings"]["amqp_client"], record["settings"]["delivery"]) == (client, delivery)
+    links = record["broker"]["links"]
+    assert links["gateway"]["published"] == ORDERS + 2, "orders, a hello, an end"
+    confirmed = [link["confirmed"] == link["published"] for link in links.values()]
+    assert confirmed == [delivery in {"confirmed", "durable"}] * 2
+    probe = Probe(at_broker, "streams")
+    assert probe.depth() == {}, "the run has taken its queues down"
+    probe.close()
+
+
+def test_a_broker_of_its_own_is_started_measured_and_removed(running: Callable[..., Running], tmp_path: Path) -> None:
+    run = running("--transport", "amqp", "--rate", 2000, "--orders", 4000).under_way()
+    family = run.family()
+    assert any("beam" in process.name() for process in family)
+    said = run.finish()
+    record = said.record
+    assert said.code == 0, said.err
+    assert record["components"]["broker"]["cpu_s"] > 0
+    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
+    assert [socket["tcp_nodelay"] for socket in record["sockets"]] == [True, True]
+    until(lambda: all(is_gone(process) for process in family), "broker and components gone")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Running], tmp_path: Path) -> None:
+    run = running("--transport", "amqp", "--rate", 2000, "--duration", 600, "--timeout", 5).under_way()
+    family = run.family()
+    next(process for process in family if "beam" in process.name()).kill()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert any("the broker at 127.0.0.1" in reason and "went away" in reason for reason in said.record["reasons"])
+    assert "Traceback" not in said.err
+    assert said.record["counts"]["orders_sent"] > 0
+    until(lambda: all(is_gone(process) for process in family), "components gone")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--transport", "amqp://me:secret@localhost"), "a URL takes no password"),
+        (("--transport", "amqps"), "amqps needs an address"),
+        (("--transport", "amqp?delivery=acked"), "--delivery"),
+        (("--transport", "zeromq", "--delivery", "acked"), "zeromq has no broker"),
+        (("--transport", "tcp", "--amqp-client", "pika"), "tcp has no broker"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    refused = run(tmp_path / "results", *words)
+    assert refused.code == 2
+    assert said in refused.err
+    assert "secret" not in refused.err
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_a_wrong_password_ends_the_run_before_it_starts(
+    tmp_path: Path, at_broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD, "wrong")
+    refused = run(tmp_path / "results", "--transport", at_broker)
+    assert refused.code == 2
+    assert "refuses user 'exchange'" in refused.err
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_no_rabbitmq_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(tmp_path / "nowhere"))
+    refused = run(tmp_path / "results", "--transport", "amqp")
+    assert refused.code == 2
+    assert "apt-get install rabbitmq-server" in refused.err

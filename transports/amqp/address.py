@@ -1,0 +1,82 @@
+"""Where a broker is, who we are there, and how messages are delivered: `amqp://user@host:port/vhost?delivery=acked`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from transports.amqp.delivery import DELIVERIES, Delivery
+from transports.base import Address, BadAddress
+
+CLIENTS = ("compiled", "joined", "pika")
+PORTS = {"amqp": 5672, "amqps": 5671}
+PASSWORD, PASSWORD_FILE, CA_FILE = "EXCHANGE_AMQP_PASSWORD", "EXCHANGE_AMQP_PASSWORD_FILE", "EXCHANGE_AMQP_CA_FILE"
+
+
+@dataclass(frozen=True)
+class BrokerAddress:
+    """A broker's address in parts; the password is not among them."""
+
+    url: str
+    host: str
+    port: int
+    user: str
+    vhost: str
+    client: str
+    delivery: Delivery
+    tls: bool
+
+    @classmethod
+    def of(cls, address: Address) -> BrokerAddress:
+        """BadAddress where a part is missing, unknown, or a password."""
+        parts = urlsplit(address.url)
+        if parts.password is not None:
+            raise BadAddress(f"{mask(address.url)}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise BadAddress(f"{address.url}: the port is to be 1..65535") from error
+        if not parts.hostname:
+            raise BadAddress(f"{address.url!r} lacks a host: it takes the form amqp://user@host:port/vhost")
+        return cls(
+            url=address.url,
+            host=parts.hostname,
+            port=port or PORTS[address.scheme],
+            user=unquote(parts.username or "guest"),
+            vhost=unquote(parts.path[1:]) or "/",
+            client=_one_of(address, "client", CLIENTS, "compiled"),
+            delivery=DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")],
+            tls=address.scheme == "amqps",
+        )
+
+
+def mask(url: str) -> str:
+    """The URL without the password that it should not have."""
+    credentials, at, rest = url.rpartition("@")
+    scheme, slashes, who = credentials.partition("://")
+    return f"{scheme}{slashes}{who.partition(':')[0]}:***@{rest}" if at and ":" in who else url
+
+
+def password() -> str:
+    """From the environment, or from a file that only its owner reads; a broker's own default without either."""
+    if PASSWORD in os.environ:
+        return os.environ[PASSWORD]
+    if PASSWORD_FILE not in os.environ:
+        return "guest"
+    path = Path(os.environ[PASSWORD_FILE])
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise BadAddress(f"{PASSWORD_FILE}: others may read {path}: type chmod 600 {path}")
+        return path.read_text().rstrip("\n")
+    except OSError as error:
+        raise BadAddress(f"{PASSWORD_FILE}: cannot read {path}: {error.strerror}") from error
+
+
+def _one_of(address: Address, option: str, allowed: tuple[str, ...], default: str) -> str:
+    value = address.options.get(option, default)
+    if value not in allowed:
+        raise BadAddress(f"{address.url}: {option} is {value!r}; it takes {', '.join(allowed)}")
+    return value

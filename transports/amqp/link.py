@@ -1,0 +1,186 @@
+"""A link over a broker: each end consumes one queue of the run's and publishes to the other's.
+
+Nothing is in order before the topology is: `listen` and `connect` return when queue and consumer are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from transports.amqp.address import BrokerAddress
+from transports.amqp.client import Client
+from transports.amqp.compiled import CompiledClient, warm
+from transports.amqp.delivery import ACK_EVERY, CONFIRM_WINDOW, PREFETCH
+from transports.amqp.one_by_one import JoinedClient, OneByOneClient, PikaClient
+from transports.amqp.session import Session, parameters
+from transports.amqp.topology import Queue, Side, queue_arguments
+from transports.base import Address, Link, PeerGone, TransportError
+from transports.frames import FrameBatch
+from transports.sockets import read_back
+
+CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
+MOST_UNSENT_BYTES = 1 << 20
+ANY_NUMBER = 1 << 30
+OPEN_S = 10.0
+ACK_AFTER_NS = 10_000_000
+"""Deliveries wait no longer for their acknowledgement, if the loop comes by."""
+
+
+class AmqpLink(Link):
+    def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
+        self.url = address.url
+        broker = BrokerAddress.of(address)
+        self._delivery = broker.delivery
+        self._side = Side.of(address, listens)
+        self._session = Session(broker)
+        kind = CLIENTS[broker.client]
+        loop = kind.loop_of(parameters(broker), self._session, until_ns)
+        self._client = kind(loop, self._side.exchange, self._side.publishes_to.key, self._delivery)
+        self._loop = loop
+        self._acknowledged = self._acknowledged_ns = self._returned = 0
+        self._has_looked = False
+        try:
+            self._session.open(loop, until_ns)
+            self._client.opened(self._session.channel)
+            self._declare(until_ns)
+        except TransportError:
+            loop.release()
+            raise
+
+    def _declare(self, until_ns: int) -> None:
+        """Exchange, queues, consumer: made by whoever comes first."""
+        channel, exchange, durable = self._session.channel, self._side.exchange, self._delivery.durable
+
+        def ask(request: Callable[[Callable[..., None]], object]) -> None:
+            self._session.ask(request, until_ns)
+
+        ask(lambda done: channel.exchange_declare(exchange, "direct", durable=durable, auto_delete=True, callback=done))
+        for queue in self._side.declares:
+            self._declare_queue(queue, until_ns)
+        if self._delivery.acks:
+            ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done))
+        if self._delivery.confirms:
+            settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
+            channel.add_on_return_callback(self._note_return)
+            ask(lambda done: channel.confirm_delivery(settled, callback=done))
+        ask(
+            lambda done: channel.basic_consume(
+                self._queue, self._client.message, not self._delivery.acks, exclusive=True, callback=done
+            )
+        )
+
+    def _declare_queue(self, queue: Queue, until_ns: int) -> None:
+        channel, arguments = self._session.channel, queue_arguments(queue, self._delivery)
+        ask = self._session.ask
+        (declared,) = ask(lambda done: channel.queue_declare(queue.name, callback=done, **arguments), until_ns)
+        name = declared.method.queue
+        ask(lambda done: channel.queue_bind(name, self._side.exchange, queue.key, callback=done), until_ns)
+        if queue is self._side.consumes:
+            self._queue = name
+
+    def _note_return(self, *_: Any) -> None:
+        """A message came back: no queue took it."""
+        self._returned += 1
+
+    def receive(self, batch: FrameBatch) -> int:
+        before, self._has_looked = batch.count, True
+        self._acknowledge()
+        self._client.take(batch)
+        self.junk = self._client.too_long
+        if batch.count == before:
+            self._session.check()
+        return batch.count - before
+
+    def _acknowledge(self, at_once: bool = False) -> None:
+        """Settle what was received before: who receives again is done with it."""
+        taken = self._client.taken + self._client.too_long
+        if not self._delivery.acks or taken == self._acknowledged:
+            return
+        now_ns = time.monotonic_ns()
+        if at_once or taken - self._acknowledged >= ACK_EVERY or now_ns - self._acknowledged_ns > ACK_AFTER_NS:
+            self._client.acknowledge()
+            self._acknowledged, self._acknowledged_ns = taken, now_ns
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        if self._room <= 0:
+            self._client.serve()  # confirms, or the end of a pause, may have come
+            self._loop.flush()
+            self._session.check()
+        last = min(batch.count, first + self._room)
+        if last > first:
+            first = self._client.publish(batch, first, last)
+            self._loop.flush()
+        return first
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self._session.check()
+        if not (readable and self._has_looked):
+            self._client.serve()  # what came and is no message would wake it again and again
+        self._has_looked = False
+        if (readable and self._client.has_more) or (writable and self._room > 0):
+            return
+        self._acknowledge()
+        self._loop.sleep(until_ns)
+
+    @property
+    def _room(self) -> int:
+        """How many messages may be published now."""
+        if self._session.blocked_since_ns or self._loop.unsent_bytes > MOST_UNSENT_BYTES:
+            return 0
+        if not self._delivery.confirms:
+            return ANY_NUMBER
+        return CONFIRM_WINDOW - self._client.published + self._client.confirmed
+
+    def sockets(self) -> list[dict[str, Any]]:
+        return read_back([] if self._loop.descriptor is None else [self._loop.descriptor])
+
+    def drain(self, until_ns: int) -> bool:
+        try:
+            self._session.wait_for(self._is_settled, until_ns)
+        except PeerGone:
+            return False
+        return True
+
+    def facts(self) -> dict[str, Any]:
+        """What the broker did with this end's messages."""
+        return {
+            "published": self._client.published,
+            "confirmed": self._client.confirmed if self._delivery.confirms else None,
+            "returned": self._returned,
+            "refused": self._client.refused,
+            "redelivered": self._client.redelivered,
+            "blocked_s": self._session.blocked_s,
+        }
+
+    def close(self, linger_s: float = 1.0) -> None:
+        """Everything written leaves, confirms come in, what was received is settled; then Close and CloseOk."""
+        until_ns = time.monotonic_ns() + int(linger_s * 1e9)
+        with contextlib.suppress(TransportError):
+            self._session.wait_for(self._is_settled, until_ns)
+            self._acknowledge(at_once=True)
+            if self._queue:
+                channel = self._session.channel
+                self._session.ask(lambda done: channel.queue_delete(self._queue, callback=done), until_ns)
+            self._session.close(until_ns)
+        self._loop.release()
+
+    def _is_settled(self) -> bool:
+        confirmed = not self._delivery.confirms or self._client.confirmed >= self._client.published
+        return self._loop.flush() and confirmed
+
+
+def listen(address: Address) -> Link:
+    return _open(address, listens=True)
+
+
+def connect(address: Address, _until_ns: int) -> Link:
+    """The broker is there or it is not; the peer may come later: its queue takes what is sent."""
+    return _open(address, listens=False)
+
+
+def _open(address: Address, listens: bool) -> Link:
+    warm()
+    return AmqpLink(address, listens, time.monotonic_ns() + int(OPEN_S * 1e9))

@@ -1,0 +1,172 @@
+"""Two ways to drive pika's connection: by the component's own loop, or by pika's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pika
+from pika import exceptions
+from pika.adapters.base_connection import BaseConnection
+from pika.adapters.select_connection import IOLoop
+from pika.connection import Connection, Parameters
+
+from transports.amqp.services import IoServices
+from transports.amqp.stream import Stream
+from transports.waiting import READABLE, WRITABLE, Sleeper
+
+
+class Callbacks(Protocol):
+    """Who is told how the connection fares."""
+
+    def opened(self, connection: Connection) -> None: ...
+
+    def failed(self, connection: Connection, error: BaseException) -> None: ...
+
+    def closed(self, connection: Connection, reason: BaseException) -> None: ...
+
+
+class Loop(Protocol):
+    connection: Connection
+
+    def sleep(self, until_ns: int) -> None:
+        """Until something came, what is unsent can go, or a time of the monotonic clock; pika's timers run."""
+
+    def serve(self) -> None:
+        """Give pika everything that has come."""
+
+    def flush(self) -> bool:
+        """Whether everything written has left."""
+
+    @property
+    def unsent_bytes(self) -> int: ...
+
+    @property
+    def descriptor(self) -> int | None: ...
+
+    def release(self) -> None: ...
+
+
+class _OwnConnection(BaseConnection):
+    """pika's protocol over IoServices."""
+
+    @classmethod
+    def create_connection(
+        cls,
+        connection_configs: Sequence[Parameters],
+        on_done: Callable[..., None],
+        custom_ioloop: Any = None,
+        workflow: Any = None,
+    ) -> Any:
+        raise NotImplementedError("one connection is made, by its constructor")
+
+
+class OwnLoop:
+    """One thread, one socket, one buffer each way; sleeps with the resolution of the clock."""
+
+    def __init__(self, parameters: Parameters, told: Callbacks, until_ns: int) -> None:
+        self.services = IoServices(until_ns)
+        self.connection = _OwnConnection(parameters, told.opened, told.failed, told.closed, self.services)
+        self._sleepers: dict[bool, Sleeper] = {}
+        self.consume: Callable[[Stream], None] = _give_pika_everything
+
+    @property
+    def stream(self) -> Stream | None:
+        return self.services.stream
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self.stream.unsent if self.stream else 0
+
+    @property
+    def descriptor(self) -> int | None:
+        return self.stream.fd if self.stream else None
+
+    def sleep(self, until_ns: int) -> None:
+        unsent = not self.flush()
+        wake_ns = min(until_ns, self.services.next_due_ns)
+        if self.stream is not None:
+            self._sleeper(self.stream.fd, unsent).sleep(wake_ns)
+        if self.services.next_due_ns <= time.monotonic_ns():
+            self.services.run_due()
+
+    def _sleeper(self, descriptor: int, unsent: bool) -> Sleeper:
+        if unsent not in self._sleepers:
+            self._sleepers[unsent] = Sleeper([(descriptor, READABLE | WRITABLE if unsent else READABLE)])
+        return self._sleepers[unsent]
+
+    def serve(self) -> None:
+        if self.stream is not None and self.stream.fill():
+            self.consume(self.stream)
+
+    def flush(self) -> bool:
+        return self.stream is None or self.stream.flush()
+
+    def release(self) -> None:
+        self.services.close()
+        if self.stream is not None:
+            self.stream.close()
+
+
+def _give_pika_everything(stream: Stream) -> None:
+    begin, stream.begin = stream.begin, stream.end
+    stream.hand_over(begin, stream.end)
+
+
+class _RecordingLoop(IOLoop):
+    """pika's own, which also knows the connection's descriptor."""
+
+    newest: int | None = None
+
+    def add_handler(self, fd: int, handler: Callable[[int, int], None], events: int) -> None:
+        self.newest = fd
+        super().add_handler(fd, handler, events)
+
+
+class PikaLoop:
+    """pika.SelectConnection on its own IOLoop, turned once at a time; it writes each frame as pika does.
+
+    Two private names of pika's are used, `_transport` and `_terminate_stream`: nothing else asks or ends a connection.
+    """
+
+    def __init__(self, parameters: Parameters, told: Callbacks, _until_ns: int) -> None:
+        self._ioloop = _RecordingLoop()
+        self._ioloop.activate_poller()
+        self.connection = pika.SelectConnection(
+            parameters, told.opened, told.failed, told.closed, custom_ioloop=self._ioloop
+        )
+
+    @property
+    def unsent_bytes(self) -> int:
+        """pika shows its transport to nobody."""
+        transport = self.connection._transport
+        return transport.get_write_buffer_size() if transport else 0
+
+    @property
+    def descriptor(self) -> int | None:
+        return self._ioloop.newest
+
+    def sleep(self, until_ns: int) -> None:
+        self._turn(max(until_ns - time.monotonic_ns(), 0) / 1e9)
+
+    def serve(self) -> None:
+        self._turn(0)
+
+    def _turn(self, longest_s: float) -> None:
+        alarm = self._ioloop.call_later(longest_s, lambda: None)
+        self._ioloop.poll()
+        self._ioloop.process_timeouts()
+        self._ioloop.remove_timeout(alarm)
+
+    def flush(self) -> bool:
+        """pika writes when its loop turns, not when it is told to publish."""
+        if self.unsent_bytes:
+            self._turn(0)
+        return self.unsent_bytes == 0
+
+    def release(self) -> None:
+        if not self.connection.is_closed:
+            self.connection._terminate_stream(exceptions.StreamLostError("released"))
+            self._turn(0)
+        self._ioloop.close()

@@ -1,0 +1,55 @@
+"""AMQP 0-9-1's frames, as far as the data plane meets them (specification, sections 2.3.5 and 4.2).
+
+    type u8 · channel u16 · size u32 · payload · 0xCE        all numbers big-endian
+
+A message is a method frame (Basic.Publish, or Basic.Deliver), a header frame with its length and properties,
+and as many body frames as its length needs at the negotiated frame size.
+"""
+
+from __future__ import annotations
+
+import struct
+
+METHOD, HEADER, BODY = 1, 2, 3
+FRAME_END = 0xCE
+HEAD_BYTES = 7
+OVERHEAD_BYTES = HEAD_BYTES + 1
+BASIC = 60
+PUBLISH, RETURN, DELIVER, ACK, NACK = 40, 50, 60, 80, 120
+MANDATORY = 1
+PERSISTENT = 2
+DELIVERY_MODE = 0x1000
+"""The flag of the property that says whether a message outlives the broker."""
+
+
+def frame(kind: int, channel: int, payload: bytes) -> bytes:
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + bytes([FRAME_END])
+
+
+def short_string(text: str) -> bytes:
+    """A length octet, then UTF-8. ValueError beyond 255 bytes."""
+    encoded = text.encode()
+    if len(encoded) > 255:
+        raise ValueError(f"{text!r} has {len(encoded)} bytes; a short string takes 255")
+    return bytes([len(encoded)]) + encoded
+
+
+def publish_method(channel: int, exchange: str, routing_key: str, mandatory: bool) -> bytes:
+    """The whole method frame of a Basic.Publish: the same for every message of a link."""
+    arguments = bytes(2) + short_string(exchange) + short_string(routing_key) + bytes([MANDATORY * mandatory])
+    return frame(METHOD, channel, struct.pack(">HH", BASIC, PUBLISH) + arguments)
+
+
+def content_header(channel: int, persistent: bool) -> bytes:
+    """The whole header frame of a message; bytes 11..18 are to hold its length."""
+    properties = struct.pack(">HB", DELIVERY_MODE, PERSISTENT) if persistent else struct.pack(">H", 0)
+    return frame(HEADER, channel, struct.pack(">HHQ", BASIC, 0, 0) + properties)
+
+
+BODY_LENGTH_AT = HEAD_BYTES + 4
+"""Where a header frame holds the length of the message, u64."""
+
+
+def acknowledgement(channel: int, delivery_tag: int) -> bytes:
+    """A Basic.Ack of everything up to `delivery_tag`."""
+    return frame(METHOD, channel, struct.pack(">HHQB", BASIC, ACK, delivery_tag, 1))
