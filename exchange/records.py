@@ -47,11 +47,12 @@ class RecordWriter:
     run: int
     source: str
 
-    def document(self, kind: str, payload: dict[str, Any]) -> bytes:
-        """One line of the spool; arrays of numpy are lists in it."""
+    def document(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
+        """One line of the spool; arrays of numpy are lists in it. `read_ns`: wall and monotonic, else both are now."""
+        wall_ns, monotonic_ns = read_ns or (time.time_ns(), time.monotonic_ns())
         record = {
             "schema": SCHEMA, "run": f"{self.run:016x}", "source": self.source, "kind": kind,
-            "wall_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), "payload": payload,
+            "wall_ns": wall_ns, "monotonic_ns": monotonic_ns, "payload": payload,
         }  # fmt: skip
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
 

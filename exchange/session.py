@@ -31,11 +31,25 @@ class Terms:
         )  # fmt: skip
 
     def agree(self, theirs: Hello) -> None:
-        """Disagreement, naming the field and both values, unless the other's hello says the same."""
+        """Disagreement, naming the option and both values, unless the other's hello says the same."""
         ours = self.hello(Source.GATEWAY)
         for name in ("version", "run", "policy", "packing", "max_price"):
             here, there = getattr(ours, name), getattr(theirs, name)
             if here != there:
                 sources = {source.value: source.name.lower() for source in Source}
                 who = sources.get(theirs.source, "a stranger")
-                raise Disagreement(f"{who} was started with {name} {there}, this end with {here}: give both the same")
+                raise Disagreement(
+                    f"{who} was started with {_typed(name)} {_value(name, there)}, "
+                    f"this end with {_value(name, here)}: give both the same"
+                )
+
+
+def _typed(name: str) -> str:
+    return "protocol version" if name == "version" else f"--{name.replace('_', '-')}"
+
+
+def _value(name: str, number: int) -> str:
+    """A policy by its name, a run by its number in hex, as the spool has it."""
+    if name == "policy":
+        return {number: policy for policy, number in POLICIES.items()}.get(number, f"unknown ({number})")
+    return f"{number:016x}" if name == "run" else str(number)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from exchange.results import EngineResult, GatewayResult, ReporterResult
+from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
+JITTER_S = 0.001
+"""What one late wake-up may cost: more than 1 % of a run of a few orders, and no sign of its rate."""
 
 
 @dataclass(kw_only=True)
@@ -19,6 +22,10 @@ class Outcome:
     engine: EngineResult | None = None
     reporter: ReporterResult | None = None
     failures: tuple[str, ...] = ()
+    broker: dict[str, Any] | None = None
+    """What the broker is, and how deep its queues were; None where there is none."""
+    broker_usage: dict[str, Any] | None = None
+    """As a component's; None where it could not be measured."""
 
 
 def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: float | None) -> tuple[str, list[str]]:
@@ -53,6 +60,10 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         yield f"answers differ: {engine.answers} sent, {gateway.answers} received"
     if gateway.orders_answered != gateway.orders.messages:
         yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
+    yield from _ends_differ(gateway, engine)
+    told = gateway.statistics_sent + engine.statistics_sent
+    if told != reporter.announced:
+        yield f"statistics differ: {told} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
         yield f"statistics differ: {reporter.announced} messages sent, {reporter.received} received"
     held_back = [socket for socket in (*gateway.sockets, *engine.sockets) if not socket["tcp_nodelay"]]
@@ -62,14 +73,39 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         yield f"{gateway.samples} orders were sampled, {reporter.samples} pairs arrived"
 
 
+def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    """What each end said it had done, and what the other saw of it."""
+    for who, said, facts in (
+        ("gateway", engine.gateway_said, {"sent": engine.orders}),
+        ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
+    ):
+        if said is None:
+            yield f"the {who}'s end never came"
+            continue
+        for done, seen in facts.items():
+            told = StreamCounts(messages=said[done], checksum=f"{said[done + '_checksum']:016x}")
+            if told != seen:
+                yield f"the {who}'s end says {told} {done}, the other end saw {seen}"
+
+
 def _saturated(gateway: GatewayResult | None, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
-    if gateway is None or orders_per_s is None:
+    """One order alone says nothing of a rate."""
+    if gateway is None or orders_per_s is None or gateway.orders.messages < 2:
         return
     orders = gateway.orders.messages
-    achieved = orders / gateway.duration_s if gateway.duration_s else 0.0
+    achieved = _handed_over_per_s(gateway, orders_per_s)
     if achieved < LEAST_SHARE_OF_OFFERED * orders_per_s:
         yield f"{achieved:,.0f} of {orders_per_s:,.0f} offered orders/s were achieved"
     if lag_p99_us is not None and lag_p99_us > MOST_LAG_P99_US:
         yield f"the gateway's p99 lag is {lag_p99_us / 1e3:,.1f} ms"
     if gateway.backlog_growth > max(100, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4):
         yield f"unanswered orders were still growing at the end, by {gateway.backlog_growth:,} in the last quarter"
+
+
+def _handed_over_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
+    """From the first hand-over, of a whole pack, to the last; the offered rate where the last was in time."""
+    later = gateway.orders.messages - min(gateway.settings["packing"], gateway.orders.messages)
+    elapsed_s = gateway.handing_over_s or 0.0
+    if elapsed_s - later / offered_per_s <= JITTER_S:
+        return offered_per_s
+    return later / elapsed_s

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit
 
+from exchange import measurements, messages
+from exchange.kernel_cache import cached_kernel
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
 from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
 from transports.frames import FrameBatch
@@ -48,14 +50,21 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 
 @njit(inline="always")
+def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
+    """The order that completes the pack: before it is due the pack cannot go."""
+    last = order_id + (packing - order_id % packing) % packing
+    return last_id if order_id <= last_id < last else last
+
+
+@njit(inline="always")
 def _id_at(buffer: npt.NDArray[np.uint8], at: int) -> int:
     return int64(buffer[at]) | buffer[at + 1] << 8 | buffer[at + 2] << 16 | int64(buffer[at + 3]) << 24
 
 
-@njit(cache=True, nogil=True)
+@cached_kernel(measurements, messages)
 def record_answers(
     buffer: npt.NDArray[np.uint8], offsets: Longs, first: int, count: int, handed: Longs, newest: int,
-    now_ns: int, start_ns: int, period_ns: float, interval: int,
+    now_ns: int, start_ns: int, period_ns: float, packing: int, interval: int,
     last_id: int, counts: Longs, moments: Longs, by_type: Longs, sampled: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Take answer frames until one is none: (that frame, orders answered, how many of them are sampled)."""
@@ -80,6 +89,8 @@ def record_answers(
             if period_ns > 0:
                 due_ns = start_ns + int64((order_id - 1) * period_ns)
                 _count(now_ns - due_ns, row + _DUE, counts, moments)
+                if packing > 1:
+                    due_ns = start_ns + int64((_last_of_pack(order_id, packing, last_id) - 1) * period_ns)
                 _count(max(handed[slot] - due_ns, 0), row + _LAG, counts, moments)
             answered += 1
             if order_id % interval == 0:
@@ -92,10 +103,10 @@ def record_answers(
 class Completion:
     """Orders that wait for their first answer, and the buckets of those that have it."""
 
-    def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14) -> None:
+    def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14, packing: int = 1) -> None:
         self._clocks = CLOCKS if scheduled else CLOCKS[:1]
-        self._interval = sampling_interval
-        self._handed: Longs = np.zeros(capacity, np.int64)
+        self._interval, self._packing = sampling_interval, packing
+        self._handed: Longs = np.zeros(1 << (capacity - 1).bit_length(), np.int64)  # an id's low bits are its slot
         self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # below: the last order's
         self._moments: Longs = np.zeros((2 * len(CLOCKS), 3), np.int64)
         self._moments[:, _MIN] = 2**62
@@ -140,7 +151,7 @@ class Completion:
             self._sampled = np.zeros(answers.used_bytes // SHORTEST_ANSWER + 1, np.int64)
         frame, answered, samples = record_answers(
             answers.buffer, answers.offsets, first, answers.count, self._handed, self.newest,
-            now_ns, start_ns, period_ns, self._interval,
+            now_ns, start_ns, period_ns, self._packing, self._interval,
             self.last_id, self._counts, self._moments, self.by_type, self._sampled,
         )  # fmt: skip
         self.answered += int(answered)

@@ -17,7 +17,7 @@ from transports.frames import FrameBatch
 
 
 class Intake:
-    """Takes what the link has. `said` is the engine's end, once it is there; anything else foreign is junk."""
+    """Takes what the link has. `hello` and `said`, the engine's end, come once; anything else foreign is junk."""
 
     def __init__(self, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
@@ -55,9 +55,9 @@ class Intake:
 
     def _read_foreign(self, frame: bytes) -> None:
         match read(frame):
-            case End() as end:
+            case End() as end if self.said is None:
                 self.said = end
-            case Hello() as hello:
+            case Hello() as hello if self.hello is None:
                 self.hello = hello
             case _:
                 self.junk += 1

@@ -26,7 +26,7 @@ class Offering:
         self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
         self._batch = FrameBatch(BATCH_ORDERS, max(self._batch_orders * ORDER_BYTES, LARGEST_FRAME))
         self._first = self._prepared = 0
-        self.sent = self.first_handed_ns = 0
+        self.sent = self.first_handed_ns = self.last_handed_ns = 0
         self.limit = completion.last_id = settings.order_limit
         self.stream = stream
         self.on_sent: Callable[[int, int, int], None] = lambda first_id, last_id, handed_ns: None
@@ -85,6 +85,7 @@ class Offering:
         self._completion.handed_over(count, handed_ns)
         self.stream.update(span)
         self.first_handed_ns = self.first_handed_ns or handed_ns
+        self.last_handed_ns = handed_ns
         self.sent += count
         self.on_sent(self.sent - count + 1, self.sent, handed_ns)
         return count

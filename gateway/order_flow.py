@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
+from exchange import messages
+from exchange.kernel_cache import cached_kernel
 from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
 from transports.frames import FrameBatch
@@ -43,7 +45,7 @@ def _put(buffer: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None
         buffer[at + k] = (value >> uint64(8 * k)) & uint64(0xFF)
 
 
-@njit(cache=True, nogil=True)
+@cached_kernel(messages)
 def write_orders(
     key: int, first_id: int, count: int, low: int, prices: int, buffer: npt.NDArray[np.uint8], at: int
 ) -> None:

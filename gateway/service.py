@@ -23,6 +23,9 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
+STOPPED_TIMEOUT_NS = 2_000_000_000
+"""Once asked to stop, a peer's silence is borne no longer than this."""
+
 
 class Gateway:
     """Offers orders to the engine behind one link, tells the reporter behind another; `streams`: orders, answers."""
@@ -38,13 +41,14 @@ class Gateway:
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, of_thread)
         self._pacer = Pacer(settings.orders_per_s, settings.packing, settings.order_limit)
-        self._completion = Completion(self._pacer.scheduled, settings.sampling_interval)
+        self._completion = Completion(self._pacer.scheduled, settings.sampling_interval, packing=settings.packing)
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
         self._intake = Intake(engine, self._completion, self._pacer, streams[1])
         self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
         self._stopped: str | None = None
+        self._stop_asked = False
         self._end_sent = False
         self._late_backlog: list[int] = []
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
@@ -52,6 +56,8 @@ class Gateway:
     def stop(self, reason: str) -> None:
         """End the run early, in band, as a partial one."""
         self._stopped = self._stopped or reason
+        self._stop_asked = True
+        self._timeout_ns = min(self._timeout_ns, STOPPED_TIMEOUT_NS)
         self._offering.stop()
 
     def warm(self) -> None:
@@ -65,29 +71,35 @@ class Gateway:
 
     def run(self) -> GatewayResult:
         """The whole session, from hello to the reporter's last word. PeerGone if the engine never answers a hello."""
-        self._greet()
+        if not self._greet():
+            return self._finish()
         self._start()
         try:
             while self._intake.said is None and self._heard_in_time():
                 self._step()
+            self._check_end()
+            self._engine.drain(time.monotonic_ns() + self._timeout_ns)
         except PeerGone as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
 
-    def _greet(self) -> None:
-        """Exchange hellos with the engine; both must have been given the same terms."""
+    def _greet(self) -> bool:
+        """Exchange hellos with the engine; both must have been given the same terms. False if stopped before."""
         deadline = time.monotonic_ns() + self._timeout_ns
         self._say(self._terms.hello(Source.GATEWAY), deadline)
         while self._intake.hello is None:
+            if self._stop_asked:
+                return False
             if time.monotonic_ns() > deadline:
                 raise PeerGone(f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s")
             self._intake.take() or self._engine.wait(deadline)
         self._terms.agree(self._intake.hello)
+        return True
 
     def _say(self, message: Message, deadline_ns: int) -> None:
         frames = FrameBatch.of(encode(message))
-        while self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
-            self._engine.wait(deadline_ns, writable=True)
+        while not self._stop_asked and self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
+            self._engine.wait(deadline_ns, readable=False, writable=True)
 
     def _start(self) -> None:
         now_ns = self._heard_ns = time.monotonic_ns()
@@ -109,7 +121,7 @@ class Gateway:
             self._heard_ns = now_ns
         if self._offering.offer(now_ns):
             self._note_backlog()
-        if self._offering.done and not self._end_sent:
+        if self._offering.done and not self._end_sent and self._intake.said is None:
             self._send_end()
         self._outbox.flush()
         if self._intake.said is None:
@@ -125,6 +137,10 @@ class Gateway:
             return True
         self._stopped = self._stopped or f"the engine said nothing for {self._settings.timeout_s:g} s"
         return False
+
+    def _check_end(self) -> None:
+        if self._intake.said is not None and not self._end_sent:
+            self._stopped = self._stopped or "the engine ended the session before the gateway did"
 
     def _wait(self) -> None:
         until_ns = min(self._offering.next_due_ns(), self._reporting.next_second_ns, self._deadline_ns)
@@ -156,10 +172,10 @@ class Gateway:
         self._journal.close()
         self._reporting.stop()
         result = self._result()
+        result.statistics_sent = self._outbox.posted + 1  # the result itself
         self._reporting.close(asdict(result))
-        result.statistics_sent = self._outbox.posted
-        if self._outbox.settle(time.monotonic_ns() + self._timeout_ns) is None:
-            result.stopped = result.stopped or "the reporter did not confirm the statistics"
+        if self._outbox.settle(time.monotonic_ns() + self._timeout_ns, lambda: self._stop_asked) is None:
+            result.stopped = self._stopped or "the reporter did not confirm the statistics"
         return result
 
     def _result(self) -> GatewayResult:
@@ -178,13 +194,20 @@ class Gateway:
             rejections=count[Rejection],
             junk_frames=self._intake.junk + self._engine.junk,
             samples=self._journal.samples,
-            duration_s=max(self._intake.last_answer_ns - self._offering.first_handed_ns, 0) / 1e9,
+            duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
+            handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
             backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
             usage=self._reporting.usage(),
             sockets=self._engine.sockets(),
+            link=self._engine.facts(),
             engine_said=self._intake.said._asdict() if self._intake.said else None,
             stopped=self._stopped,
         )
+
+
+def _seconds(start_ns: int, end_ns: int) -> float | None:
+    """None where the end never came."""
+    return (end_ns - start_ns) / 1e9 if end_ns else None
 
 
 def _try_kernels(settings: RunSettings) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from exchange import messages
+from exchange.kernel_cache import fingerprint
 from exchange.messages import LAYOUTS, Cancel, Order
 from matching_engine import arena, by_id, compiled, encoding, levels, rule
 from matching_engine.arena import (
@@ -59,7 +58,7 @@ ORDER, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
 CANCEL, CANCEL_BYTES = LAYOUTS[Cancel].code, LAYOUTS[Cancel].size
 
 _COMPILED = (compiled, arena, levels, by_id, encoding, rule, messages)
-SOURCES = crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in _COMPILED))
+SOURCES = fingerprint(*_COMPILED)
 
 
 # ---- one record ----------------------------------------------------------------------------------------------

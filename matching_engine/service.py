@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter, RateMeter, Source
-from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
+from exchange.messages import End, Hello, Message, encode, read
 from exchange.reporting import Reporting
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Terms
@@ -16,7 +16,6 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
 
-ORDER_BYTES = LAYOUTS[Order].size
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
 
@@ -36,13 +35,16 @@ class EngineService:
         self._orders = FrameBatch(1 << 14)
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
         self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
-        self._junk = self._refused = self._sampled = self._taken_bytes = 0
+        self._junk = self._refused = self._sampled = 0
         self._greeted = self._started = False
         self._said: End | None = None
         self._stopped: str | None = None
+        self._stop_asked = False
 
     def stop(self, reason: str) -> None:
+        """End the session early; the reporter still hears what was measured."""
         self._stopped = self._stopped or reason
+        self._stop_asked = True
 
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
@@ -59,6 +61,7 @@ class EngineService:
         try:
             while self._said is None and self._stopped is None:
                 self._step(deadline_ns)
+            self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
         except PeerGone as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
@@ -68,30 +71,28 @@ class EngineService:
         if self._gateway.receive(self._orders):
             self._take()
         elif not self._greeted and time.monotonic_ns() > deadline_ns:
-            self.stop(f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s")
+            self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
         now_ns = time.monotonic_ns()
         if self._started and now_ns >= self._reporting.next_second_ns:
             self._reporting.next_second(now_ns)
         self._outbox.flush()
-        if self._said is None:
+        if self._said is None and self._stopped is None:
             self._gateway.wait(self._reporting.next_second_ns if self._started else deadline_ns)
 
     def _take(self) -> None:
         """Match what came, frame by frame; what is no order is looked at here."""
         first = 0
-        if not self._started:
-            self._start()
         while first < self._orders.count and self._said is None:
             if not self._greeted:
                 self._read_foreign(self._orders[first])
                 first += 1
                 continue
+            if not self._started:
+                self._start()
             self._answers.clear()
             end, why = self._engine.handle(self._orders, self._answers, first)
             self._send()
-            taken = self._orders.span(first, end)
-            self._sums["orders"].update(taken)
-            self._taken_bytes += len(taken)
+            self._sums["orders"].update(self._orders.span(first, end))
             first = end
             if why is Stop.FOREIGN:
                 self._read_foreign(self._orders[first])
@@ -99,17 +100,19 @@ class EngineService:
         self._sample()
 
     def _send(self) -> None:
-        """Hand over every answer, then hash them; the gateway always goes on receiving, so this ends."""
+        """Hand over every answer, then hash them."""
+        self._hand_over()
+        self._sums["answers"].update(self._answers.span(0, self._answers.count))
+
+    def _hand_over(self) -> None:
+        """The gateway always goes on receiving, or is gone, so this ends."""
         first = self._gateway.send(self._answers, 0)
         while first < self._answers.count and self._stopped is None:
-            self._gateway.wait(FAR_NS, writable=True)
+            self._gateway.wait(FAR_NS, readable=False, writable=True)
             first = self._gateway.send(self._answers, first)
-        self._sums["answers"].update(self._answers.span(0, self._answers.count))
 
     def _start(self) -> None:
         """The clock starts with the first frame that is taken after the hello."""
-        if not self._greeted:
-            return
         now_ns = time.monotonic_ns()
         self._started = True
         self._reporting.start(now_ns)
@@ -118,9 +121,9 @@ class EngineService:
 
     def _sample(self) -> None:
         """Meters 2 and 3, in each batch that held a sampled order."""
-        if self._taken_bytes // ORDER_BYTES // self._interval > self._sampled:
-            counts = self._engine.counts
-            self._sampled = self._taken_bytes // ORDER_BYTES // self._interval
+        counts = self._engine.counts
+        if counts.orders // self._interval > self._sampled:
+            self._sampled = counts.orders // self._interval
             now_ns = time.monotonic_ns()
             self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
             self._reporting.message(self._messages_sent.sample(_answers(counts), now_ns))
@@ -143,15 +146,12 @@ class EngineService:
             self._greeted = True
         except Disagreement as error:
             self._refused += 1
-            self.stop(str(error))
+            self._stopped = self._stopped or str(error)
 
     def _say(self, message: Message) -> None:
         self._answers.clear()
         self._answers.append(encode(message))
-        first = 0
-        while first == 0 and self._stopped is None:
-            first = self._gateway.send(self._answers, 0)
-            first or self._gateway.wait(FAR_NS, writable=True)
+        self._hand_over()
 
     def _end(self) -> End:
         counts = self._engine.counts
@@ -160,10 +160,11 @@ class EngineService:
     def _finish(self) -> EngineResult:
         self._reporting.stop()
         result = self._result()
+        result.statistics_sent = self._outbox.posted + 1  # the result itself
         self._reporting.close(asdict(result))
-        result.statistics_sent = self._outbox.posted
-        if self._outbox.settle(time.monotonic_ns() + int(self._timeout_s * 1e9)) is None:
-            result.stopped = result.stopped or "the reporter did not confirm the statistics"
+        until_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
+        if self._outbox.settle(until_ns, lambda: self._stop_asked) is None:
+            result.stopped = self._stopped or "the reporter did not confirm the statistics"
         return result
 
     def _result(self) -> EngineResult:
@@ -175,6 +176,7 @@ class EngineService:
             handshakes_refused=self._refused + self._gateway.refused,
             usage=self._reporting.usage(),
             sockets=self._gateway.sockets(),
+            link=self._gateway.facts(),
             gateway_said=self._said._asdict() if self._said else None,
             stopped=self._stopped,
         )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from exchange import messages
+from exchange.kernel_cache import cached_kernel
 from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
 from matching_engine.engine import MatchingEngine, Stop
 from transports.frames import LARGEST_FRAME, FrameBatch
@@ -21,7 +22,7 @@ for _message in (Order, Cancel):
     _SIZE_OF_ORDER[LAYOUTS[_message].code] = LAYOUTS[_message].size
 
 
-@njit(cache=True)
+@cached_kernel(messages)
 def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[int, int]:
     """Fill the offsets of the records: (records, where the last whole one ends)."""
     count = at = 0

@@ -13,17 +13,23 @@ _NAMES = {
 
 
 class SamplePairs:
-    """`paired` counts complete samples; those that still wait for a reading are in `open`."""
+    """`paired` counts complete samples; those that still wait for a reading are in `open`.
+
+    Once one due time has come there is a schedule, and every order has one.
+    """
 
     def __init__(self) -> None:
         self.open: dict[int, dict[str, int | None]] = {}
         self.paired = 0
+        self._scheduled = False
 
     def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
-        """The sample that this reading completes: an answered order that was handed over, due or not."""
+        """The sample that this reading completes: an order that was handed over and answered, and due if any was."""
         sample = self.open.setdefault(stamp.correlation_id, {"id": stamp.correlation_id, "due_ns": None})
         sample[_NAMES[Meter(stamp.meter)]] = stamp.time_ns
-        if "answered_ns" not in sample or "handed_over_ns" not in sample:
+        self._scheduled |= sample["due_ns"] is not None
+        waits_for_due = self._scheduled and sample["due_ns"] is None
+        if waits_for_due or "answered_ns" not in sample or "handed_over_ns" not in sample:
             return None
         self.paired += 1
         return self.open.pop(stamp.correlation_id)

@@ -103,7 +103,8 @@ class Reporter:
             return
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
-        self._spool.write(self._writers[Source(hello.source)].document(SESSION, terms))
+        clocks = hello.wall_ns, hello.monotonic_ns
+        self._spool.write(self._writers[Source(hello.source)].document(SESSION, terms, clocks))
 
     def _note(self, message: Message) -> bool:
         """Write what the message says to the spool; False where no source of ours would say it."""

@@ -52,10 +52,14 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, token: str, fan_in: bool = False) -> Address:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadAddress(f"{url!r} is no address: {error}") from error
         if not parts.scheme or "://" not in url:
             raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
-        return cls(parts.scheme, parts.netloc + parts.path, token, fan_in, dict(parse_qsl(parts.query)))
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        return cls(parts.scheme, parts.netloc + parts.path, token, fan_in, options)
 
     @property
     def url(self) -> str:
@@ -91,12 +95,26 @@ class Link(ABC):
         """Hand over frames from `first` on, each as a message of its own; the first frame not taken."""
 
     @abstractmethod
-    def wait(self, until_ns: int, writable: bool = False) -> None:
-        """Sleep until something is there (or, `writable`, can go), a signal, or `until_ns` of the monotonic clock."""
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        """Sleep until something is there (`readable`) or can go (`writable`), a signal, or `until_ns` (monotonic).
+
+        Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
+        """
 
     def sockets(self) -> list[dict[str, Any]]:
         """The TCP sockets under it, as the kernel describes them now; none where there are none."""
         return []
+
+    def drain(self, until_ns: int) -> bool:  # noqa: ARG002
+        """Let what `send` took leave, and be confirmed where that was asked for; whether it did in time.
+
+        Before a long time without a call of `wait`: some transports do nothing in between.
+        """
+        return True
+
+    def facts(self) -> dict[str, Any]:
+        """What else this end has noticed: confirms, pauses, redeliveries; nothing where there is nothing between."""
+        return {}
 
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:
@@ -116,3 +134,11 @@ class Transport:
     """Schemes that join threads of one process only."""
     variants: tuple[str, ...] = ()
     """Options worth a contract test of their own, as the query of a URL."""
+    options: frozenset[str] = frozenset()
+    """The names of the options that an address may have."""
+
+    def check(self, address: Address) -> None:
+        """BadAddress where an option is none of this transport's."""
+        for name in sorted(address.options.keys() - self.options):
+            takes = ", ".join(sorted(self.options)) or "none"
+            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from transports.base import Address, CannotListen, Link, PeerGone, Transport
 from transports.frames import FrameBatch
+from transports.waiting import LONGEST_SLEEP_NS
 
 CAPACITY_FRAMES, CAPACITY_BYTES = 1 << 16, 1 << 21
 
@@ -22,6 +23,11 @@ class Pipe:
     def __init__(self) -> None:
         self.batch = FrameBatch(CAPACITY_FRAMES, CAPACITY_BYTES)
         self.writers = 0
+
+    @property
+    def half_empty(self) -> bool:
+        """Room enough to wake a sender for."""
+        return self.batch.count < CAPACITY_FRAMES // 2 and self.batch.used_bytes < CAPACITY_BYTES // 2
 
     def room_for(self, source: FrameBatch, first: int) -> int:
         """The first frame of `source`, from `first` on, that does not fit."""
@@ -83,7 +89,7 @@ class MemoryLink(Link):
         with CHANGED:
             self.junk += self._inbound.drop_too_long(batch.largest_frame)
             taken = self._inbound.take(batch)
-            if not taken and self._inbound.writers == 0 and self._outbound:
+            if not taken and self._left:
                 raise PeerGone(f"the peer at {self.url} closed its end")
             if taken:
                 CHANGED.notify_all()
@@ -99,16 +105,23 @@ class MemoryLink(Link):
             CHANGED.notify_all()
             return end
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         def ready() -> bool:
-            open_ended = self._inbound.writers == 0 and bool(self._outbound)
-            return self._inbound.batch.count > 0 or open_ended or (writable and self._has_room())
+            something = readable and self._inbound.batch.count > 0
+            return something or self._left or (writable and self._has_room())
 
         with CHANGED:
-            CHANGED.wait_for(ready, max(until_ns - time.monotonic_ns(), 0) / 1e9)
+            CHANGED.wait_for(ready, min(max(until_ns - time.monotonic_ns(), 0), LONGEST_SLEEP_NS) / 1e9)
+            if self._left and not readable:
+                raise PeerGone(f"the peer at {self.url} closed its end")
+
+    @property
+    def _left(self) -> bool:
+        """Somebody was there, and nobody is any more."""
+        return self._inbound.writers == 0 and bool(self._outbound)
 
     def _has_room(self) -> bool:
-        return bool(self._outbound) and all(p.batch.count < CAPACITY_FRAMES // 2 for p in self._outbound)
+        return bool(self._outbound) and all(pipe.half_empty for pipe in self._outbound)
 
     def close(self, linger_s: float = 1.0) -> None:  # noqa: ARG002
         with CHANGED:

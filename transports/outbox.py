@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import xxhash
 
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
+
+LAST_WORDS_NS = 1_000_000_000
+"""How long the peer may take to close once we were asked to stop."""
 
 
 class Outbox:
@@ -39,11 +43,16 @@ class Outbox:
             self._first = 0
         return not self.pending
 
-    def settle(self, until_ns: int) -> bytes | None:
-        """Hand over everything, then wait for the peer's closing frame; None if it does not come in time."""
-        reply = FrameBatch(16)
+    def settle(self, until_ns: int, stopped: Callable[[], bool] = lambda: False) -> bytes | None:
+        """Hand over everything, then wait for the peer's closing frame; None if it does not come in time.
+
+        From when `stopped` says so there are only LAST_WORDS_NS left.
+        """
+        reply, hurried = FrameBatch(16), False
         try:
             while not reply.count and time.monotonic_ns() < until_ns:
+                if not hurried and stopped():
+                    hurried, until_ns = True, min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
                 sent = self.flush()
                 if not self._link.receive(reply):
                     self._link.wait(until_ns, writable=not sent)

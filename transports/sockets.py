@@ -22,4 +22,4 @@ def read_back(descriptors: list[int]) -> list[dict[str, Any]]:
 
 
 def _name(address: tuple[Any, ...]) -> str:
-    return f"{address[0]}:{address[1]}"
+    return f"[{address[0]}]:{address[1]}" if ":" in address[0] else f"{address[0]}:{address[1]}"

@@ -56,7 +56,7 @@ class ScriptedLink(Link):
         self.sent += [batch[index] for index in range(first, end)]
         return end
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self.waits.append((until_ns, writable))
 
     def close(self, linger_s: float = 1.0) -> None:
@@ -136,8 +136,8 @@ class SimulatedEngine(ScriptedLink):
             self.inbox.append(frame)
         return super().receive(batch)
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
-        super().wait(until_ns, writable)
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        super().wait(until_ns, readable, writable)
         wakes = [until_ns] + [ready_ns for ready_ns, _ in list(self._on_the_way)[:1]]
         if writable:
             wakes.append(self._clock.now_ns + MS)
@@ -159,8 +159,8 @@ class SimulatedReporter(ScriptedLink):
             self.inbox.append(encode(End(0, 0, 0, 0)))
         return end
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
-        super().wait(until_ns, writable)
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        super().wait(until_ns, readable, writable)
         self._clock.now_ns = max(self._clock.now_ns, until_ns)
 
     @property

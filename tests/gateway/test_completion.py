@@ -321,3 +321,25 @@ def test_a_completion_beyond_the_last_bucket_is_counted_there():
     buckets = only_buckets(completion)
     assert buckets.counts[BUCKETS - 1] == 1
     assert buckets.max_ns == 2**46 - 1
+
+
+@pytest.mark.parametrize(
+    ("order_id", "last_id", "complete_with"), [(1, 0, 4), (4, 0, 4), (5, 0, 8), (5, 6, 6), (6, 6, 6), (4, 6, 4)]
+)
+def test_the_lag_of_a_packed_order_counts_from_when_its_pack_was_complete(order_id, last_id, complete_with):
+    completion = Completion(scheduled=True, sampling_interval=10**6, packing=4)
+    completion.last_id = last_id
+    handed_ns, period_ns = START_NS + 1_000_000, 1_000.0
+    completion.handed_over(order_id, handed_ns)
+    completion.take(FrameBatch.of(encode(Confirmation(order_id))), 0, handed_ns + 500, START_NS, period_ns)
+    fresh = dict(completion.close_second(last=order_id == last_id))
+    assert fresh["lag"].sum_ns == 1_000_000 - (complete_with - 1) * 1_000
+    assert fresh["due"].sum_ns == 1_000_500 - (order_id - 1) * 1_000
+
+
+def test_any_capacity_serves():
+    completion = Completion(scheduled=False, sampling_interval=10**6, capacity=5)
+    completion.handed_over(6, START_NS)
+    confirmations = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in range(1, 7)))
+    completion.take(confirmations, 0, START_NS + 1, START_NS, 0.0)
+    assert completion.answered == 6

@@ -132,6 +132,7 @@ def test_every_order_goes_when_it_is_due(session):
     assert all(0 <= handed[order_id] - due[order_id] <= 2 * TURN_NS for order_id in due)
     assert session.completion("lag").max_ns <= 2 * TURN_NS
     assert result.duration_s == pytest.approx(0.0991, abs=0.0001)
+    assert result.handing_over_s == pytest.approx(0.099, abs=2 * TURN_NS / 1e9)
 
 
 def test_completion_is_from_handing_over_to_the_first_answer(session):
@@ -175,7 +176,9 @@ def test_packs_go_to_the_engine_whole(clock):
     packs = [len(frame) // 10 for frame in session.engine.sent if frame[0] == 1]
     assert packs == [8] * 6 + [2]
     the_first_of_a_pack_waits_ns = 7 * MS
-    assert session.completion("lag").max_ns == pytest.approx(the_first_of_a_pack_waits_ns, abs=2 * TURN_NS)
+    due, handed_over = session.completion("due"), session.completion("handed_over")
+    assert due.max_ns - handed_over.max_ns == pytest.approx(the_first_of_a_pack_waits_ns, abs=2 * TURN_NS)
+    assert session.completion("lag").max_ns <= 2 * TURN_NS  # a pack may go once its last order is due
 
 
 def test_the_clock_ends_a_run_of_some_duration(clock):
@@ -205,6 +208,73 @@ def test_the_first_reason_to_stop_stands(session):
     session.gateway.stop("second")
     result = session.run()
     assert (result.stopped, result.orders.messages) == ("first", 0)
+    assert (result.duration_s, result.handing_over_s) == (None, None)
+
+
+@pytest.mark.parametrize("deaf", [True, False], ids=["takes no hello", "answers none"])
+def test_a_stop_ends_the_wait_for_a_silent_engine_at_once(clock, deaf):
+    session = Session(clock, timeout_s=3600.0)
+    session.engine.deaf = lambda now_ns: deaf
+    session.engine._take = lambda frame: None
+    wait = session.engine.wait
+
+    def interrupted(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        session.gateway.stop("interrupted")
+        wait(min(until_ns, clock.now_ns + MS), readable, writable)  # a signal ends the sleep
+
+    session.engine.wait = interrupted
+    result = session.run()
+    assert (result.stopped, result.orders.messages) == ("interrupted", 0)
+    assert clock.now_ns < START_NS + 10 * MS
+
+
+def test_a_stopped_gateway_bears_an_engine_s_silence_for_a_short_time_only(clock):
+    session = Session(clock, orders=5_000, timeout_s=3600.0)
+    session.engine.answers_end = False
+    session.gateway.on_second = lambda sent, answered: session.gateway.stop("interrupted")
+    assert session.run().stopped == "interrupted"
+    assert clock.now_ns < START_NS + 5 * SECOND
+
+
+def test_a_stopped_gateway_gives_a_silent_reporter_a_short_time_only(clock):
+    session = Session(clock, orders=5_000, timeout_s=3600.0)
+    session.reporter.answers_end = False
+    wait = session.reporter.wait
+
+    def interrupted(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        session.gateway.stop("interrupted")
+        wait(min(until_ns, clock.now_ns + 250 * MS), readable, writable)
+
+    session.reporter.wait = interrupted
+    assert session.run().stopped == "interrupted"
+    assert clock.now_ns < START_NS + 8 * SECOND  # five of them is the session
+
+
+@pytest.mark.parametrize("after", [0, 50, 100])
+def test_an_end_that_nobody_asked_for_ends_the_run_with_a_sentence(session, after):
+    session.engine.answers = lambda order: [Confirmation(order.id)]
+    session.engine.say(encode(End(0, 0, 0, 0)), delay_ns=after * MS - MS // 2)
+    result = session.run()
+    assert result.stopped == "the engine ended the session before the gateway did"
+    assert result.orders.messages <= 100
+
+
+def test_an_end_that_nobody_asked_for_is_known_as_such_even_when_it_comes_with_the_last_order(clock):
+    session = Session(clock, orders=2)
+
+    def end_it(order: Order) -> list:
+        early_ns = session.gateway._pacer.due_ns(2) + TURN_NS // 2 - clock.now_ns
+        session.engine.say(encode(End(0, 0, 0, 0)), delay_ns=early_ns)
+        return []
+
+    session.engine.answers = end_it
+    assert session.run().stopped == "the engine ended the session before the gateway did"
+
+
+def test_the_result_counts_itself_among_the_statistics(session):
+    result = session.run()
+    told = len(session.reporter.messages) - 2  # hello and end
+    assert session.records("result")[0]["statistics_sent"] == result.statistics_sent == told
 
 
 def test_an_engine_that_falls_silent_ends_the_run_after_the_timeout(clock):
@@ -252,7 +322,7 @@ def test_no_engine_is_said_with_the_place_where_it_was_looked_for(clock):
 
 def test_an_engine_of_other_settings_is_refused_before_any_order(session):
     session.engine._terms = Terms(RUN, "exact-price", 1, 999)
-    with pytest.raises(Disagreement, match="engine was started with policy 2, this end with 1"):
+    with pytest.raises(Disagreement, match=r"engine was started with .*exact-price, this end with price-time"):
         session.run()
     assert session.engine.orders == []
 

@@ -72,6 +72,12 @@ def test_a_packed_frame_of_answers_is_taken_whole(link, intake):
     assert intake.stream.value == xxhash.xxh64_intdigest(packed)
 
 
+def test_hello_and_end_come_once_what_repeats_them_is_junk(link, intake):
+    put(link, HELLO, HELLO._replace(packing=2), END, END._replace(sent=9))
+    intake.take()
+    assert (intake.hello, intake.said, intake.junk) == (HELLO, END, 2)
+
+
 def test_nothing_there_is_no_answer(link, intake):
     assert intake.take() == 0
     assert intake.last_answer_ns == 0

@@ -131,7 +131,7 @@ class Clock:
     def __call__(self) -> int:
         return self.now_ns
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self.now_ns = max(self.now_ns, until_ns)
 
 
@@ -182,6 +182,14 @@ def test_hellos_become_session_records(bureau):
     assert bureau.payloads("session", "engine") == [terms]
 
 
+def test_a_session_record_has_the_clocks_that_its_source_read_together(bureau):
+    hello = TERMS.hello(Source.GATEWAY)._replace(wall_ns=111, monotonic_ns=222)
+    bureau.gateway.say(hello)
+    bureau.run_to_the_end()
+    sessions = [(r["wall_ns"], r["monotonic_ns"]) for r in bureau.records if r["kind"] == "session"]
+    assert (111, 222) in sessions
+
+
 def test_statistics_reach_the_spool_as_they_were_written(bureau):
     document = RecordWriter(RUN, "gateway").document("completion", {"bucket": [1, 2], "clock": "due"})
     bureau.gateway.say(Statistics(document))
@@ -203,12 +211,13 @@ def test_timestamps_become_samples(bureau):
         Timestamp(Meter.ORDER_DUE, 10, 100),
         Timestamp(Meter.ORDER_HANDED_OVER, 20, 205),
         Timestamp(Meter.ORDER_ANSWERED, 20, 260),
+        Timestamp(Meter.ORDER_DUE, 20, 200),
         Timestamp(Meter.ORDER_ANSWERED, 10, 150),
         Timestamp(Meter.ORDER_HANDED_OVER, 30, 305),
     )
     result = bureau.run_to_the_end()
     assert bureau.payloads("sample") == [
-        {"id": 20, "due_ns": None, "handed_over_ns": 205, "answered_ns": 260},
+        {"id": 20, "due_ns": 200, "handed_over_ns": 205, "answered_ns": 260},
         {"id": 10, "due_ns": 100, "handed_over_ns": 105, "answered_ns": 150},
     ]
     assert result.samples == 2
@@ -328,7 +337,7 @@ def test_a_source_that_never_ends_is_given_up_after_the_timeout(bureau, clock):
 
 
 def test_a_source_that_speaks_now_and_then_is_not_given_up(bureau, clock, monkeypatch):
-    def wait(until_ns: int, writable: bool = False) -> None:
+    def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
         clock.wait(until_ns)
         bureau.gateway.say(Throughput(1, 8_000))
         if clock.now_ns > Clock.now_ns + 10 * TIMEOUT_S * 10**9:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from transports.base import PeerGone
 from transports.frames import FrameBatch
+from transports.tcp.link import TcpLink
 from transports.tcp.stream import Stream, split_frames
 
 FRAMES = st.lists(st.binary(max_size=40), max_size=20)
@@ -72,3 +73,32 @@ def test_a_frame_longer_than_the_batch_takes_ends_the_conversation() -> None:
         with pytest.raises(PeerGone, match="1073741824 bytes"):
             stream.receive(FrameBatch())
         stream.close(0)
+
+
+def test_a_batch_that_is_full_hides_nobody_s_last_frame() -> None:
+    link, writers = TcpLink("tcp://x", fan_in=True), []
+    for frames in ([b"a"] * 8, [b"b"]):
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        link._streams.append(Stream(ours, nodelay=False))
+        theirs.sendall(framed(frames))
+        writers.append(theirs)
+    writers[1].close()
+    got, batch = [], FrameBatch(4)
+    while len(got) < 9:
+        batch.clear()
+        assert link.receive(batch) > 0
+        got += batch
+    assert got == [b"a"] * 8 + [b"b"]
+    writers[0].close()
+    link.close(0)
+
+
+def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
+    ours, theirs = socket.socketpair()
+    stream, batch = Stream(ours, nodelay=False), FrameBatch.of(b"nobody", b"listens")
+    theirs.close()
+    stream.send(batch, 0)
+    with pytest.raises(PeerGone):
+        stream.send(batch, 0)
+    stream.close(0)

@@ -6,7 +6,6 @@ little-endian. The listener admits whoever shows the token; it closes and counts
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import time
@@ -15,7 +14,8 @@ from typing import Any
 from transports.base import Address, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.sockets import read_back
-from transports.tcp.stream import Stream
+from transports.tcp.door import Door
+from transports.tcp.stream import Stream, warm
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PREAMBLE = b"exchange"
@@ -25,29 +25,31 @@ RETRY_NS = 10_000_000
 class TcpLink(Link):
     """One end: one stream, or (a listener that fans in) one for each peer."""
 
-    def __init__(self, url: str, fan_in: bool, listener: socket.socket | None, expected: bytes = b"") -> None:
+    def __init__(self, url: str, fan_in: bool, door: Door | None = None) -> None:
         self.url = url
         self._fan_in = fan_in
-        self._listener = listener
-        self._expected = expected
-        self._candidates: dict[socket.socket, bytes] = {}
+        self._door = door
         self._streams: list[Stream] = []
-        self._turned_away = 0
+        self._is_open = True
+        warm()
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
         for stream in self._streams:
             stream.receive(batch)
         if any(stream.ended for stream in self._streams):
-            self._drop_ended(silent=batch.count > before)
+            self._drop_ended(delivered=batch.count > before)
         return batch.count - before
 
-    def _drop_ended(self, silent: bool) -> None:
+    def _drop_ended(self, delivered: bool) -> None:
         """Forget streams that ended; PeerGone once nobody is left and everything was delivered."""
         alive = [stream for stream in self._streams if not stream.ended]
         if alive:
+            for stream in self._streams:
+                if stream.ended:
+                    stream.close(0)
             self._streams = alive
-        elif not silent:
+        elif not delivered:
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def send(self, batch: FrameBatch, first: int) -> int:
@@ -59,69 +61,45 @@ class TcpLink(Link):
             return batch.count
         return self._streams[0].send(batch, first)
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
-        events = READABLE | WRITABLE if writable else READABLE
-        fds = [(stream.fd, events) for stream in self._streams]
-        newcomers = [(sock.fileno(), READABLE) for sock in self._waiting_room()]
-        if Sleeper(fds + newcomers).sleep(until_ns) and newcomers:
-            self._admit()
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        events = (READABLE if readable else 0) | (WRITABLE if writable else 0)
+        fds = [(stream.fd, events | (WRITABLE if stream.unsent else 0)) for stream in self._streams]
+        newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
+        woken = Sleeper(fds + newcomers).sleep(until_ns)
+        for stream in self._streams:
+            stream.go_on()
+        if self._door and (woken or self._door.has_candidates):
+            self._admit(self._door)
 
-    def _waiting_room(self) -> list[socket.socket]:
-        return [self._listener, *self._candidates] if self._listener else []
-
-    def _admit(self) -> None:
-        """Let newcomers in, or out."""
-        if self._listener is None:
-            return
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                newcomer, _ = self._listener.accept()
-                newcomer.setblocking(False)
-                self._candidates[newcomer] = b""
-        for candidate in list(self._candidates):
-            self._judge(candidate)
-
-    def _judge(self, candidate: socket.socket) -> None:
-        """Read a newcomer's preamble as far as it is there, and admit or refuse him."""
-        shown = self._candidates[candidate]
-        try:
-            more = candidate.recv(len(self._expected) - len(shown))
-        except BlockingIOError:
-            return
-        except OSError:
-            more = b""
-        shown += more
-        self._candidates[candidate] = shown
-        if not more or not self._expected.startswith(shown):
-            self._refuse(candidate)
-        elif shown == self._expected and (self._fan_in or not self._streams):
-            del self._candidates[candidate]
-            self._streams.append(Stream(candidate))
-        elif shown == self._expected:
-            self._refuse(candidate)
-
-    def _refuse(self, candidate: socket.socket) -> None:
-        self._turned_away += 1
-        del self._candidates[candidate]
-        candidate.close()
+    def _admit(self, door: Door) -> None:
+        """Let newcomers in; a conversation of two takes no third."""
+        for newcomer in door.admit():
+            if self._fan_in or not self._streams:
+                self._streams.append(Stream(newcomer))
+            else:
+                door.refuse(newcomer)
 
     def sockets(self) -> list[dict[str, Any]]:
         return read_back([stream.fd for stream in self._streams])
 
     @property
     def refused(self) -> int:  # type: ignore[override]
-        self._admit()
-        return self._turned_away + len(self._candidates)
+        if self._door is None:
+            return 0
+        if self._is_open:
+            self._admit(self._door)
+        return self._door.refused
 
     def close(self, linger_s: float = 1.0) -> None:
-        self._admit()
-        for candidate in list(self._candidates):
-            self._refuse(candidate)
-        if self._listener:
-            self._listener.close()
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self._door:
+            self._admit(self._door)
+            self._door.close()
         for stream in self._streams:
             stream.close(linger_s)
-        self._listener, self._streams = None, []
+        self._streams = []
 
     def adopt(self, sock: socket.socket) -> TcpLink:
         """Make a connected socket this link's one stream."""
@@ -141,7 +119,7 @@ def listen(address: Address) -> Link:
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another port") from error
     listener.setblocking(False)
     url = f"tcp://{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
-    return TcpLink(url, address.fan_in, listener, _preamble(address))
+    return TcpLink(url, address.fan_in, Door(listener, _preamble(address)))
 
 
 def connect(address: Address, until_ns: int) -> Link:
@@ -155,7 +133,7 @@ def connect(address: Address, until_ns: int) -> Link:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
             Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
     sock.sendall(_preamble(address))
-    return TcpLink(address.url, address.fan_in, None).adopt(sock)
+    return TcpLink(address.url, address.fan_in).adopt(sock)
 
 
 def _preamble(address: Address) -> bytes:

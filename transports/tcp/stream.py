@@ -48,10 +48,8 @@ def split_frames(
 
 
 @njit(cache=True, nogil=True)
-def send_frames(
-    fd: int, buffer: Bytes, offsets: Offsets, first: int, count: int, scratch: Bytes
-) -> tuple[int, int, int]:
-    """One write a frame: (first frame not wholly written, bytes of it written, -1 if the last write failed)."""
+def send_frames(fd: int, buffer: Bytes, offsets: Offsets, first: int, count: int, scratch: Bytes) -> tuple[int, int]:
+    """One write a frame: (first frame not wholly written, bytes of it written)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
         for k in range(PREFIX):
@@ -59,8 +57,15 @@ def send_frames(
         scratch[PREFIX : PREFIX + length] = buffer[offsets[i] : offsets[i + 1]]
         written = _libc_send(fd, scratch.ctypes, length + PREFIX, _SEND_FLAGS)
         if written < length + PREFIX:
-            return i, max(written, 0), min(written, 0)
-    return count, 0, 0
+            return i, max(written, 0)
+    return count, 0
+
+
+def warm() -> None:
+    """Compile the kernels, or load them from disk, so that nothing compiles once frames flow."""
+    nothing = FrameBatch(1, PREFIX, PREFIX)
+    split_frames(nothing.buffer, 0, nothing.buffer, nothing.offsets, 0, PREFIX)
+    send_frames(-1, nothing.buffer, nothing.offsets, 0, 0, nothing.buffer)
 
 
 class Stream:
@@ -79,18 +84,24 @@ class Stream:
         self._scratch = np.zeros(_READ_BYTES, np.uint8)
 
     def receive(self, batch: FrameBatch) -> None:
-        """Append what is there; `ended` turns true at the end of the stream, once all of it was delivered."""
+        """Append what is there; `ended` turns true at the end of the stream, once all that is whole was delivered."""
         fresh = self._read()
         used = self._used
         at, count, too_long = split_frames(
             self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
-        progress = count > batch.count
         self._inbound[: used - at] = self._inbound[at:used].copy()
         self._used, batch.count = used - int(at), int(count)
         if too_long:
             raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
-        self.ended = fresh == 0 and not progress
+        self.ended = fresh == 0 and not self._holds_a_frame()
+
+    def _holds_a_frame(self) -> bool:
+        """Whether a whole frame waits for room in a batch."""
+        if self._used < PREFIX:
+            return False
+        (length,) = struct.unpack_from("<I", self._inbound.data)
+        return bool(self._used >= PREFIX + length)
 
     def _read(self) -> int:
         """Bytes read, 0 at the end of the stream, -1 if nothing is there (or there is no room)."""
@@ -111,13 +122,11 @@ class Stream:
             return first
         if not _COMPILED:
             return self._send_plainly(batch, first)
-        at, written, failed = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
-        if failed:
-            self._raise_unless_full()
-        if written:
-            self._rest = self._framed(batch, at)[written:]
-            return int(at) + 1
-        return int(at)
+        at, written = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
+        if at == batch.count:
+            return int(at)
+        self._rest = self._framed(batch, at)[written:]  # if for good, the next call's flush says why
+        return int(at) + 1
 
     def _send_plainly(self, batch: FrameBatch, first: int) -> int:
         for index in range(first, batch.count):
@@ -130,6 +139,16 @@ class Stream:
         """Take every frame, whatever the kernel does; for the few words said to many peers."""
         self._rest += b"".join(self._framed(batch, index) for index in range(first, batch.count))
         self._flush()
+
+    @property
+    def unsent(self) -> bool:
+        """Something that was taken waits for the kernel."""
+        return bool(self._rest)
+
+    def go_on(self) -> None:
+        """Write more of what was taken; that the peer is gone, `receive` and `send` say."""
+        with contextlib.suppress(PeerGone):
+            self._flush()
 
     @staticmethod
     def _framed(batch: FrameBatch, index: int) -> bytes:
@@ -146,11 +165,6 @@ class Stream:
             except OSError as error:
                 raise PeerGone(f"the peer closed the connection ({error.strerror})") from error
         return True
-
-    def _raise_unless_full(self) -> None:
-        error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if error or self.ended:
-            raise PeerGone("the peer closed the connection")
 
     def close(self, linger_s: float) -> None:
         deadline = time.monotonic_ns() + int(linger_s * 1e9)

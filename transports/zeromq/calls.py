@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Protocol
 
 import zmq
@@ -57,17 +59,41 @@ class PlainCalls:
         return int(self._socket.getsockopt(zmq.EVENTS))
 
 
+Meet = Callable[[int], None]
+"""Is told by which connection a frame came; inproc has none."""
+
+
+def _tell(meet: Meet, frame: zmq.Frame) -> None:
+    with contextlib.suppress(zmq.ZMQError):
+        meet(int(frame.get(zmq.SRCFD)))
+
+
+class FirstCalls(PlainCalls):
+    """A listener's, until it knows its one peer."""
+
+    def __init__(self, socket: zmq.Socket[bytes], meet: Meet) -> None:
+        super().__init__(socket)
+        self._meet = meet
+
+    def _receive_frame(self) -> bytes:
+        frame = self._socket.recv(zmq.DONTWAIT, copy=False)
+        _tell(self._meet, frame)
+        return frame.bytes
+
+
 class FanInCalls(PlainCalls):
     """A ROUTER's: takes from every peer, speaks to each of those it has heard."""
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+    def __init__(self, socket: zmq.Socket[bytes], meet: Meet) -> None:
         super().__init__(socket)
+        self._meet = meet
         self._peers: set[bytes] = set()
 
     def _receive_frame(self) -> bytes:
-        identity, *parts = self._socket.recv_multipart(zmq.DONTWAIT)
-        self._peers.add(identity)
-        return b"".join(parts)
+        identity, *parts = self._socket.recv_multipart(zmq.DONTWAIT, copy=False)
+        _tell(self._meet, identity)
+        self._peers.add(identity.bytes)
+        return b"".join(part.bytes for part in parts)
 
     def _send_frame(self, frame: bytes) -> None:
         for identity in self._peers:

@@ -94,6 +94,14 @@ class CompiledCalls:
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._handle = socket.underlying
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile the kernels, or load them from disk, so that nothing compiles once frames flow."""
+        no_room = FrameBatch(0, 1, 1)
+        self.send(no_room, 0)
+        self.receive(no_room)
+        self.events()
 
     def send(self, batch: FrameBatch, first: int) -> int:
         taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)

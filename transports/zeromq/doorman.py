@@ -1,6 +1,7 @@
 """Who comes, who is turned away, who leaves: ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor.
 
-Both are served from the link's own loop; there is no thread of ours.
+Both are served from the link's own loop; there is no thread of ours. Neither says which connection a handshake was on,
+so a listener knows its peers' connections by the frames that came through them: see `meet`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from zmq.utils.monitor import recv_monitor_message
 from transports.waiting import READABLE
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
-OPENED = (zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED)
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
@@ -22,8 +22,11 @@ class Doorman:
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str) -> None:
         self._token = token.encode()
-        self._accepted = self._admitted = 0
+        self._accepted = self._admitted = self._met = 0
         self._open: set[int] = set()
+        self._heard: set[int] = set()
+        self._peers: set[int] = set()
+        self._connected: int | None = None
         self._socket = socket
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context)
@@ -46,13 +49,25 @@ class Doorman:
 
     @property
     def connections(self) -> list[int]:
-        """Descriptors of the connections that are open."""
-        return sorted(self._open)
+        """Descriptors of the open connections to peers."""
+        return sorted(self._peers)
 
     @property
     def peer_left(self) -> bool:
-        """Someone was admitted, and no connection is open any more."""
-        return self._admitted > 0 and not self._open
+        """Someone was admitted, and no peer's connection is open any more; a stranger's may be."""
+        return self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
+
+    def meet(self, descriptor: int) -> None:
+        """A frame came through this connection: it is a peer's."""
+        if descriptor not in self._heard:
+            self.serve()
+            self._note_peer(descriptor)
+
+    def _note_peer(self, descriptor: int) -> None:
+        self._heard.add(descriptor)
+        self._met += 1
+        if descriptor in self._open:
+            self._peers.add(descriptor)
 
     def serve(self) -> None:
         """Answer who knocks, and take note of who came and went."""
@@ -72,12 +87,24 @@ class Doorman:
         return [version, request_id, status, text, b"", b""]
 
     def _note(self, event: int, descriptor: int) -> None:
-        self._accepted += event == zmq.EVENT_ACCEPTED
-        self._admitted += event == zmq.EVENT_HANDSHAKE_SUCCEEDED
-        if event in OPENED:
-            self._open.add(descriptor)
-        elif event == zmq.EVENT_DISCONNECTED:
-            self._open.discard(descriptor)
+        match event:
+            case zmq.EVENT_ACCEPTED:
+                self._accepted += 1
+                self._opened(descriptor)
+            case zmq.EVENT_CONNECTED:
+                self._connected = descriptor
+                self._opened(descriptor)
+            case zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._admitted += 1
+                if self._connected is not None:
+                    self._note_peer(self._connected)
+            case zmq.EVENT_DISCONNECTED:
+                self._open.discard(descriptor)
+                self._peers.discard(descriptor)
+
+    def _opened(self, descriptor: int) -> None:
+        self._open.add(descriptor)
+        self._heard.discard(descriptor)
 
     def close(self) -> None:
         self._socket.disable_monitor()

@@ -20,7 +20,7 @@ from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, T
 from transports.frames import FrameBatch
 from transports.sockets import read_back
 from transports.waiting import READABLE, Sleeper
-from transports.zeromq.calls import Calls, FanInCalls, PlainCalls
+from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
 
 HIGH_WATER_MARK = 100_000
@@ -41,25 +41,34 @@ class ZeroMqLink(Link):
         self._fd = int(socket.get(zmq.FD))
         self._doorman = Doorman(context, socket, address.token)
         self._sleeper = Sleeper([(self._fd, READABLE), *self._doorman.descriptors])
-        self._calls = _calls(address, socket)
+        self._calls = _calls(address, socket, self._doorman)
+        self._receive = self._calls.receive
+
+    def await_first_frame(self) -> None:
+        """A listener of one peer: where its first frame comes from is his connection."""
+
+        def meet(descriptor: int) -> None:
+            self._doorman.meet(descriptor)
+            self._receive = self._calls.receive
+
+        self._receive = FirstCalls(self._socket, meet).receive
 
     def receive(self, batch: FrameBatch) -> int:
         before = batch.count
-        self.junk += self._calls.receive(batch)
+        self.junk += self._receive(batch)
         return batch.count - before
 
     def send(self, batch: FrameBatch, first: int) -> int:
         return self._calls.send(batch, first)
 
-    def wait(self, until_ns: int, writable: bool = False) -> None:
-        wanted = IN | OUT if writable else IN
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        wanted = (IN if readable else 0) | (OUT if writable else 0)
         if self._calls.events() & wanted:
             return
         self._sleeper.sleep(until_ns)
-        nothing_to_read = not self._calls.events() & IN
         if self._sleeper.woke(MONITOR) or self._sleeper.woke(ZAP):
             self._doorman.serve()
-        if nothing_to_read and self._doorman.peer_left:
+        if self._doorman.peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def sockets(self) -> list[dict[str, Any]]:
@@ -91,12 +100,12 @@ class ZeroMqLink(Link):
             self._context.term()
 
 
-def _calls(address: Address, socket: zmq.Socket[bytes]) -> Calls:
+def _calls(address: Address, socket: zmq.Socket[bytes], doorman: Doorman) -> Calls:
     """The fastest calls there are, unless the address asks for others."""
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
     if address.fan_in and socket.type == zmq.ROUTER:
-        return FanInCalls(socket)
+        return FanInCalls(socket, doorman.meet)
     if address.options.get("calls") == "plain":
         return PlainCalls(socket)
     with contextlib.suppress(ImportError):
@@ -113,6 +122,7 @@ def _open(address: Address, kind: int) -> tuple[zmq.Socket[bytes], zmq.Context[z
     socket.set_hwm(HIGH_WATER_MARK)
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+    socket.setsockopt(zmq.IPV6, address.place.startswith("["))
     return socket, context
 
 
@@ -133,6 +143,8 @@ def listen(address: Address) -> Link:
     socket, context = _open(address, zmq.ROUTER if address.fan_in else zmq.PAIR)
     link = ZeroMqLink(address, socket, context)
     socket.plain_server = True
+    if not address.fan_in and address.scheme != "zeromq+inproc":
+        link.await_first_frame()
     try:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
@@ -165,4 +177,5 @@ TRANSPORT = Transport(
     connect=connect,
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
+    options=frozenset({"calls"}),
 )

@@ -1,0 +1,111 @@
+"""Complete, saturated, invalid or partial: each from what the components say, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
+from exchange.settings import RunSettings
+from experiments.status import Outcome, judge
+
+RATE = 8000.0
+ORDERS, ANSWERS = StreamCounts(messages=80, checksum="00000000000000aa"), StreamCounts(messages=190, checksum="b" * 16)
+GATEWAY_END = {"sent": 80, "sent_checksum": 0xAA, "received": 0, "received_checksum": 0}
+ENGINE_END = {"sent": 190, "sent_checksum": int("b" * 16, 16), "received": 80, "received_checksum": 0xAA}
+
+
+def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: Any) -> Outcome:
+    """Of a run whose orders went when they were due, but for the last, which was late; `changes` by role."""
+    sent = replace(ORDERS, messages=orders)
+    settings = RunSettings(orders_per_s=RATE, orders=orders, packing=packing).as_dict()
+    gateway = GatewayResult(
+        settings=settings, orders=sent, answers=ANSWERS, orders_answered=orders, trades=0, confirmations=0, quotes=0,
+        rejections=0, junk_frames=0, samples=0, duration_s=(orders - 1) / RATE + late_s + 0.001,
+        handing_over_s=(orders - min(packing, orders)) / RATE + late_s, backlog_growth=0, usage={}, sockets=[],
+        engine_said={**ENGINE_END, "received": orders}, statistics_sent=5,
+    )  # fmt: skip
+    engine = EngineResult(
+        orders=sent, answers=ANSWERS, junk_frames=0, handshakes_refused=0, usage={}, sockets=[],
+        gateway_said={**GATEWAY_END, "sent": orders}, statistics_sent=4,
+    )  # fmt: skip
+    reporter = ReporterResult(
+        received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
+    )
+    results = {"gateway": gateway, "engine": engine, "reporter": reporter}
+    return Outcome(**{role: replace(result, **changes.get(role, {})) for role, result in results.items()})
+
+
+def test_a_run_whose_ends_agree_is_complete() -> None:
+    assert judge(outcome(), RATE, 50.0) == ("complete", [])
+
+
+@pytest.mark.parametrize("orders", [1, 2, 3, 80, 8000])
+@pytest.mark.parametrize("packing", [1, 7, 100])
+def test_who_hands_every_order_over_in_time_is_never_saturated(orders: int, packing: int) -> None:
+    assert judge(outcome(orders, packing), RATE, 50.0) == ("complete", [])
+
+
+def test_one_late_wake_up_at_the_end_of_a_short_run_is_no_saturation() -> None:
+    assert judge(outcome(orders=80, late_s=0.0005), RATE, 500.0) == ("complete", [])
+
+
+@pytest.mark.parametrize("packing", [1, 50])
+def test_who_falls_behind_is_saturated_and_told_by_how_much(packing: int) -> None:
+    status, [reason] = judge(outcome(orders=80_050, packing=packing, late_s=0.2), RATE, 50.0)
+    assert (status, reason) == ("saturated", "7,843 of 8,000 offered orders/s were achieved")
+
+
+def test_an_hour_late_with_one_order_is_no_saturation() -> None:
+    alone = outcome(orders=1, gateway={"duration_s": 3600.0, "backlog_growth": 1000})
+    assert judge(alone, RATE, 1e9) == ("complete", [])
+
+
+def test_a_run_in_which_everything_went_at_once_is_judged_by_its_lag() -> None:
+    at_once = outcome(orders=50_000, gateway={"handing_over_s": 0.0})
+    assert judge(at_once, RATE, 50.0) == ("complete", [])
+    assert judge(at_once, RATE, 10_001.0)[0] == "saturated"
+
+
+def test_rate_max_is_never_saturated() -> None:
+    assert judge(outcome(late_s=100.0), None, None) == ("complete", [])
+
+
+def test_a_backlog_that_grew_is_saturation() -> None:
+    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 201}), RATE, 50.0)[0] == "saturated"
+    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 200}), RATE, 50.0)[0] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("role", "change", "reason"),
+    [
+        ("engine", {"gateway_said": None}, "the gateway's end never came"),
+        ("gateway", {"engine_said": None}, "the engine's end never came"),
+        ("engine", {"gateway_said": {**GATEWAY_END, "sent": 81}}, "the gateway's end says"),
+        ("engine", {"gateway_said": {**GATEWAY_END, "sent_checksum": 1}}, "the gateway's end says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "sent": 191}}, "the engine's end says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "sent_checksum": 1}}, "the engine's end says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "received": 79}}, "the engine's end says"),
+        ("gateway", {"engine_said": {**ENGINE_END, "received_checksum": 1}}, "the engine's end says"),
+        ("gateway", {"statistics_sent": 6}, "statistics differ: 10 messages sent, 9 announced"),
+        ("engine", {"statistics_sent": 3}, "statistics differ: 8 messages sent, 9 announced"),
+        ("engine", {"orders": StreamCounts(messages=80, checksum="0" * 16)}, "orders differ"),
+    ],
+)
+def test_ends_that_say_something_else_than_the_other_saw_make_a_run_invalid(
+    role: str, change: dict[str, Any], reason: str
+) -> None:
+    status, reasons = judge(outcome(**{role: change}), RATE, 50.0)
+    assert status == "invalid"
+    assert reasons[0].startswith(reason)
+
+
+def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
+    wrong = {"engine_said": None, "backlog_growth": 10**6}
+    assert judge(outcome(gateway=wrong), RATE, 50.0)[0] == "invalid"
+    assert judge(outcome(gateway={**wrong, "stopped": "interrupted"}), RATE, 50.0) == (
+        "partial",
+        ["gateway: interrupted"],
+    )

@@ -1,0 +1,100 @@
+"""The engine's session over a link without a wire: what it takes, whom it waits for, how it ends."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from exchange.measurements import Meter, Source
+from exchange.messages import ASK, Cancel, Confirmation, End, Hello, Message, Order, Throughput, decode_all, encode
+from exchange.results import EngineResult
+from exchange.session import Terms
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from matching_engine.service import EngineService
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+
+TERMS = Terms(7, policy="price-time", packing=1, max_price=999)
+HELLO = TERMS.hello(Source.GATEWAY)
+END = End(0, 0, 0, 0)
+ORDERS = [Order(number, ASK, 500, 10) for number in range(1, 7)]
+
+
+class ScriptedLink(Link):
+    """Hands out a batch at a time; takes `room` frames, whatever is waited for; its peer leaves with the last batch."""
+
+    url = "scripted://gateway"
+
+    def __init__(self, *batches: list[Message], room: int = 10**6) -> None:
+        self._batches, self.room = deque(batches), room
+        self.said: list[Message] = []
+        self.waits: list[tuple[bool, bool]] = []
+
+    def receive(self, batch: FrameBatch) -> int:
+        messages = self._batches.popleft() if self._batches else []
+        for message in messages:
+            batch.append(encode(message))
+        return len(messages)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        end = min(batch.count, first + self.room)
+        self.room -= end - first
+        self.said += [message for index in range(first, end) for message in decode_all(batch[index])]
+        return end
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self.waits.append((readable, writable))
+        assert len(self.waits) < 100, "it spins"
+        if not (readable and self._batches):
+            raise PeerGone("the peer left")
+
+    def close(self, linger_s: float = 1.0) -> None:
+        pass
+
+
+def session(gateway: ScriptedLink, interval: int = 10**6, with_ids: bool = False) -> tuple[EngineResult, ScriptedLink]:
+    """Its result, and what the reporter was told."""
+    reporter = ScriptedLink([END])
+    engine = MatchingEngine(OrderBook(999, "price-time", with_ids=with_ids))
+    return EngineService(engine, TERMS, gateway, reporter, interval, timeout_s=1.0).run(), reporter
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_hello_orders_and_end_may_come_in_any_batches(cut: int) -> None:
+    messages = [HELLO, *ORDERS, END]
+    gateway = ScriptedLink(messages[:cut], messages[cut:])
+    result, reporter = session(gateway, interval=2)
+    assert (result.stopped, result.orders.messages, result.answers.messages) == (None, 6, 7)
+    assert [type(message) for message in gateway.said].count(Confirmation) == 6
+    assert isinstance(gateway.said[0], Hello)
+    assert gateway.said[-1].sent == 7
+    meters = [message.meter for message in reporter.said if isinstance(message, Throughput)]
+    assert Meter.ENGINE_ORDERS_RECEIVED in meters
+
+
+def test_a_gateway_that_reads_nothing_is_waited_for_until_it_leaves_whatever_it_says_meanwhile() -> None:
+    gateway = ScriptedLink([HELLO], ORDERS, ORDERS, room=3)
+    result, _ = session(gateway)
+    assert result.stopped == "the peer left"
+    assert gateway.waits[-1] == (False, True)
+
+
+def test_who_takes_no_hello_is_waited_for_until_it_leaves() -> None:
+    gateway = ScriptedLink([HELLO], ORDERS, room=0)
+    result, _ = session(gateway)
+    assert (result.stopped, gateway.waits) == ("the peer left", [(False, True)])
+
+
+def test_samples_count_orders_and_no_cancels() -> None:
+    gateway = ScriptedLink([HELLO], [ORDERS[0], Cancel(8), Cancel(9)], [END])
+    result, reporter = session(gateway, interval=2, with_ids=True)
+    assert (result.stopped, result.orders.messages) == (None, 3)
+    assert not any(isinstance(message, Throughput) for message in reporter.said)
+
+
+def test_the_result_counts_itself_among_the_statistics() -> None:
+    result, reporter = session(ScriptedLink([HELLO, *ORDERS, END]))
+    [end] = [message for message in reporter.said if isinstance(message, End)]
+    assert result.statistics_sent == end.sent

@@ -1,0 +1,48 @@
+"""A link that is open is ready: nothing compiles once frames flow, and so nothing compiles on a run's clock."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+KERNELS = """
+import sys
+from numba.core.registry import CPUDispatcher
+from transports.registry import listen
+link = listen(sys.argv[1], "token", fan_in=sys.argv[2] == "fan-in")
+modules = [module for name, module in sys.modules.items() if name.startswith("transports.")]
+kernels = {name: each for module in modules for name, each in vars(module).items() if isinstance(each, CPUDispatcher)}
+print(*sorted(f"{name}:{len(kernel.signatures)}" for name, kernel in kernels.items()))
+link.close()
+"""
+"""A process of its own: in this one other tests have compiled them."""
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "kernels"),
+    [
+        ("tcp://127.0.0.1:0", "pair", "send_frames:1 split_frames:1"),
+        ("tcp://127.0.0.1:0", "fan-in", "send_frames:1 split_frames:1"),
+        ("zeromq://127.0.0.1:0", "pair", "_events:1 _receive_frames:1 _send_frames:1"),
+    ],
+)
+def test_an_open_link_has_its_kernels(url: str, kind: str, kernels: str) -> None:
+    said = subprocess.run([sys.executable, "-c", KERNELS, url, kind], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == kernels.split()
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+def test_links_meet_over_ipv6(scheme: str) -> None:
+    from tests.transports.conftest import joined
+
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+    with joined(f"{scheme}://[::1]:0") as (listener, connector):
+        assert listener.url.startswith(f"{scheme}://[::1]:")
+        assert listener.sockets()[0]["local"] == connector.sockets()[0]["peer"] == listener.url.partition("://")[2]

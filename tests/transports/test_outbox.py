@@ -1,0 +1,56 @@
+"""Settling with a peer who says nothing: for as long as was said, and not much longer than a stop."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from transports.base import Link
+from transports.frames import FrameBatch
+from transports.outbox import LAST_WORDS_NS, Outbox
+
+SECOND = 1_000_000_000
+
+
+class SilentLink(Link):
+    """Takes everything and says nothing; a second passes with every wait."""
+
+    url = "silent://"
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def receive(self, batch: FrameBatch) -> int:
+        return 0
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return batch.count
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self.now_ns = min(until_ns, self.now_ns + SECOND)
+
+    def close(self, linger_s: float = 1.0) -> None:
+        pass
+
+
+@pytest.fixture
+def link(monkeypatch: pytest.MonkeyPatch) -> SilentLink:
+    link = SilentLink()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
+    return link
+
+
+def test_a_silent_peer_is_waited_for_until_the_time_is_up(link: SilentLink) -> None:
+    assert Outbox(link).settle(100 * SECOND) is None
+    assert link.now_ns == 100 * SECOND
+
+
+def test_a_stop_leaves_a_silent_peer_a_short_time(link: SilentLink) -> None:
+    assert Outbox(link).settle(100 * SECOND, lambda: link.now_ns >= 7 * SECOND) is None
+    assert link.now_ns == 7 * SECOND + LAST_WORDS_NS
+
+
+def test_a_stop_makes_no_time_longer(link: SilentLink) -> None:
+    assert Outbox(link).settle(LAST_WORDS_NS // 2, lambda: True) is None
+    assert link.now_ns == LAST_WORDS_NS // 2

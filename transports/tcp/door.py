@@ -1,0 +1,110 @@
+"""Who comes to a TCP listener: newcomers show the token within a time, or are refused and counted."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MOST_CANDIDATES = 64
+CANDIDATE_NS = 5_000_000_000
+"""How long a newcomer may take to show the token."""
+DEAF_NS = 10_000_000
+"""How long nobody is listened to after no descriptor was free for a newcomer."""
+
+
+class Candidate(NamedTuple):
+    """What a newcomer has shown, and until when he may show the rest."""
+
+    shown: bytes
+    until_ns: int
+
+
+class Door:
+    """Lets in whoever shows what is `expected`; `turned_away` counts everyone else."""
+
+    def __init__(self, listener: socket.socket, expected: bytes) -> None:
+        self._listener, self._expected = listener, expected
+        self._candidates: dict[socket.socket, Candidate] = {}
+        self._deaf_until_ns = 0
+        self.turned_away = 0
+
+    @property
+    def refused(self) -> int:
+        """Those who have shown nothing yet among them."""
+        return self.turned_away + len(self._candidates)
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """What to watch for newcomers."""
+        deaf = self._deaf_until_ns and time.monotonic_ns() < self._deaf_until_ns
+        return [*self._candidates] if deaf else [self._listener, *self._candidates]
+
+    @property
+    def has_candidates(self) -> bool:
+        """Somebody's time may run out."""
+        return bool(self._candidates)
+
+    def admit(self) -> Iterator[socket.socket]:
+        """Those whose token is there now; whoever shows another, or nothing for too long, is refused."""
+        while self._accept():
+            if len(self._candidates) > MOST_CANDIDATES:
+                yield from self._judge(self._oldest, last_chance=True)
+        for candidate in list(self._candidates):
+            yield from self._judge(candidate)
+
+    @property
+    def _oldest(self) -> socket.socket:
+        return next(iter(self._candidates))
+
+    def _accept(self) -> bool:
+        """Whether there may be more who come."""
+        try:
+            newcomer, _ = self._listener.accept()
+        except BlockingIOError:
+            return False
+        except OSError:
+            return self._free_a_descriptor()
+        newcomer.setblocking(False)
+        self._candidates[newcomer] = Candidate(b"", time.monotonic_ns() + CANDIDATE_NS)
+        return True
+
+    def _free_a_descriptor(self) -> bool:
+        """At the expense of who waits longest; where nobody does, newcomers have to wait."""
+        if not self._candidates:
+            self._deaf_until_ns = time.monotonic_ns() + DEAF_NS
+            return False
+        self.refuse(self._oldest)
+        return True
+
+    def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[socket.socket]:
+        """Read a newcomer's preamble as far as it is there."""
+        shown, until_ns = self._candidates[candidate]
+        last_chance |= time.monotonic_ns() > until_ns
+        try:
+            more = candidate.recv(len(self._expected) - len(shown))
+        except BlockingIOError:
+            more = b""
+        except OSError:
+            more, last_chance = b"", True
+        else:
+            last_chance |= not more
+        shown += more
+        if shown == self._expected:
+            del self._candidates[candidate]
+            yield candidate
+        elif last_chance or not self._expected.startswith(shown):
+            self.refuse(candidate)
+        else:
+            self._candidates[candidate] = Candidate(shown, until_ns)
+
+    def refuse(self, candidate: socket.socket) -> None:
+        self.turned_away += 1
+        self._candidates.pop(candidate, None)
+        candidate.close()
+
+    def close(self) -> None:
+        for candidate in list(self._candidates):
+            self.refuse(candidate)
+        self._listener.close()
