@@ -6,6 +6,7 @@ answered), result, error (message, exit code); it starts when told so on stdin. 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -22,6 +23,7 @@ import xxhash
 from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from experiments.errors import UserError
+from experiments.interrupts import on_signals
 from transports.base import BadAddress, CannotListen, TransportError
 
 PR_SET_TIMERSLACK = 29
@@ -87,33 +89,50 @@ class Events:
         self.say("error", message=message, exit_code=exit_code)
 
 
-def serve(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
+def serve(
+    events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None,
+    held: contextlib.ExitStack | None = None,
+) -> Any:  # fmt: skip
     """Open a service, say ready (and, when launched, wait for the word), run it to its end, say what came out.
 
-    Signals end it in band; errors become sentences.
+    Signals end it in band; errors become sentences. `held` is what `open_service` opened besides.
     """
     try:
-        if cpu is not None:
-            stay_on(cpu)
-        service, url = open_service()
-        service.warm()
-        settle_down()
-        events.ready(url)
-        events.await_start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: service.stop("interrupted"))
-        result = service.run()
-        service.close()
+        with held or contextlib.nullcontext():
+            result = _play(events, open_service, cpu)
     except (TransportError, Disagreement, OSError, UserError) as error:
         _give_up(events, error)
     events.result(result)
     return result
 
 
+def _play(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
+    if cpu is not None:
+        stay_on(cpu)
+    service, url = open_service()
+    service.warm()
+    settle_down()
+    events.ready(url)
+    events.await_start()
+    on_signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda *_: service.stop("interrupted"))
+    result = service.run()
+    service.close()
+    return result
+
+
 def _give_up(events: Events, error: Exception) -> NoReturn:
     mistake = isinstance(error, BadAddress | CannotListen | Disagreement | UserError)
-    message = error.message if isinstance(error, UserError) else str(error)
+    message = sentence(error)
     events.error(message, 2 if mistake else 1)
     if events.launched:
         raise SystemExit(2 if mistake else 1) from error
     raise (UserError(message) if mistake else click.ClickException(message)) from error
+
+
+def sentence(error: Exception) -> str:
+    """What is said of an error; of the system's own, the file and what is wrong with it."""
+    if isinstance(error, UserError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,15 @@ def _deadline_ns(timeout_s: float) -> int:
     return time.monotonic_ns() + int(timeout_s * 1e9)
 
 
-def open_reporter(name: str, url: str, spool: Path, timeout_s: float, of_thread: bool = False) -> tuple[Reporter, Link]:
+def open_reporter(
+    name: str, url: str, folder: Callable[[], Path], timeout_s: float, of_thread: bool = False
+) -> tuple[Reporter, Link]:
+    """`folder` makes the run's folder; a place where nobody can listen leaves none behind."""
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
     link = listen(url, name, fan_in=True)
-    return Reporter(run_id(name), link, SpoolWriter(spool), timeout_s, of_thread=of_thread), link
+    return Reporter(run_id(name), link, SpoolWriter(folder() / "spool"), timeout_s, of_thread=of_thread), link
 
 
 def open_engine(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ def host_facts() -> dict[str, Any]:
         "load_before": list(os.getloadavg()),
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def now() -> str:
+    """run.json's `started_at`: ISO 8601 with zone."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
 def versions() -> dict[str, str]:

@@ -13,7 +13,9 @@ import orjson
 
 from exchange.checksum import NAME, StreamChecksum
 from exchange.messages import MalformedMessage
-from experiments.errors import UserError
+from experiments.errors import UserError, cannot_write
+from experiments.whole_file import whole_file
+from experiments.words import noun
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import match_tape
@@ -23,13 +25,14 @@ Bytes = npt.NDArray[np.uint8]
 
 def match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     """Counts, checksums and speed. UserError where the tape, the output or a setting of the book is no good."""
+    _keep_apart(tape, answers)
     orders = _read(tape)
     checksum = StreamChecksum()
     try:
         engine = MatchingEngine(OrderBook(**book))
         engine.warm()
         with contextlib.ExitStack() as files:
-            file = files.enter_context(answers.open("wb")) if answers else None
+            file = files.enter_context(whole_file(answers)) if answers else None
 
             def take(span: Bytes) -> None:
                 checksum.update(span)
@@ -40,10 +43,15 @@ def match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     except MalformedMessage as error:
         raise UserError(f"{tape}: {error}") from error
     except OSError as error:
-        raise UserError(f"cannot write {answers}: {error.strerror}") from error
-    except ValueError as error:
+        raise cannot_write(answers or tape, error) from error
+    except (ValueError, MemoryError) as error:
         raise UserError(str(error)) from error
     return _figures(engine, orders, checksum, seconds)
+
+
+def _keep_apart(tape: Path, answers: Path | None) -> None:
+    if answers is not None and answers.exists() and answers.samefile(tape):
+        raise UserError(f"--answers {answers} is the tape itself: choose another file")
 
 
 def _read(tape: Path) -> Bytes:
@@ -74,7 +82,7 @@ def show(figures: dict[str, Any], as_json: bool) -> None:
     kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
     for kind in kinds:
         if figures[kind]:
-            click.echo(f"{figures[kind]:>14,} {kind}")
+            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
     click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
     sums = figures["checksums"]
     click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,62 +11,85 @@ import click
 import orjson
 
 from exchange.settings import RunSettings
+from experiments.component import sentence
 from experiments.errors import UserError
-from experiments.host import host_facts, versions
+from experiments.host import host_facts, now, versions
+from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.options import warn_of_rejections
 from experiments.page import write_page
-from experiments.present import progress_bar, show_record
-from experiments.record import Conditions, write_record
-from experiments.run_folder import new_run_folder, run_name
+from experiments.present import show_record
+from experiments.progress import progress_bar
+from experiments.record import Conditions, exit_code, write_record
+from experiments.run_folder import is_measured, new_run_folder, run_name
 from experiments.seconds import show_seconds
-from transports.base import BadAddress
+from experiments.status import Outcome
+from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of
 
 
 def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
-    try:
-        scheme = scheme_of(settings.transport)
-        one_process = scheme in transport_of(scheme).one_process
-    except BadAddress as error:
-        raise UserError(str(error)) from error
-    folder = new_run_folder(Path(results), name or run_name(settings))
-    record = measure(folder, settings, one_process)
-    if as_json:
-        for reason in record["reasons"]:
-            click.echo(f"{record['status']}: {reason}", err=True)
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-    else:
-        show_record(record)
-    if with_spark:
-        show_seconds(folder, quiet=as_json)
-    page = write_page(folder)
+    one_process = _check(settings)
+    with ended_as_by_ctrl_c():
+        folder = new_run_folder(Path(results), name or run_name(settings))
+        record = measure(folder, settings, one_process)
+        (_print if as_json else show_record)(record)
+        if with_spark and record["status"] == "partial":
+            click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
+        elif with_spark:
+            show_seconds(folder, quiet=as_json)
+        page = write_page(folder)
     if not as_json:
         click.echo(f"page: {page}")
-    return 0 if record["status"] in {"complete", "saturated"} else 1
+    return exit_code(record)
+
+
+def _check(settings: RunSettings) -> bool:
+    """Whether it runs in one process. UserError where it could not run, or would leave nothing to analyse."""
+    length_s = settings.duration_s
+    if settings.orders_per_s is not None:
+        length_s = settings.order_limit / settings.orders_per_s
+    if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
+        raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
+    warn_of_rejections(settings)
+    try:
+        scheme = scheme_of(settings.transport)
+        return scheme in transport_of(scheme).one_process
+    except BadAddress as error:
+        raise UserError(str(error)) from error
+
+
+def _print(record: dict[str, Any]) -> None:
+    """run.json's bytes on stdout, what is wrong on stderr."""
+    for reason in record["reasons"]:
+        click.echo(f"{record['status']}: {reason}", err=True)
+    click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
 
 
 def measure(folder: Path, settings: RunSettings, one_process: bool) -> dict[str, Any]:
     """Run the components and keep the record."""
-    started_at = datetime.now().astimezone().isoformat()
-    host = host_facts()
+    started_at, host = now(), host_facts()
     try:
-        with progress_bar(settings) as on_second:
-            if one_process:
-                from experiments.threads import run_in_threads as start
-            else:
-                from experiments.launcher import launch as start
-            url, outcome = start(folder, settings, on_second)
-    except (UserError, KeyboardInterrupt):
-        _remove_if_empty(folder)
-        raise
+        url, outcome = _started(folder, settings, one_process)
+    except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
+        when = "" if is_measured(folder) else " before the start"
+        url, outcome = None, Outcome(failures=(f"interrupted{when}",))
+    except (UserError, TransportError, OSError) as error:
+        if not is_measured(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        kind = click.ClickException if isinstance(error, OSError) else UserError
+        raise kind(sentence(error)) from error
     known = Conditions(
         name=folder.name, url=url, settings=settings.as_dict(), host=host, versions=versions(), started_at=started_at
     )
     return write_record(folder, known, outcome)
 
 
-def _remove_if_empty(folder: Path) -> None:
-    """A run that never started leaves nothing behind."""
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    folder.rmdir()
+def _started(folder: Path, settings: RunSettings, one_process: bool) -> tuple[str | None, Outcome]:
+    """(the engine's URL, what came out)."""
+    if one_process:
+        from experiments.threads import run_in_threads as start
+    else:
+        from experiments.launcher import launch as start
+    with progress_bar(settings) as on_second:
+        return start(folder, settings, on_second)

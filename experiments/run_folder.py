@@ -1,4 +1,4 @@
-"""A run's folder: made once, under its final name; every file in it appears by rename."""
+"""A run's folder: made once, under its final name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from exchange.settings import RunSettings
-from experiments.errors import UserError
+from experiments.errors import UserError, cannot_write
+from experiments.whole_file import whole_file
 from transports.registry import scheme_of
 
 
@@ -29,8 +30,7 @@ def new_run_folder(results: Path, name: str) -> Path:
     try:
         results.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
-        (folder / ".writable").write_bytes(b"x" * 4096)
-        (folder / ".writable").unlink()
+        _try_writing(folder)
     except FileExistsError as error:
         if not results.is_dir():
             raise UserError(f"{results} is a file: choose a folder with --results") from error
@@ -40,8 +40,28 @@ def new_run_folder(results: Path, name: str) -> Path:
     return folder
 
 
+def _try_writing(folder: Path) -> None:
+    """A disk that is full is noticed before the run, and no empty folder stays."""
+    try:
+        with whole_file(folder / "writable") as file:
+            file.write(b"x" * 4096)
+        (folder / "writable").unlink()
+    except OSError:
+        folder.rmdir()
+        raise
+
+
+def is_measured(folder: Path) -> bool:
+    """Whether a run got so far that there is something to keep."""
+    streams = [path for path in folder.glob("*.bin") if path.stat().st_size]
+    return bool(streams or list(folder.glob("spool/*.jsonl")))
+
+
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """The file appears whole, or not at all."""
-    hidden = path.with_name(f".{path.name}.part")
-    hidden.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n")
-    hidden.rename(path)
+    content = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+    try:
+        with whole_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise cannot_write(path, error) from error

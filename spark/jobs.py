@@ -48,7 +48,7 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
     """The two summary tables, from the tables of the kinds."""
     kinds = {kind: read_table(spark, tables / f"{kind}.parquet", table_schema(kind)).coalesce(1) for kind in KINDS}
-    measured = summarize_tables(kinds, record.warm_up_s).coalesce(1).persist()
+    measured = summarize_tables(kinds, record.warm_up_s, record.duration_s).coalesce(1).persist()
     try:
         written = []
         for name, rows in (("summary", run_table(measured, record)), ("seconds", seconds_table(measured, record))):

@@ -21,6 +21,7 @@ class RunRecord:
     offered_orders_per_s: float | None
     orders_per_s: float | None
     warm_up_s: float
+    duration_s: float | None
 
 
 def read_run(folder: Path) -> RunRecord:
@@ -61,5 +62,6 @@ def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
         names={"run": name, "status": record.get("status"), "transport": settings.get("transport")},
         offered_orders_per_s=settings.get("orders_per_s"),
         orders_per_s=rates.get("orders_per_s"),
-        warm_up_s=settings.get("warm_up_s", 0.0),
+        warm_up_s=settings.get("warm_up_s") or 0.0,
+        duration_s=record.get("duration_s"),
     )

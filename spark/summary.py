@@ -10,7 +10,8 @@ early; the last one can, since the run may end within its second, so it is asked
 reading belongs to the second in which it was stamped; clocks that disagree by less than a second move it by
 one second at most.
 
-The last second is seldom a whole one; its rates are what happened in it, not scaled up.
+The last second is seldom a whole one: its rate and CPU are over the part of it that there was, and null where that
+was shorter than SHORTEST_INTERVAL_S, since what happens at the very end says nothing of a second.
 """
 
 from __future__ import annotations
@@ -20,33 +21,37 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
+from pyspark.sql.window import WindowSpec
 
 from exchange.measurements import CLOCKS, Meter
 from spark.percentiles import FIGURES, completion_figures
 from spark.run_record import RunRecord
 
 NS_PER_S = 1_000_000_000
+SHORTEST_INTERVAL_S = 0.5
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
 TRAFFIC = ("orders_sent", "orders_answered", "messages_received")
 CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
 COUNTS = (*TRAFFIC, *(f"{clock}_count" for clock in CLOCKS))
+RATE = "orders_per_s"
 MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
 
 
-def summarize_tables(tables: Mapping[str, DataFrame], warm_up_s: float) -> DataFrame:
-    """(second, *MEASURED), of every second and, second null, of the run: small, however large the run was."""
+def summarize_tables(tables: Mapping[str, DataFrame], warm_up_s: float, duration_s: float | None = None) -> DataFrame:
+    """(second, RATE, *MEASURED), of every second and, second null, of the run: small, however large the run was."""
     facts = traffic_facts(tables["traffic"])
+    facts = facts.unionAll(rate_facts(tables["traffic"], duration_s))
     facts = facts.unionAll(meter_facts(tables["throughput"], gateway_clock(tables["traffic"])))
-    facts = facts.unionAll(cpu_facts(tables["process"]))
+    facts = facts.unionAll(cpu_facts(tables["process"], duration_s))
     facts = facts.unionAll(time_facts(tables["completion"], warm_up_s))
-    return facts.groupBy("second").agg(*(_side_by_side(name) for name in MEASURED))
+    return facts.groupBy("second").agg(*(_side_by_side(name) for name in (RATE, *MEASURED)))
 
 
 def seconds_table(measured: DataFrame, record: RunRecord) -> DataFrame:
     """One row a second; the achieved rate of a second is what it sent."""
-    rates = _rates(record.offered_orders_per_s, fn.col("orders_sent").cast("double"))
+    rates = _rates(record.offered_orders_per_s, fn.col(RATE))
     return measured.where("second IS NOT NULL").select("second", *rates, *MEASURED).orderBy("second")
 
 
@@ -59,7 +64,7 @@ def run_table(measured: DataFrame, record: RunRecord) -> DataFrame:
 
 def _rates(offered: float | None, achieved: Column) -> list[Column]:
     offered_column = fn.lit(offered).cast("double")
-    return [offered_column.alias("offered_orders_per_s"), achieved.alias("orders_per_s")]
+    return [offered_column.alias("offered_orders_per_s"), achieved.alias(RATE)]
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,27 @@ def traffic_facts(traffic: DataFrame) -> DataFrame:
     return _facts(each, {name: fn.col(name) for name in TRAFFIC})
 
 
+def rate_facts(traffic: DataFrame, duration_s: float | None) -> DataFrame:
+    """Orders sent a second: of a whole second their number, of the last one their number over its length."""
+    each = traffic.groupBy("second").agg(
+        fn.sum("orders_sent").alias("orders"), fn.max("monotonic_ns").alias("monotonic_ns")
+    )
+    is_last = fn.col("second") == fn.max("second").over(Window.partitionBy())
+    length_s = _elapsed_s(Window.orderBy("second"), duration_s)
+    timed = each.select("second", "orders", fn.when(is_last, fn.least(length_s, fn.lit(1.0))).otherwise(1.0).alias("s"))
+    rate = fn.when(fn.col("s") >= SHORTEST_INTERVAL_S, fn.col("orders") / fn.col("s"))
+    return timed.select("second", fn.lit(RATE).alias("name"), rate.alias("value"))
+
+
+def _elapsed_s(records: WindowSpec, duration_s: float | None) -> Column:
+    """What passed since the record before. The first closes the seconds since its clock started, which none marks."""
+    since_ns = fn.col("monotonic_ns") - fn.lag("monotonic_ns").over(records)
+    whole_s = fn.col("second") + 1.0
+    alone = fn.lead("monotonic_ns").over(records).isNull()
+    first_s = fn.when(alone, fn.least(fn.lit(duration_s).cast("double"), whole_s)).otherwise(whole_s)
+    return fn.coalesce(since_ns / NS_PER_S, first_s)
+
+
 def meter_facts(throughput: DataFrame, clock: GatewayClock) -> DataFrame:
     """The mean of each meter's readings in a second."""
     second = fn.floor((fn.col("wall_ns") - clock.start_wall_ns) / NS_PER_S).cast("int")
@@ -97,17 +123,16 @@ def meter_facts(throughput: DataFrame, clock: GatewayClock) -> DataFrame:
     return _with_whole_run(named).groupBy("second", "name").agg(fn.avg("rate_per_s").alias("value"))
 
 
-def cpu_facts(process: DataFrame) -> DataFrame:
+def cpu_facts(process: DataFrame, duration_s: float | None = None) -> DataFrame:
     """Cores in use: what cumulative CPU time grew by, per second of the source's own clock."""
     before = Window.partitionBy("source").orderBy("second")
     latest = process.groupBy("source", "second").agg(*(fn.max(name).alias(name) for name in ("cpu_s", "monotonic_ns")))
-    # The first record closes the seconds since the source's clock started, which no record marks.
-    elapsed_ns = fn.col("monotonic_ns") - fn.lag("monotonic_ns").over(before)
-    elapsed_s = fn.coalesce(elapsed_ns / NS_PER_S, fn.col("second") + 1.0)
     cpu_s = fn.col("cpu_s") - fn.lag("cpu_s", 1, 0.0).over(before)
-    grown = latest.select("source", "second", cpu_s.alias("cpu_s"), elapsed_s.alias("elapsed_s"))
+    elapsed_s = _elapsed_s(before, duration_s).alias("elapsed_s")
+    grown = latest.select("source", "second", cpu_s.alias("cpu_s"), elapsed_s)
     name = fn.concat("source", fn.lit("_cpu_cores")).alias("name")
-    cores = fn.try_divide(fn.sum("cpu_s"), fn.sum("elapsed_s")).alias("value")
+    long_enough = fn.col("second").isNull() | (fn.sum("elapsed_s") >= SHORTEST_INTERVAL_S)
+    cores = fn.when(long_enough, fn.try_divide(fn.sum("cpu_s"), fn.sum("elapsed_s"))).alias("value")
     return _with_whole_run(grown).groupBy("second", name).agg(cores)
 
 

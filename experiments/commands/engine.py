@@ -6,15 +6,21 @@ from typing import Any
 
 import click
 
-from experiments.options import cpu_option, launched_option, run_settings, session_options, terms_options
+from experiments.options import (
+    book_options,
+    cpu_option,
+    launched_option,
+    run_settings,
+    session_options,
+    terms_options,
+)
 
 
 @click.command()
 @click.option("--listen", "url", required=True, metavar="URL", help="Where the gateway connects to.")
 @click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
 @click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
-@click.option("--capacity", type=int, help="Most resting orders.  [default: the book grows]")
-@click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused.")
+@book_options
 @terms_options
 @session_options
 @cpu_option
@@ -37,4 +43,4 @@ def command(
         service, link = open_engine(name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids)
         return service, link.url
 
-    serve(events, open_service, cpu)
+    raise SystemExit(1 if serve(events, open_service, cpu).stopped else 0)

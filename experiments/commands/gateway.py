@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import click
 
+from exchange.settings import RunSettings
 from experiments.options import (
     cpu_option,
     launched_option,
     run_settings,
     session_options,
     terms_options,
+    warn_of_rejections,
     workload_options,
 )
 
@@ -36,17 +39,25 @@ def command(
     """
     from experiments.component import Events, Service, serve
     from experiments.components import open_gateway
-    from experiments.streams import close_streams, open_streams
+    from experiments.streams import open_streams
 
-    events = Events("gateway", launched)
-    settings = run_settings(**given)
-    folder = Path(results) / name if settings.record else None
-    streams = open_streams(folder)
+    events, held = Events("gateway", launched), contextlib.ExitStack()
+    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 
     def open_service() -> tuple[Service, str]:
+        streams = held.enter_context(open_streams(Path(results) / name if settings.record else None))
         service = open_gateway(name, engine_url, reporter_url, settings, streams)
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url
 
-    serve(events, open_service, cpu)
-    close_streams(streams)
+    raise SystemExit(1 if serve(events, open_service, cpu, held).stopped else 0)
+
+
+def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
+    """With what a launcher would know, since the reporter hears of it from nobody else."""
+    from experiments.by_hand import settings_of_url
+
+    placed = {} if cpu is None else {"gateway": cpu}
+    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
+    warn_of_rejections(settings)
+    return settings

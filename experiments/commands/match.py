@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from experiments.options import json_option, policy_options
+from experiments.options import book_options, json_option, policy_options
 
 
 @click.command()
 @click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Write the answers to this file.")
-@click.option("--capacity", type=int, help="Most resting orders.  [default: the book grows]")
-@click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused.")
+@book_options
 @policy_options
 @json_option
 def command(

@@ -6,21 +6,15 @@ from pathlib import Path
 
 import click
 
-from experiments.options import cpu_option, launched_option
+from experiments.options import cpu_option, launched_option, run_settings
 
 
 @click.command()
 @click.option("--listen", "url", required=True, metavar="URL", help="Where gateway and engine report to.")
 @click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
 @click.option("--results", default="results", show_default=True, metavar="DIR", help="Where the run's folder is.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=float,
-    default=60.0,
-    show_default=True,
-    help="Give up after so long a silence, seconds.",
-)
+@click.option("--timeout", "timeout_s", type=float, default=60.0, show_default=True,
+              help="Give up after so long a silence, seconds, and 2 more: sources speak once a second.")  # fmt: skip
 @cpu_option
 @launched_option
 def command(url: str, name: str, results: str, timeout_s: float, cpu: int | None, launched: bool) -> None:
@@ -28,18 +22,24 @@ def command(url: str, name: str, results: str, timeout_s: float, cpu: int | None
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
     """
-    from experiments.by_hand import write_record
     from experiments.component import Events, Service, serve
     from experiments.components import open_reporter
     from experiments.run_folder import new_run_folder
 
-    events = Events("reporter", launched)
-    folder = Path(results) / name if launched else new_run_folder(Path(results), name)
+    run_settings(timeout_s=timeout_s)
+    events, folder = Events("reporter", launched), Path(results) / name
+
+    def make_folder() -> Path:
+        return folder if launched else new_run_folder(Path(results), name)
 
     def open_service() -> tuple[Service, str]:
-        service, link = open_reporter(name, url, folder / "spool", timeout_s)
+        service, link = open_reporter(name, url, make_folder, timeout_s)
         return service, link.url
 
-    result = serve(events, open_service, cpu)
-    if not launched:
-        write_record(folder, result)
+    if launched:
+        serve(events, open_service, cpu)
+        return
+    from experiments import by_hand
+
+    before = by_hand.conditions(name)
+    raise SystemExit(by_hand.write_record(folder, before, serve(events, open_service, cpu), cpu))

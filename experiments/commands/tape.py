@@ -20,15 +20,17 @@ def command(orders: int, seed: int, prices: tuple[int, int], output: Path) -> No
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
     """
-    from experiments.errors import UserError
+    from experiments.errors import cannot_write
+    from experiments.whole_file import whole_file
+    from experiments.words import counted
     from gateway.order_flow import OrderFlow
 
     settings = run_settings(orders=orders, seed=seed, prices=prices)
     flow = OrderFlow.of(settings)
     try:
-        with output.open("wb") as tape:
+        with whole_file(output) as tape:
             for first in range(1, orders + 1, CHUNK_ORDERS):
                 tape.write(flow.records(first, min(CHUNK_ORDERS, orders + 1 - first)))
     except OSError as error:
-        raise UserError(f"cannot write {output}: {error.strerror}") from error
-    click.echo(f"{orders:,} orders of seed {seed} in {output}", err=True)
+        raise cannot_write(output, error) from error
+    click.echo(f"{counted(orders, 'orders')} of seed {seed} in {output}", err=True)

@@ -5,7 +5,7 @@ Buckets merge by adding counts, so a point for many seconds is as exact as one f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -16,6 +16,7 @@ from experiments.page.series import Line, middles_s
 
 PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
 CURVE_POINTS = 240
+LEAST_SHARE = 0.1  # of the usual number of orders, for the run's unfinished end to be a point
 
 
 def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]:
@@ -28,10 +29,18 @@ def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]
     if not handed_over:
         return {}
     y = np.full((len(PERCENTS), point_of(handed_over[-1]) + 1), np.nan)
+    counts: list[int] = []
     for point, records in groupby(handed_over, key=point_of):
         buckets = merged(records)
+        counts.append(buckets.count)
         y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]
+    y = y if tells_enough(counts[-1], counts[:-1]) else y[:, :-1]
     return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
+
+
+def tells_enough(last: float, others: Sequence[float]) -> bool:
+    """Whether the run's last second, which is seldom a whole one, answered enough orders to stand beside the others."""
+    return not others or last >= LEAST_SHARE * float(np.median(others))
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:

@@ -37,7 +37,7 @@ PLANS = (
         title="Completion time over the run",
         axes_of=completion_figures.over_time,
         caption="From handing an order over to its first answer. Level lines: the system keeps up. Climbing "
-        "lines: orders queue. A gap: a second without an answer.",
+        "lines: orders queue. A gap: a second without an answer. A last moment of few orders is left out.",
     ),
     Plan(
         name="percentiles",

@@ -23,7 +23,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "whole": lambda value: f"{value:,.0f}",
     "hundredths": lambda value: f"{value:,.2f}",
     "three_digits": three_digits,
-    "mebibytes": lambda value: f"{value / 2**20:,.0f}",
+    "megabytes": lambda value: f"{value / 1e6:,.0f}",
 }
 
 

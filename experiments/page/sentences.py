@@ -6,6 +6,7 @@ from datetime import datetime
 
 from experiments.page.formats import is_number, plain, three_digits
 from experiments.page.run_folder import Record, part
+from experiments.words import counted
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
@@ -15,13 +16,13 @@ def title(run: Record) -> str:
     """What was run, as one sentence without its end: 480,000 orders over ZeroMQ at 8,000 orders/s."""
     settings = part(run, "settings")
     orders = settings.get("orders") or part(run, "counts").get("orders_sent")
-    amount = f"{orders:,} orders" if is_number(orders) else "Orders"
+    amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
     return f"{amount} over {_transport(settings)}{_speed(settings)}"
 
 
 def _scheme(settings: Record) -> str:
     """`settings.transport` is a scheme, or a URL that begins with one."""
-    return str(settings.get("transport", "an unknown transport")).partition("://")[0]
+    return str(settings.get("transport") or "an unknown transport").partition("?")[0].partition("://")[0]
 
 
 def _transport(settings: Record) -> str:

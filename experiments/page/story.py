@@ -15,6 +15,8 @@ MEANINGS = {
     "saturated": "the run is valid, but did not keep up with the offered load.",
 }
 
+SOCKET_COUNTERS = ("segments_out", "bytes_out", "segments_in", "bytes_in", "retransmits")
+
 
 def told(run: Record) -> dict[str, Any]:
     """The template's names."""
@@ -22,7 +24,7 @@ def told(run: Record) -> dict[str, Any]:
         "run": run, "title": title(run), "circumstances": circumstances(run), "scheduled": is_scheduled(run),
         "meaning": MEANINGS.get(str(run.get("status"))), "clocks": clocks(run),
         "answers_per_order": answers_per_order(run), "mean_cores": mean_cores(run),
-        "both_ends": both_ends(run), "other_counts": other_counts(run),
+        "both_ends": both_ends(run), "other_counts": other_counts(run), "socket_counters": socket_counters(run),
     }  # fmt: skip
 
 
@@ -56,6 +58,12 @@ def other_counts(run: Record) -> Record:
     """What is counted at one end only."""
     paired = {f"{what}_{end}" for what in both_ends(run) for end in ("sent", "received")}
     return {name: count for name, count in part(run, "counts").items() if name not in paired}
+
+
+def socket_counters(run: Record) -> list[str]:
+    """What any socket was measured for."""
+    sockets = [socket for socket in run.get("sockets") or [] if isinstance(socket, dict)]
+    return [name for name in SOCKET_COUNTERS if any(is_number(socket.get(name)) for socket in sockets)]
 
 
 def mean_cores(run: Record) -> dict[str, float]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
+from experiments.errors import cannot_write
 from experiments.page.figures import draw_figures
 from experiments.page.formats import FORMATS, condition, is_number
 from experiments.page.run_folder import RunFolder, read_run_folder
 from experiments.page.story import told
+from experiments.whole_file import whole_file
 
 TEMPLATES = Path(__file__).parent
 
 
 def write_page(run_folder: Path) -> Path:
     """Write `report.html` beside `run.json`; it appears whole, by rename."""
-    html = page_html(read_run_folder(run_folder))
-    page, unfinished = run_folder / "report.html", run_folder / f".report.html.{os.getpid()}"
-    unfinished.write_text(html, encoding="utf-8")
-    return unfinished.replace(page)
+    html, page = page_html(read_run_folder(run_folder)), run_folder / "report.html"
+    try:
+        with whole_file(page) as file:
+            file.write(html.encode())
+    except OSError as error:
+        raise cannot_write(page, error) from error
+    return page
 
 
 def page_html(folder: RunFolder) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,17 +35,43 @@ def gone(processes: list[psutil.Process]) -> bool:
     return not [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_ctrl_c_ends_in_band_and_leaves_a_readable_partial_run(running: Start) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.Signals, running: Start) -> None:
     run = running(*FOREVER).under_way()
     family = run.family()
-    run.signal(signal.SIGINT)
+    run.signal(number)
     said = run.finish()
     record = said.record
     assert (said.code, record["status"]) == (1, "partial")
-    assert "interrupted" in record["reasons"]
+    assert record["reasons"] == ["gateway: interrupted"]
     assert record["counts"]["orders_sent"] == record["counts"]["orders_received"] > 0
     assert record["completion_us"]["due"]["count"] > 0
     assert gone(family)
+
+
+def test_a_second_ctrl_c_does_not_wait_and_keeps_what_was_measured(running: Start) -> None:
+    run = running(*FOREVER, "--timeout", 100, "--record").under_way()
+    run.component("engine").suspend()
+    run.signal(signal.SIGINT)
+    time.sleep(0.5)  # two at once are one
+    run.signal(signal.SIGINT)
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial"), said.err
+    assert any("interrupted" in reason for reason in said.record["reasons"])
+    (folder,) = run.results.iterdir()
+    assert {"run.json", "spool", "orders.bin", "report.html"} <= {path.name for path in folder.iterdir()}
+    assert list(folder.glob("spool/*.jsonl"))
+
+
+def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> None:
+    run = running(*FOREVER)
+    run.component("reporter")
+    run.signal(signal.SIGINT)
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert said.record["reasons"][0] == "interrupted before the start"
+    assert "was not ready" not in said.out
+    assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from conftest import Analysed
 from pyspark.sql import SparkSession
 from spark_runs import Record, completion_payload, record, sample
 
 from spark.ingest import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD, count_problems, ingest, read_records
 from spark.schemas import KINDS, ORIGIN, PAYLOADS
+from tests.spark.conftest import Analysed
 
 GOOD = record("sample", sample(2))
 COMPLETION = record("completion", completion_payload(0, "due", np.array([1_000, 2_000])))

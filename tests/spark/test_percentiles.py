@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Analysed
 from pyspark.sql import SparkSession
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
 from exchange.measurements import CLOCKS, LogBuckets
 from spark.percentiles import PERCENTS, completion_figures
 from spark.schemas import ORIGIN, PAYLOADS, table_schema
+from tests.spark.conftest import Analysed
 
 
 def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import Analysed
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
@@ -21,6 +20,7 @@ from spark.jobs import summarize, typed_errors
 from spark.run_record import read_run
 from spark.summary import MEASURED
 from spark.tables import tables_folder
+from tests.spark.conftest import Analysed
 
 RATES = ["offered_orders_per_s", "orders_per_s"]
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Analysed
 from pyspark.sql import DataFrame, SparkSession
 from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
 
 from exchange.measurements import CLOCKS, Meter
 from spark.schemas import KINDS, ORIGIN, PAYLOADS, table_schema
-from spark.summary import cpu_facts, gateway_clock, meter_facts, summarize_tables, time_facts
+from spark.summary import cpu_facts, gateway_clock, meter_facts, rate_facts, summarize_tables, time_facts
+from tests.spark.conftest import Analysed
 
 
 def table(spark: SparkSession, *records: Record) -> DataFrame:
@@ -41,7 +41,7 @@ def test_there_is_one_row_a_second_in_order(analysed: Analysed) -> None:
 
 def test_a_second_has_its_own_traffic_and_the_run_their_sum(analysed: Analysed) -> None:
     assert [row["orders_sent"] for row in analysed.seconds] == [2_000] * 4 + [1]
-    assert [row["orders_per_s"] for row in analysed.seconds] == [2_000.0] * 4 + [1.0]
+    assert [row["orders_per_s"] for row in analysed.seconds] == [2_000.0] * 4 + [None]
     assert (analysed.run["orders_sent"], analysed.run["messages_received"]) == (8_001, 16_002)
 
 
@@ -65,7 +65,8 @@ def test_a_meter_is_the_mean_of_its_readings_within_a_second(analysed: Analysed,
 @pytest.mark.parametrize("source", CORES)
 def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str) -> None:
     cores = [row[f"{source}_cpu_cores"] for row in analysed.seconds]
-    assert cores == pytest.approx([CORES[source]] * 5, rel=0.002)
+    assert cores[4] is None  # a quarter of a second
+    assert cores[:4] == pytest.approx([CORES[source]] * 4, rel=0.002)
     assert analysed.run[f"{source}_cpu_cores"] == pytest.approx(CORES[source], rel=0.001)
 
 
@@ -118,4 +119,30 @@ def test_cores_of_a_late_report_count_the_time_that_really_passed(spark: SparkSe
     reports: list[Any] = [cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)]
     facts = values(cpu_facts(table(spark, *reports)))
     name = "gateway_cpu_cores"
-    assert facts == pytest.approx({(0, name): 0.5, (3, name): 0.5, (4, name): 1.0, (None, name): 2.6 / 5.1})
+    assert facts.pop((4, name)) is None  # a tenth of a second is too short to tell
+    assert facts == pytest.approx({(0, name): 0.5, (3, name): 0.5, (None, name): 2.6 / 5.1})
+
+
+def test_cores_of_a_run_within_its_first_second_are_over_its_own_length(spark: SparkSession) -> None:
+    name = "gateway_cpu_cores"
+    assert values(cpu_facts(table(spark, cpu(0, 0.3, 0.6)), 0.6)) == pytest.approx({(0, name): 0.5, (None, name): 0.5})
+    assert values(cpu_facts(table(spark, cpu(0, 0.1, 0.2)), 0.2)) == {(0, name): None, (None, name): 0.5}
+
+
+@pytest.mark.parametrize(
+    ("records", "duration_s", "rates"),
+    [
+        ([(0, 1.001, 8), (1, 2.003, 8), (2, 2.2, 2)], 2.2, [8.0, 8.0, None]),  # the end is too short to tell
+        ([(0, 1.001, 8), (1, 1.801, 6)], 1.8, [8.0, 7.5]),  # over the part that there was
+        ([(0, 1.001, 8), (1, 2.004, 8)], 2.0, [8.0, 8.0]),  # a late report makes no second longer
+        ([(0, 0.8, 4)], 0.8, [5.0]),
+        ([(0, 0.8, 4)], None, [4.0]),
+    ],
+)
+def test_the_rate_of_the_last_second_is_over_its_own_length(
+    spark: SparkSession, records: list[tuple[int, float, int]], duration_s: float | None, rates: list[float | None]
+) -> None:
+    counts = [{"second": s, "orders_sent": n, "orders_answered": n, "messages_received": n} for s, _, n in records]
+    told = [record("traffic", count, at_s=at_s) for count, (_, at_s, _) in zip(counts, records, strict=True)]
+    facts = values(rate_facts(table(spark, *told), duration_s))
+    assert [facts[second, "orders_per_s"] for second, _, _ in records] == pytest.approx(rates)

@@ -56,6 +56,12 @@ def test_a_second_without_an_answer_is_a_gap() -> None:
     assert lines["max"].x.tolist() == [0.5, 1.5, 2.5]
 
 
+@pytest.mark.parametrize(("last", "points"), [([900], 2), ([900] * 3, 3)])
+def test_a_last_second_of_few_orders_is_no_point(last: list[int], points: int) -> None:
+    told = [completion(0, *[100] * 20), completion(1, *[100] * 20), completion(2, *last)]
+    assert len(completion_lines(told, point_s=1)["p50"].y) == points
+
+
 @pytest.mark.parametrize("slowest_us", [7_770, 7_785, 7_800])  # wherever in its bucket
 def test_the_slowest_order_is_exact(slowest_us: int) -> None:
     lines = completion_lines([completion(0, 100, 101, slowest_us)], point_s=1)

@@ -82,6 +82,17 @@ def test_every_count_is_shown_once(complete_run: Path) -> None:
     assert "Also counted trades confirmations quotes rejections junk frames handshakes refused samples" in words
 
 
+def test_sockets_have_the_columns_that_were_measured(tmp_path: Path, complete_run: Path) -> None:
+    assert "retransmits" in words_of(page_of(complete_run))
+    socket = {"component": "gateway", "local": "a:1", "peer": "b:2", "tcp_nodelay": True}
+    words = words_of(page_of(SyntheticRun(seconds=1).write(tmp_path / "run", sockets=[socket])))
+    assert "Sockets local peer TCP_NODELAY gateway a:1 b:2 on" in words
+
+
+def test_memory_is_in_the_unit_of_the_terminal(complete_run: Path) -> None:
+    assert '<data value="140000000">140</data>' in page_of(complete_run)
+
+
 def test_conditions_carry_their_units(complete_run: Path) -> None:
     words = words_of(page_of(complete_run))
     assert "warm up 0 s" in words

@@ -1,0 +1,25 @@
+"""Signals that end a command early: Ctrl-C, `kill`, a terminal that closes."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> dict[signal.Signals, Any]:
+    """Handle them, but for a hang-up that `nohup` has us ignore; the handlers that were there before."""
+    heeded = [n for n in numbers if n is not signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in heeded}
+
+
+@contextlib.contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM and SIGHUP interrupt us as Ctrl-C does."""
+    before = on_signals((signal.SIGTERM, signal.SIGHUP), signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

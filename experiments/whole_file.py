@@ -1,0 +1,26 @@
+"""Files that appear under their name when they are whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into, under a dot-name until it is whole; a device or a pipe is written as it is."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
+    hidden = path.resolve().with_name(f".{path.resolve().name}.part")
+    try:
+        with hidden.open("wb") as file:
+            yield file
+        hidden.replace(path.resolve())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            hidden.unlink()
+        raise
