@@ -123,7 +123,7 @@ def publish(broker_url: str, name: str) -> int:
         first = (first + taken) % batch.count
         if not taken:
             link.wait(time.monotonic_ns() + 1_000_000_000, readable=False, writable=True)
-    link.drain(time.monotonic_ns() + 60_000_000_000)
+    assert link.drain(time.monotonic_ns() + 60_000_000_000)
     link.close()
     return start_ns
 

@@ -138,8 +138,13 @@ class AmqpLink(Link):
         return read_back([] if self._loop.descriptor is None else [self._loop.descriptor])
 
     def drain(self, until_ns: int) -> bool:
+        """Until the broker has taken everything: it says so by its confirms, or by answering what was asked after it."""
+        channel = self._session.channel
         try:
             self._session.wait_for(self._is_settled, until_ns)
+            if not self._delivery.confirms:
+                ask = channel.queue_declare
+                self._session.ask(lambda done: ask(self._queue, passive=True, callback=done), until_ns)
         except PeerGone:
             return False
         return True

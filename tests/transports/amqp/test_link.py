@@ -237,3 +237,15 @@ def test_a_password_file_that_others_may_read_is_refused(
 def test_heartbeats_are_asked_for(at_broker: str) -> None:
     with joined(at_broker) as (listener, _):
         assert listener._loop.connection.params.heartbeat == HEARTBEAT_S  # type: ignore[attr-defined]
+
+
+def test_what_was_drained_is_at_the_broker_however_the_publisher_ends(at_broker: str) -> None:
+    many = FrameBatch.of(*NUMBERED * 20)
+    with joined(at_broker) as (listener, connector):
+        sent = 0
+        while sent < many.count:
+            sent = connector.send(many, sent)
+        assert connector.drain(deadline_ns())
+        abandon(connector)
+        batch = FrameBatch(1 << 16, 1 << 20)
+        until(lambda: listener.receive(batch) >= 0 and batch.count == many.count, listener)
