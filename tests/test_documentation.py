@@ -20,7 +20,8 @@ from transports.registry import known_schemes
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(
-    r"^\s*(?:\.venv/bin/)?exchange ((?:run|tape|match|engine|gateway|reporter)\b[^|#\n]*)", re.MULTILINE
+    r"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:run|compare|broker|report|tape|match|engine|gateway|reporter)\b[^|#\n]*)",
+    re.MULTILINE,
 )
 
 
@@ -40,7 +41,9 @@ def written_commands() -> list[tuple[str, str]]:
 def test_every_command_that_is_written_down_parses(where: str, line: str) -> None:
     name, *words = shlex.split(line)
     command = subcommands()[name]
-    with_files = [str(ROOT / "Makefile") if word == "tape.bin" and name == "match" else word for word in words]
+    there = {"match": ("tape.bin", ROOT / "Makefile"), "report": (words[-1] if words else "", ROOT / "docs")}
+    placeholder, existing = there.get(name, ("", ROOT))
+    with_files = [str(existing) if word == placeholder else word for word in words]
     command.make_context(name, with_files)
 
 
