@@ -19,10 +19,8 @@ from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMAND = re.compile(
-    r"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:run|compare|broker|report|tape|match|engine|gateway|reporter)\b[^|#\n]*)",
-    re.MULTILINE,
-)
+NAMES = "run|compare|broker|report|tape|match|engine|gateway|reporter"
+COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)
 
 
 def subcommands() -> dict[str, click.Command]:

@@ -138,7 +138,7 @@ class AmqpLink(Link):
         return read_back([] if self._loop.descriptor is None else [self._loop.descriptor])
 
     def drain(self, until_ns: int) -> bool:
-        """Until the broker has taken everything: it says so by its confirms, or by answering what was asked after it."""
+        """Until the broker has taken everything: its confirms say so, or its answer to what was asked after it."""
         channel = self._session.channel
         try:
             self._session.wait_for(self._is_settled, until_ns)
