@@ -88,6 +88,12 @@ class ZeroMqLink(Link):
         if endpoint.startswith("ipc://"):
             Path(endpoint[6:]).unlink(missing_ok=True)
 
+    def _throw_away_unread(self) -> None:
+        """A full pipe of unread frames stops libzmq's reading, and a connection that is not read never ends."""
+        with contextlib.suppress(zmq.ZMQError):
+            for _ in range(2 * HIGH_WATER_MARK):
+                self._socket.recv(zmq.DONTWAIT)
+
     def close(self, linger_s: float = 1.0) -> None:
         if self._socket.closed:
             return
@@ -95,6 +101,7 @@ class ZeroMqLink(Link):
         self._doorman.close()
         if self.bound:
             self._unbind(self.bound)
+        self._throw_away_unread()
         self._socket.close(linger=int(linger_s * 1000))
         if self._context is not zmq.Context.instance():
             self._context.term()
