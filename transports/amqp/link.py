@@ -164,6 +164,7 @@ class AmqpLink(Link):
         """Everything written leaves, confirms come in, what was received is settled; then Close and CloseOk."""
         until_ns = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(TransportError):
+            self._session.check()
             self._session.wait_for(self._is_settled, until_ns)
             self._acknowledge(at_once=True)
             if self._queue:
