@@ -19,6 +19,7 @@ from transports.frames import FrameBatch
 from transports.registry import connect, listen
 
 CLIENTS = ("compiled", "joined", "pika")
+GREETING = b"hello"
 NUMBERED = [n.to_bytes(4, "little") for n in range(3000)]
 
 
@@ -36,7 +37,7 @@ def abandon(link: object) -> None:
 
 
 @pytest.mark.parametrize("delivery", ["confirmed", "durable"])
-@pytest.mark.parametrize("client", ["compiled", "pika"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_no_confirmed_message_is_lost_when_its_consumer_is_killed(client: str, delivery: str, at_broker: str) -> None:
     url = f"{at_broker}?client={client}&delivery={delivery}"
     got: list[bytes] = []
@@ -49,8 +50,9 @@ def test_no_confirmed_message_is_lost_when_its_consumer_is_killed(client: str, d
         abandon(listener)
         heir = listen(url, TOKEN)
         batch = FrameBatch(10_000)
-        until(lambda: heir.receive(batch) >= 0 and set(got) | set(batch) == set(NUMBERED), heir)
-        assert list(batch) == NUMBERED[-batch.count :], "what comes again comes in order"
+        until(lambda: heir.receive(batch) >= 0 and set(got) | set(batch) >= set(NUMBERED), heir)
+        again = [frame for frame in batch if frame != GREETING]  # which may not have been settled either
+        assert again == NUMBERED[-len(again) :], "what comes again comes in order"
         assert heir.facts()["redelivered"] > 0
         heir.close()
 
