@@ -17,7 +17,7 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a br
 	@.ci/broker
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine

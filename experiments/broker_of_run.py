@@ -35,6 +35,8 @@ class BrokerOfRun:
 def broker_of_run(settings: RunSettings, scratch: Path, process_group: int | None) -> Iterator[BrokerOfRun]:
     """Plain `amqp` never meets somebody else's broker; an address is taken as it stands."""
     scheme, _, place = settings.transport.partition("?")[0].partition("://")
+    if "?" in settings.transport:
+        raise BadAddress(f"{mask(settings.transport)}: say it with --amqp-client and --delivery")
     if place:
         url = _with_options(settings, f"{scheme}://{place}")
         BrokerAddress.of(Address.parse(url, token=""))  # a mistake in it is said before anything starts
@@ -52,6 +54,4 @@ def broker_of_run(settings: RunSettings, scratch: Path, process_group: int | Non
 
 def _with_options(settings: RunSettings, url: str) -> str:
     """The settings as the options of a URL, which every component is given."""
-    if "?" in settings.transport:
-        raise BadAddress(f"{mask(settings.transport)}: say it with --amqp-client and --delivery")
     return f"{url}?client={settings.amqp_client}&delivery={settings.delivery}"

@@ -65,8 +65,10 @@ class Household:
                 child.stdin.flush()
 
     def signal(self, role: str, number: int = signal.SIGTERM) -> None:
+        """Who was stopped wakes, or he could not hear it."""
         if self.children[role].poll() is None:
             self.children[role].send_signal(number)
+            self.children[role].send_signal(signal.SIGCONT)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -16,7 +16,6 @@ from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
 from experiments.interrupts import ended_as_by_ctrl_c
 from experiments.options import warn_of_rejections
-from experiments.page import write_page
 from experiments.present import show_record
 from experiments.progress import progress_bar
 from experiments.record import Conditions, exit_code, write_record
@@ -27,33 +26,45 @@ from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of
 
 
-def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:
+def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, as_json: bool) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
-    one_process = _check(settings)
+    _check(settings)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
-        record = measure(folder, settings, one_process)
+        record = measure(folder, settings)
         (_print if as_json else show_record)(record)
         if with_spark and record["status"] == "partial":
             click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
         elif with_spark:
             show_seconds(folder, quiet=as_json)
-        page = write_page(folder)
-    if not as_json:
+        page = _page(folder) if with_page else None
+    if page and not as_json:
         click.echo(f"page: {page}")
     return exit_code(record)
 
 
-def _check(settings: RunSettings) -> bool:
-    """Whether it runs in one process. UserError where it could not run, or would leave nothing to analyse."""
+def _page(folder: Path) -> Path:
+    """What draws it takes half a second to import, which no run should wait for."""
+    from experiments.page import write_page
+
+    return write_page(folder)
+
+
+def _check(settings: RunSettings) -> None:
+    """UserError where it could not run, or would leave nothing to analyse."""
     length_s = settings.duration_s
     if settings.orders_per_s is not None:
         length_s = settings.order_limit / settings.orders_per_s
     if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
     warn_of_rejections(settings)
+    runs_in_one_process(settings)
+
+
+def runs_in_one_process(settings: RunSettings) -> bool:
+    """UserError where what is to carry the messages is not known."""
+    scheme = scheme_of(settings.transport)
     try:
-        scheme = scheme_of(settings.transport)
         return scheme in transport_of(scheme).one_process
     except BadAddress as error:
         raise UserError(str(error)) from error
@@ -66,11 +77,11 @@ def _print(record: dict[str, Any]) -> None:
     click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
 
 
-def measure(folder: Path, settings: RunSettings, one_process: bool) -> dict[str, Any]:
+def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
     """Run the components and keep the record."""
     started_at, host = now(), host_facts()
     try:
-        url, outcome = _started(folder, settings, one_process)
+        url, outcome = _started(folder, settings)
     except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
         when = "" if is_measured(folder) else " before the start"
         url, outcome = None, Outcome(failures=(f"interrupted{when}",))
@@ -85,9 +96,9 @@ def measure(folder: Path, settings: RunSettings, one_process: bool) -> dict[str,
     return write_record(folder, known, outcome)
 
 
-def _started(folder: Path, settings: RunSettings, one_process: bool) -> tuple[str | None, Outcome]:
+def _started(folder: Path, settings: RunSettings) -> tuple[str | None, Outcome]:
     """(the engine's URL, what came out)."""
-    if one_process:
+    if runs_in_one_process(settings):
         from experiments.threads import run_in_threads as start
     else:
         from experiments.launcher import launch as start

@@ -1,5 +1,6 @@
 """No test is timed: a slow machine is not a wrong answer. Every test that needs a broker shares one private node."""
 
+import pytest
 from hypothesis import settings
 
 from tests.broker import rabbitmq_node
@@ -8,3 +9,12 @@ __all__ = ["rabbitmq_node"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+SHARING = {"tests/spark/": "spark", "tests/experiments/test_compare.py": "compare"}
+"""Tests that share what is slow to make go to one process, together, and first; all others to whichever is free."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    for place, group in SHARING.items():
+        if item.nodeid.startswith(place):
+            item.add_marker(pytest.mark.xdist_group(group))

@@ -37,12 +37,14 @@ from experiments.options import (
 @results_option
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
+@click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
 @json_option
-def command(results: str, name: str | None, no_spark: bool, as_json: bool, **given: Any) -> None:
+def command(results: str, name: str | None, no_spark: bool, no_page: bool, as_json: bool, **given: Any) -> None:
     """Run the exchange once: gateway, matching engine and stats reporter over one transport.
 
     Example: exchange run --transport zeromq --rate 8000 --orders 80000
     """
     from experiments.run import run
 
-    raise SystemExit(run(run_settings(**given), results, name, with_spark=not no_spark, as_json=as_json))
+    settings = run_settings(**given)
+    raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, as_json=as_json))

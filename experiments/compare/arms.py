@@ -8,8 +8,8 @@ from typing import Any
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.options import run_settings
+from experiments.run import runs_in_one_process
 from experiments.trials.arms import Arm, Factor, arms_of
-from experiments.trials.measuring import runs_in_one_process
 
 ABOUT_A_BROKER = ("amqp_client", "delivery")
 """What only the arms with a broker are told; where there are none, all are, and refuse it."""

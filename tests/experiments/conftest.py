@@ -44,6 +44,24 @@ def exchange(*words: object, **env: str) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
+def measured(results: Path, *words: object) -> Said:
+    """`exchange run`, with nothing but its record."""
+    return exchange("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
+
+
+ORDERS = 10_000
+STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
+"""The run whose checksums `matched` knows."""
+
+
+@pytest.fixture(scope="session")
+def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What `exchange match` says of STREAM's tape."""
+    tape = tmp_path_factory.mktemp("tape") / "tape.bin"
+    exchange("tape", *STREAM[2:], "--output", tape)
+    return exchange("match", tape, "--json").record
+
+
 def until(condition: Callable[[], Any], what: str) -> Any:
     """The condition's first true value; polled, since what is watched is another process."""
     end_s = time.monotonic() + PATIENCE_S

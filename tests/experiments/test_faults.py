@@ -19,8 +19,9 @@ from exchange.messages import Order, encode
 from tests.experiments.conftest import Running, listening_port, until
 
 Start = Callable[..., Running]
-FOREVER = ("--rate", 2000, "--duration", 600)
-SHORT = ("--rate", 2000, "--duration", 3)
+ENDLESS = ("--rate", 2000, "--duration", 600)
+FOREVER = (*ENDLESS, "--no-page")
+SHORT = ("--rate", 2000, "--duration", 3, "--no-page")
 VALID = {"complete", "saturated"}  # a busy machine saturates, and loses nothing
 
 
@@ -50,7 +51,7 @@ def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.
 
 
 def test_a_second_ctrl_c_does_not_wait_and_keeps_what_was_measured(running: Start) -> None:
-    run = running(*FOREVER, "--timeout", 100, "--record").under_way()
+    run = running(*ENDLESS, "--timeout", 100, "--record").under_way()
     run.component("engine").suspend()
     run.signal(signal.SIGINT)
     time.sleep(0.5)  # two at once are one
@@ -77,7 +78,7 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
 @pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
 def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
-    run = running("--transport", transport, *FOREVER).under_way()
+    run = running("--transport", transport, *ENDLESS).under_way()
     family = run.family()
     run.component(role).kill()
     said = run.finish()

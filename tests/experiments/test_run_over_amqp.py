@@ -9,12 +9,10 @@ import psutil
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.experiments.conftest import Running, Said, exchange, until
+from tests.experiments.conftest import ORDERS, STREAM, Running, measured, until
 from transports.amqp.address import PASSWORD
 from transports.amqp.probe import Probe
 from transports.rabbitmq import Node
-
-ORDERS = 10_000
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +28,6 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"amqp://{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}"
 
 
-def run(results: Path, *words: object) -> Said:
-    return exchange("run", "--json", "--no-spark", "--results", results, *words)
-
-
-@pytest.fixture(scope="module")
-def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What `exchange match` says of the same seed's tape."""
-    tape = tmp_path_factory.mktemp("tape") / "tape.bin"
-    exchange("tape", "--orders", ORDERS, "--seed", 7, "--output", tape)
-    return exchange("match", tape, "--json").record
-
-
 @pytest.mark.parametrize(
     ("client", "delivery"),
     [("compiled", "lossy"), ("compiled", "durable"), ("joined", "confirmed"), ("pika", "acked")],
@@ -49,8 +35,8 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 def test_the_same_seed_gives_the_same_streams_through_a_broker(
     client: str, delivery: str, tmp_path: Path, at_broker: str, matched: dict[str, object]
 ) -> None:
-    how = ("--amqp-client", client, "--delivery", delivery, "--rate", "max", "--orders", ORDERS, "--seed", 7)
-    said = run(tmp_path, "--transport", at_broker, "--name", "streams", *how)
+    how = ("--amqp-client", client, "--delivery", delivery, *STREAM)
+    said = measured(tmp_path, "--transport", at_broker, "--name", "streams", *how)
     assert said.code == 0, said.err
     record = said.record
     assert record["checksums"] == matched["checksums"]
@@ -106,7 +92,7 @@ def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Runni
     ],
 )
 def test_a_mistake_is_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    refused = run(tmp_path / "results", *words)
+    refused = measured(tmp_path / "results", *words)
     assert refused.code == 2
     assert said in refused.err
     assert "secret" not in refused.err
@@ -117,7 +103,7 @@ def test_a_wrong_password_ends_the_run_before_it_starts(
     tmp_path: Path, at_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "wrong")
-    refused = run(tmp_path / "results", "--transport", at_broker)
+    refused = measured(tmp_path / "results", "--transport", at_broker)
     assert refused.code == 2
     assert "refuses user 'exchange'" in refused.err
     assert not list((tmp_path / "results").glob("*"))
@@ -125,6 +111,6 @@ def test_a_wrong_password_ends_the_run_before_it_starts(
 
 def test_no_rabbitmq_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(tmp_path / "nowhere"))
-    refused = run(tmp_path / "results", "--transport", "amqp")
+    refused = measured(tmp_path / "results", "--transport", "amqp")
     assert refused.code == 2
     assert "apt-get install rabbitmq-server" in refused.err
