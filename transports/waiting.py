@@ -20,6 +20,7 @@ class _TimeSpec(ctypes.Structure):
 
 
 _PPOLL = getattr(ctypes.CDLL(None), "ppoll", None)
+HAS_PPOLL = _PPOLL is not None
 
 
 class Sleeper:

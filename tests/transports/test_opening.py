@@ -26,7 +26,7 @@ link.close()
     [
         ("tcp://127.0.0.1:0", "pair", "send_frames:1 split_frames:1"),
         ("tcp://127.0.0.1:0", "fan-in", "send_frames:1 split_frames:1"),
-        ("zeromq://127.0.0.1:0", "pair", "_events:1 _receive_frames:1 _send_frames:1"),
+        ("zeromq://127.0.0.1:0", "pair", "_events:1 _receive_frames:1 _send_frames:1 _sleep:1"),
     ],
 )
 def test_an_open_link_has_its_kernels(url: str, kind: str, kernels: str) -> None:

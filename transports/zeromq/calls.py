@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import zmq
 
 from transports.frames import FrameBatch
+from transports.waiting import READABLE, Sleeper
 
 
 class Calls(Protocol):
@@ -21,12 +22,20 @@ class Calls(Protocol):
 
     def events(self) -> int: ...
 
+    def sleep(self, wanted: int, until_ns: int) -> bool:
+        """Until `until_ns` of the monotonic clock, or something comes, unless an event that is `wanted` is there.
+
+        Whether one of the watched descriptors has something. libzmq's own is edge-triggered: the events are read first.
+        """
+
 
 class PlainCalls:
-    """One pyzmq call a message."""
+    """One pyzmq call a message; `watched` are descriptors beside the socket's own that end a sleep."""
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+    def __init__(self, socket: zmq.Socket[bytes], watched: Sequence[int] = ()) -> None:
         self._socket = socket
+        self._watched = range(1, len(watched) + 1)
+        self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
 
     def send(self, batch: FrameBatch, first: int) -> int:
         for index in range(first, batch.count):
@@ -58,6 +67,11 @@ class PlainCalls:
     def events(self) -> int:
         return int(self._socket.getsockopt(zmq.EVENTS))
 
+    def sleep(self, wanted: int, until_ns: int) -> bool:
+        if self.events() & wanted or not self._sleeper.sleep(until_ns):
+            return False
+        return any(map(self._sleeper.woke, self._watched))
+
 
 Meet = Callable[[int], None]
 """Is told by which connection a frame came; inproc has none."""
@@ -84,8 +98,8 @@ class FirstCalls(PlainCalls):
 class FanInCalls(PlainCalls):
     """A ROUTER's: takes from every peer, speaks to each of those it has heard."""
 
-    def __init__(self, socket: zmq.Socket[bytes], meet: Meet) -> None:
-        super().__init__(socket)
+    def __init__(self, socket: zmq.Socket[bytes], watched: Sequence[int], meet: Meet) -> None:
+        super().__init__(socket, watched)
         self._meet = meet
         self._peers: set[bytes] = set()
 

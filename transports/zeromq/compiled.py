@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import time
 from typing import Any
 
 import llvmlite.binding
@@ -18,6 +19,8 @@ import zmq.backend.cython._zmq as loaded
 from numba import njit, types
 
 from transports.frames import FrameBatch
+from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
+from transports.zeromq.calls import PlainCalls
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -28,6 +31,8 @@ _SIGNATURES = {
     "zmq_errno": types.int32(),
     "zmq_getsockopt": types.int32(types.uintp, types.int32, types.voidptr, types.voidptr),
 }
+_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 
 
 def _external(library: ctypes.CDLL, name: str) -> Any:
@@ -45,6 +50,7 @@ _library = ctypes.CDLL(loaded.__file__)
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
 _DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
 _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
+_CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
 
 
 @njit(cache=True, nogil=True)
@@ -88,12 +94,36 @@ def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint
     return value[0]
 
 
-class CompiledCalls:
+@njit(cache=True, nogil=True)
+def _sleep(
+    handle: int, wanted: int, until_ns: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64],
+    fds: npt.NDArray[np.int32], timespec: npt.NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Unless an event that is `wanted` is there: sleep; how many of the descriptors behind the first have something."""
+    size[0] = 4
+    _getsockopt(handle, _EVENTS, value.ctypes, size.ctypes)
+    if value[0] & wanted:
+        return 0
+    _clock_gettime(_CLOCK_MONOTONIC, timespec.ctypes)
+    left_ns = min(max(until_ns - timespec[0] * 1_000_000_000 - timespec[1], 0), LONGEST_SLEEP_NS)
+    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
+    if _ppoll(fds.ctypes, len(fds), timespec.ctypes, 0) <= 0:
+        return 0
+    woken = 0
+    for i in range(1, len(fds)):
+        woken += (fds[i, 1] >> 16) != 0
+    return woken
+
+
+class CompiledCalls(PlainCalls):
     """A socket's batch calls. The socket belongs to one thread, as ever with ZeroMQ."""
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+    def __init__(self, socket: zmq.Socket[bytes], watched: list[int]) -> None:
+        super().__init__(socket, watched)
         self._handle = socket.underlying
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
+        self._fds = np.array([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int32)
+        self._timespec = np.zeros(2, np.int64)
         self._warm()
 
     def _warm(self) -> None:
@@ -102,6 +132,7 @@ class CompiledCalls:
         self.send(no_room, 0)
         self.receive(no_room)
         self.events()
+        self.sleep(0, 0)
 
     def send(self, batch: FrameBatch, first: int) -> int:
         taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)
@@ -110,7 +141,6 @@ class CompiledCalls:
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
-        """Append what is there; how many frames were too long and dropped."""
         count, dropped, error = _receive_frames(
             self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
@@ -121,3 +151,8 @@ class CompiledCalls:
 
     def events(self) -> int:
         return int(_events(self._handle, self._value, self._size))
+
+    def sleep(self, wanted: int, until_ns: int) -> bool:
+        if not HAS_PPOLL:
+            return super().sleep(wanted, until_ns)
+        return _sleep(self._handle, wanted, until_ns, self._value, self._size, self._fds, self._timespec) > 0

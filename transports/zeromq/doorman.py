@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from transports.waiting import READABLE
-
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
@@ -31,7 +29,7 @@ class Doorman:
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context)
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
-        self.descriptors = [(int(each.get(zmq.FD)), READABLE) for each in watched]
+        self.descriptors = [int(each.get(zmq.FD)) for each in watched]
         self.serve()  # a descriptor tells of what comes after the events have been read once
 
     @staticmethod

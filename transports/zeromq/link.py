@@ -19,28 +19,23 @@ import zmq
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, Transport, TransportError
 from transports.frames import FrameBatch
 from transports.sockets import read_back
-from transports.waiting import READABLE, Sleeper
 from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
 
 HIGH_WATER_MARK = 100_000
 """Messages a socket holds in memory each way: 1,000, the default, costs a fifth of the speed flat out."""
 IN, OUT = int(zmq.POLLIN), int(zmq.POLLOUT)  # an enum's & costs more than the call
-MONITOR, ZAP = 1, -1
-"""Where the doorman's descriptors stand among those slept on; there may be no ZAP."""
 RECONNECT_MS, HANDSHAKE_MS = 10, 300_000
 
 
 class ZeroMqLink(Link):
-    """One end. libzmq's descriptor is edge-triggered: the events are read before and after each sleep."""
+    """One end."""
 
     def __init__(self, address: Address, socket: zmq.Socket[bytes], context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.url = address.url
         self._socket, self._context = socket, context
         self.bound = ""  # the endpoint that it listens on
-        self._fd = int(socket.get(zmq.FD))
         self._doorman = Doorman(context, socket, address.token)
-        self._sleeper = Sleeper([(self._fd, READABLE), *self._doorman.descriptors])
         self._calls = _calls(address, socket, self._doorman)
         self._receive = self._calls.receive
 
@@ -63,10 +58,7 @@ class ZeroMqLink(Link):
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         wanted = (IN if readable else 0) | (OUT if writable else 0)
-        if self._calls.events() & wanted:
-            return
-        self._sleeper.sleep(until_ns)
-        if self._sleeper.woke(MONITOR) or self._sleeper.woke(ZAP):
+        if self._calls.sleep(wanted, until_ns):
             self._doorman.serve()
         if self._doorman.peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
             raise PeerGone(f"the peer at {self.url} closed the connection")
@@ -112,14 +104,14 @@ def _calls(address: Address, socket: zmq.Socket[bytes], doorman: Doorman) -> Cal
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
     if address.fan_in and socket.type == zmq.ROUTER:
-        return FanInCalls(socket, doorman.meet)
+        return FanInCalls(socket, doorman.descriptors, doorman.meet)
     if address.options.get("calls") == "plain":
-        return PlainCalls(socket)
+        return PlainCalls(socket, doorman.descriptors)
     with contextlib.suppress(ImportError):
         from transports.zeromq.compiled import CompiledCalls
 
-        return CompiledCalls(socket)
-    return PlainCalls(socket)
+        return CompiledCalls(socket, doorman.descriptors)
+    return PlainCalls(socket, doorman.descriptors)
 
 
 def _open(address: Address, kind: int) -> tuple[zmq.Socket[bytes], zmq.Context[zmq.Socket[bytes]]]:
