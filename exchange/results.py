@@ -34,7 +34,8 @@ class GatewayResult:
     """Unanswered orders when the last was sent, minus those at three quarters of the way."""
     usage: dict[str, Any]
     sockets: list[dict[str, Any]]
-    """Of the connection to the engine: local, peer, tcp_nodelay as read back at the end."""
+    """Of the connection to the engine, as read back at the end: local, peer, tcp_nodelay, tcp_nodelay_asked, and the
+    kernel's counters since the session began: segments_out, segments_in, bytes_out, bytes_in, retransmits."""
     engine_said: dict[str, Any] | None
     """The engine's end: sent, sent_checksum, received, received_checksum."""
     link: dict[str, Any] = field(default_factory=dict)
@@ -71,4 +72,6 @@ class ReporterResult:
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The results of the others, by source."""
     usage: dict[str, Any] = field(default_factory=dict)
+    sockets: list[dict[str, Any]] = field(default_factory=list)
+    """Of its connections to the sources."""
     stopped: str | None = None

@@ -10,6 +10,8 @@ from typing import Any
 POLICIES = {"price-time": 1, "exact-price": 2}
 """Matching policies, each with its number in a hello."""
 ROLES = ("gateway", "engine", "reporter")
+NAGLE_ROLES = (*ROLES, "broker")
+"""Who may run with Nagle's algorithm on, which is TCP_NODELAY off; the broker where there is one."""
 TOPOLOGY = "duplex"
 """Orders and answers share one connection."""
 
@@ -62,6 +64,8 @@ class RunSettings:
     timeout_s: float = 10.0
     """Longest wait for a peer, or for an answer."""
     cpus: Mapping[str, int] = field(default_factory=dict)
+    nagle: tuple[str, ...] = ()
+    """Some of NAGLE_ROLES: whose TCP sockets run with Nagle's algorithm on."""
     record: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ class RunSettings:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
         self._settle_broker("amqp_client", AMQP_CLIENTS)
         self._settle_broker("delivery", DELIVERIES)
+        self._settle_nagle()
         if not isinstance(self.record, bool):
             raise BadSetting("record", self.record, "True or False")
         if self.policy not in list(POLICIES):
@@ -117,6 +122,15 @@ class RunSettings:
         elif value not in allowed:
             raise BadSetting(name, value, " or ".join(allowed))
 
+    def _settle_nagle(self) -> None:
+        """In the order of NAGLE_ROLES."""
+        allowed = NAGLE_ROLES if self.has_broker else ROLES
+        for role in self.nagle:
+            if role not in allowed:
+                why = f"; {self.transport} has no broker" if role in NAGLE_ROLES else ""
+                raise BadSetting("nagle", role, ", ".join(allowed) + why)
+        object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
+
     def _check_prices(self) -> None:
         allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
         if not isinstance(self.prices, tuple | list) or len(self.prices) != 2:
@@ -136,7 +150,7 @@ class RunSettings:
 
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""
-        return {**asdict(self), "prices": list(self.prices), "topology": TOPOLOGY, "nagle": []}
+        return {**asdict(self), "prices": list(self.prices), "nagle": list(self.nagle), "topology": TOPOLOGY}
 
 
 def _between(name: str, value: object, low: float, high: float) -> None:

@@ -1,4 +1,6 @@
-"""The broker of a run: one that exists, the one that `exchange broker start` left up, or one of its own."""
+"""The broker of a run: one that exists, the one that `exchange broker start` left up, one that is kept for several
+runs, or one of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,16 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from exchange.settings import RunSettings
 from transports.amqp.address import PASSWORD, BrokerAddress, mask
 from transports.base import Address, BadAddress
+
+if TYPE_CHECKING:
+    from experiments.brokers_held import Brokers
+    from transports.rabbitmq import NodeAddress, NodeSettings
 
 
 class OurNode(Protocol):
@@ -21,6 +27,9 @@ class OurNode(Protocol):
         """Counters with `since(earlier)`, which names them as a component's."""
 
     def facts(self) -> dict[str, Any]: ...
+
+    def accepted(self) -> list[dict[str, Any]]:
+        """Its ends of its connections, as read back; OSError where we may not look."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +41,21 @@ class BrokerOfRun:
 
 
 @contextlib.contextmanager
-def broker_of_run(settings: RunSettings, scratch: Path, process_group: int | None) -> Iterator[BrokerOfRun]:
-    """Plain `amqp` never meets somebody else's broker; an address is taken as it stands."""
+def broker_of_run(
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None = None
+) -> Iterator[BrokerOfRun]:
+    """Plain `amqp` never meets somebody else's broker; an address is taken as it stands.
+
+    A private node comes from `brokers`, and stays with them, or is started here, and ends here.
+    """
     scheme, _, place = settings.transport.partition("?")[0].partition("://")
     if "?" in settings.transport:
         raise BadAddress(f"{mask(settings.transport)}: say it with --amqp-client and --delivery")
+    if place and "broker" in settings.nagle:
+        raise BadAddress(
+            f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
+            "--nagle, or use plain amqp"
+        )
     if place:
         url = _with_options(settings, f"{scheme}://{place}")
         BrokerAddress.of(Address.parse(url, token=""))  # a mistake in it is said before anything starts
@@ -44,12 +63,30 @@ def broker_of_run(settings: RunSettings, scratch: Path, process_group: int | Non
         return
     if scheme != "amqp":
         raise BadAddress(f"{scheme} needs an address: {scheme}://user@host:port/vhost")
-    from transports.rabbitmq import private_node, running_node
-
-    with contextlib.ExitStack() as held:
-        node = running_node() or held.enter_context(private_node(scratch / "broker", process_group))
+    with _private_node(settings, scratch, process_group, brokers) as node:
         place = f"{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
         yield BrokerOfRun(_with_options(settings, f"amqp://{place}"), {PASSWORD: node.password}, node)
+
+
+@contextlib.contextmanager
+def _private_node(
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None
+) -> Iterator[NodeAddress]:
+    from transports.rabbitmq import private_node, running_node
+
+    asked = node_settings(settings)
+    if kept := brokers.node(asked) if brokers is not None else running_node():
+        yield kept
+        return
+    with private_node(scratch / "broker", process_group, asked) as own:
+        yield own
+
+
+def node_settings(settings: RunSettings) -> NodeSettings:
+    """How a run has its private node set."""
+    from transports.rabbitmq import NodeSettings
+
+    return NodeSettings(nodelay="broker" not in settings.nagle)
 
 
 def _with_options(settings: RunSettings, url: str) -> str:

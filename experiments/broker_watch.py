@@ -17,17 +17,29 @@ EVERY_S = 1.0
 class BrokerWatch:
     """Looks once a second, over a connection of its own, which also takes down what the run left."""
 
-    def __init__(self, broker: BrokerOfRun, run: str) -> None:
-        self._broker = broker
+    def __init__(self, broker: BrokerOfRun, run: str, nodelay: bool) -> None:
+        self._broker, self._nodelay = broker, nodelay
         with _environment(broker.environment):
             self._probe = Probe(broker.url, run)
         self._at_start = None if broker.node is None else broker.node.usage()
         self._next_look_s = float("inf")
+        self.sockets: tuple[dict[str, Any], ...] = ()
+        """The broker's ends of all connections that it has accepted."""
         self.usage: dict[str, Any] | None = None
         self.deepest: dict[str, int] = {}
         """Most messages seen in each queue."""
 
+    def _accepted(self) -> tuple[dict[str, Any], ...]:
+        """The broker's own ends, where it is ours and this system lets us look."""
+        node = self._broker.node
+        if node is None:
+            return ()
+        with contextlib.suppress(OSError):
+            return tuple({**end, "tcp_nodelay_asked": self._nodelay} for end in node.accepted())
+        return ()
+
     def clock_starts(self) -> None:
+        self.sockets = self._accepted()
         self._at_start = None if self._broker.node is None else self._broker.node.usage()
         self._next_look_s = time.monotonic()
 

@@ -35,7 +35,10 @@ def write_record(folder: Path, before: Conditions, reporter: ReporterResult, cpu
     gateway = gateway_result(reporter.results.get("gateway"))
     engine = engine_result(reporter.results.get("engine"))
     outcome = Outcome(gateway=gateway, engine=engine, reporter=reporter)
-    record = write(folder, replace(before, **_of_gateway(gateway, cpu)), outcome)
+    known = replace(before, **_of_gateway(gateway, cpu))
+    if known.settings:
+        known.settings["nagle"] = _nagle(outcome)
+    record = write(folder, known, outcome)
     for reason in record["reasons"]:
         click.echo(f"reporter: {record['status']}: {reason}", err=True)
     click.echo(f"reporter: {record['status']}, see {folder / 'run.json'}", err=True)
@@ -49,3 +52,8 @@ def _of_gateway(gateway: GatewayResult | None, cpu: int | None) -> dict[str, Any
     url = str(gateway.settings["transport"])
     cpus = {**gateway.settings["cpus"], **({} if cpu is None else {"reporter": cpu})}
     return {"url": url, "settings": {**gateway.settings, "transport": scheme_of(url), "cpus": cpus}}
+
+
+def _nagle(outcome: Outcome) -> list[str]:
+    """Whose sockets were started with nodelay=off."""
+    return [role for role, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]

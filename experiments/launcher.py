@@ -16,12 +16,13 @@ import orjson
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.household import Household
-from experiments.places import Places, as_seen_by_peers, meeting_places
+from experiments.places import Places, as_seen_by_peers, meeting_places, of_role
 from experiments.record import engine_result, gateway_result, reporter_result
 from experiments.status import Outcome
 
 if TYPE_CHECKING:
     from experiments.broker_watch import BrokerWatch
+    from experiments.brokers_held import Brokers
 
 Progress = Callable[[int, int], None]
 ROLES = ("reporter", "engine", "gateway")
@@ -33,15 +34,17 @@ READY_S = 180.0
 """How long the components may take to get ready: the first time, their kernels are compiled."""
 
 
-def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[str, Outcome]:
+def launch(
+    folder: Path, settings: RunSettings, on_second: Progress, brokers: Brokers | None = None
+) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
     with contextlib.ExitStack() as held:
         household = held.enter_context(Household())
-        places = held.enter_context(meeting_places(settings, household.folder, household.process_group))
+        places = held.enter_context(meeting_places(settings, household.folder, household.process_group, brokers))
         arguments = component_arguments(folder, settings, places.engine, places.reporter)
         for role in ROLES:
             household.start(role, arguments[role], folder / f"{role}.log", places.environment)
-        watch = Watch(household, on_second, _broker_watch(places, folder.name, held))
+        watch = Watch(household, on_second, _broker_watch(places, folder.name, settings, held))
         try:
             watch.follow()
         finally:
@@ -54,13 +57,13 @@ def launch(folder: Path, settings: RunSettings, on_second: Progress) -> tuple[st
     return places.engine, outcome
 
 
-def _broker_watch(places: Places, run: str, held: contextlib.ExitStack) -> BrokerWatch | None:
+def _broker_watch(places: Places, run: str, settings: RunSettings, held: contextlib.ExitStack) -> BrokerWatch | None:
     """Where there is a broker, someone who looks at it."""
     if places.broker is None:
         return None
     from experiments.broker_watch import BrokerWatch
 
-    return held.enter_context(contextlib.closing(BrokerWatch(places.broker, run)))
+    return held.enter_context(contextlib.closing(BrokerWatch(places.broker, run, "broker" not in settings.nagle)))
 
 
 def component_arguments(folder: Path, settings: RunSettings, engine: str, reporter: str) -> dict[str, list[str]]:
@@ -77,14 +80,14 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
     workload += ["--record"] * s.record
     results = ["--results", str(folder.parent)]
     cpu = {role: ["--cpu", str(cpu)] for role, cpu in s.cpus.items()}
+    reporting = ["--listen", of_role(reporter, "reporter", s), *name, *results, "--timeout", str(s.timeout_s)]
+    matching = ["--listen", of_role(engine, "engine", s), *to_reporter, *name, *terms, *session]
+    offering = ["--engine", of_role(as_seen_by_peers(engine), "gateway", s), *to_reporter, *name, *results]
     return {
-        "reporter": ["--listen", reporter, *name, *results, "--timeout", str(s.timeout_s), *cpu.get("reporter", [])],
-        "engine": ["--listen", engine, *to_reporter, *name, *terms, *session, *cpu.get("engine", [])],
-        "gateway": [
-            "--engine", as_seen_by_peers(engine), *to_reporter, *name, *results, *workload, *terms, *session,
-            *cpu.get("gateway", []),
-        ],
-    }  # fmt: skip
+        "reporter": [*reporting, *cpu.get("reporter", [])],
+        "engine": [*matching, *cpu.get("engine", [])],
+        "gateway": [*offering, *workload, *terms, *session, *cpu.get("gateway", [])],
+    }
 
 
 class Watch:
@@ -197,7 +200,7 @@ class Watch:
         heard = self._results.get("reporter", {}).get("results", {})
         gateway = gateway_result(self._results.get("gateway") or heard.get("gateway"))
         unsaid = self._interrupted_s is not None and self._started and not (gateway and gateway.stopped)
-        return Outcome(
+        outcome = Outcome(
             gateway=gateway,
             engine=engine_result(self._results.get("engine") or heard.get("engine")),
             reporter=reporter_result(self._results.get("reporter")),
@@ -205,3 +208,6 @@ class Watch:
             broker=self._broker.facts if self._broker else None,
             broker_usage=self._broker.usage if self._broker else None,
         )
+        if self._broker:
+            outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
+        return outcome

@@ -12,6 +12,7 @@ from exchange.settings import (
     DEFAULT_WINDOW,
     DELIVERIES,
     MAX_RATE_PER_S,
+    NAGLE_ROLES,
     POLICIES,
     ROLES,
     BadSetting,
@@ -66,6 +67,17 @@ class Cpus(click.ParamType[dict[str, int]]):
         return {role: int(cpu) for role, _, cpu in pairs}
 
 
+class Nagle(click.ParamType[tuple[str, ...]]):
+    """ROLE,ROLE, all or none; all is settled, and roles are checked, once the transport is known."""
+
+    name = "role,.."
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        return () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+
+
 def _together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for option in reversed(options):
@@ -114,6 +126,9 @@ _BROKER = {
                              help="Over AMQP: what a message survives.  [default: lossy]"),
 }  # fmt: skip
 
+nagle_option = click.option("--nagle", type=Nagle(), default="none", show_default=True,
+                            help="Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.")  # fmt: skip
+
 workload_options = _together(list(_WORKLOAD.values()))
 terms_options = _together(list(_TERMS.values()))
 session_options = _together(list(_SESSION.values()))
@@ -135,6 +150,9 @@ def run_settings(**given: Any) -> RunSettings:
     if given.get("orders_per_s") is None and given.get("window") is None:
         given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
     try:
+        if given.get("nagle") == ("all",):
+            has_broker = RunSettings(transport=given.get("transport", "zeromq")).has_broker
+            given["nagle"] = NAGLE_ROLES if has_broker else ROLES
         return RunSettings(**given)
     except BadSetting as error:
         raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error

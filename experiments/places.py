@@ -8,11 +8,15 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
 from experiments.broker_of_run import BrokerOfRun, broker_of_run
 from transports.base import BadAddress
 from transports.registry import scheme_of, transport_of
+
+if TYPE_CHECKING:
+    from experiments.brokers_held import Brokers
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,9 @@ class Places:
 
 
 @contextlib.contextmanager
-def meeting_places(settings: RunSettings, scratch: Path, process_group: int | None = None) -> Iterator[Places]:
+def meeting_places(
+    settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None
+) -> Iterator[Places]:
     """The engine's is the transport itself where that names a place.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
@@ -39,7 +45,7 @@ def meeting_places(settings: RunSettings, scratch: Path, process_group: int | No
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
     with contextlib.ExitStack() as held:
         if kind == "broker":
-            broker = held.enter_context(broker_of_run(settings, scratch, process_group))
+            broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers))
             yield Places(broker.url, broker.url, broker, broker.environment)
             return
         place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held)
@@ -56,6 +62,13 @@ def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))
     return f"127.0.0.1:{holder.getsockname()[1]}"
+
+
+def of_role(url: str, role: str, settings: RunSettings) -> str:
+    """The address as it is told to a component: with TCP_NODELAY off where that was asked for."""
+    if role not in settings.nagle:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}nodelay=off"
 
 
 def as_seen_by_peers(url: str) -> str:

@@ -115,9 +115,8 @@ def _broker(outcome: Outcome) -> dict[str, Any]:
 
 
 def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
-    """TCP_NODELAY as read back at each end of the connection between gateway and engine."""
-    results = {"gateway": outcome.gateway, "engine": outcome.engine}
-    return [{"component": role, **facts} for role, result in results.items() if result for facts in result.sockets]
+    """Every end of a connection that was read back, with its counters over the session where it is a component's."""
+    return [{"component": role, **facts} for role, sockets in outcome.sockets.items() for facts in sockets]
 
 
 def engine_result(payload: dict[str, Any] | None) -> EngineResult | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -24,6 +24,9 @@ from experiments.seconds import show_seconds
 from experiments.status import Outcome
 from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of
+
+if TYPE_CHECKING:
+    from experiments.brokers_held import Brokers
 
 
 def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, as_json: bool) -> int:
@@ -62,12 +65,15 @@ def _check(settings: RunSettings) -> None:
 
 
 def runs_in_one_process(settings: RunSettings) -> bool:
-    """UserError where what is to carry the messages is not known."""
+    """UserError where what is to carry the messages is not known, or has not what was asked of it."""
     scheme = scheme_of(settings.transport)
     try:
-        return scheme in transport_of(scheme).one_process
+        transport = transport_of(scheme)
     except BadAddress as error:
         raise UserError(str(error)) from error
+    if settings.nagle and scheme not in transport.over_tcp:
+        raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
+    return scheme in transport.one_process
 
 
 def _print(record: dict[str, Any]) -> None:
@@ -77,11 +83,11 @@ def _print(record: dict[str, Any]) -> None:
     click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
 
 
-def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
-    """Run the components and keep the record."""
+def measure(folder: Path, settings: RunSettings, brokers: Brokers | None = None) -> dict[str, Any]:
+    """Run the components and keep the record; a private broker is one of `brokers`, or the run's own."""
     started_at, host = now(), host_facts()
     try:
-        url, outcome = _started(folder, settings)
+        url, outcome = _started(folder, settings, brokers)
     except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
         when = "" if is_measured(folder) else " before the start"
         url, outcome = None, Outcome(failures=(f"interrupted{when}",))
@@ -96,11 +102,13 @@ def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
     return write_record(folder, known, outcome)
 
 
-def _started(folder: Path, settings: RunSettings) -> tuple[str | None, Outcome]:
+def _started(folder: Path, settings: RunSettings, brokers: Brokers | None) -> tuple[str | None, Outcome]:
     """(the engine's URL, what came out)."""
-    if runs_in_one_process(settings):
-        from experiments.threads import run_in_threads as start
-    else:
-        from experiments.launcher import launch as start
     with progress_bar(settings) as on_second:
-        return start(folder, settings, on_second)
+        if runs_in_one_process(settings):
+            from experiments.threads import run_in_threads
+
+            return run_in_threads(folder, settings, on_second)
+        from experiments.launcher import launch
+
+        return launch(folder, settings, on_second, brokers)

@@ -26,6 +26,22 @@ class Outcome:
     """What the broker is, and how deep its queues were; None where there is none."""
     broker_usage: dict[str, Any] | None = None
     """As a component's; None where it could not be measured."""
+    broker_sockets: tuple[dict[str, Any], ...] = ()
+    """The broker's ends of its connections to gateway, engine and reporter, as far as they could be read back."""
+
+    def of_this_run(self, accepted: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        """Of the connections that a broker has accepted, those whose other end is a component's."""
+        ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
+        return tuple(socket for socket in accepted if socket["peer"] in ends)
+
+    @property
+    def sockets(self) -> dict[str, list[dict[str, Any]]]:
+        """By component."""
+        ends = {"gateway": self.gateway, "engine": self.engine, "reporter": self.reporter}
+        return {
+            **{role: result.sockets for role, result in ends.items() if result},
+            "broker": list(self.broker_sockets),
+        }
 
 
 def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: float | None) -> tuple[str, list[str]]:
@@ -66,11 +82,18 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         yield f"statistics differ: {told} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
         yield f"statistics differ: {reporter.announced} messages sent, {reporter.received} received"
-    held_back = [socket for socket in (*gateway.sockets, *engine.sockets) if not socket["tcp_nodelay"]]
-    if held_back:
-        yield f"TCP_NODELAY was to be set and is not: {held_back}"
+    yield from _sockets_differ(outcome)
     if reporter.samples != gateway.samples:
         yield f"{gateway.samples} orders were sampled, {reporter.samples} pairs arrived"
+
+
+def _sockets_differ(outcome: Outcome) -> Iterator[str]:
+    """What was asked of a socket, and what the kernel says of it."""
+    for role, sockets in outcome.sockets.items():
+        for socket in sockets:
+            if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
+                asked, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
+                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {found}"
 
 
 def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:

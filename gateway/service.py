@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 from exchange.checksum import Stream
 from exchange.measurements import Source
@@ -22,6 +23,7 @@ from gateway.pacer import NEVER_NS, Pacer
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
+from transports.sockets import counted_since
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """Once asked to stop, a peer's silence is borne no longer than this."""
@@ -51,6 +53,7 @@ class Gateway:
         self._stop_asked = False
         self._end_sent = False
         self._late_backlog: list[int] = []
+        self._sockets_before: list[dict[str, Any]] = []
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
 
     def stop(self, reason: str) -> None:
@@ -102,6 +105,7 @@ class Gateway:
             self._engine.wait(deadline_ns, readable=False, writable=True)
 
     def _start(self) -> None:
+        self._sockets_before = self._engine.sockets()
         now_ns = self._heard_ns = time.monotonic_ns()
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
@@ -198,7 +202,7 @@ class Gateway:
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
             backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
             usage=self._reporting.usage(),
-            sockets=self._engine.sockets(),
+            sockets=counted_since(self._engine.sockets(), self._sockets_before),
             link=self._engine.facts(),
             engine_said=self._intake.said._asdict() if self._intake.said else None,
             stopped=self._stopped,

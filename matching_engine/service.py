@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from typing import Any
 
 from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter, RateMeter, Source
@@ -15,6 +16,7 @@ from matching_engine.engine import Counts, MatchingEngine, Stop
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
+from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
@@ -40,6 +42,7 @@ class EngineService:
         self._said: End | None = None
         self._stopped: str | None = None
         self._stop_asked = False
+        self._sockets_before: list[dict[str, Any]] = []
 
     def stop(self, reason: str) -> None:
         """End the session early; the reporter still hears what was measured."""
@@ -144,6 +147,7 @@ class EngineService:
         try:
             self._terms.agree(hello)
             self._greeted = True
+            self._sockets_before = self._gateway.sockets()
         except Disagreement as error:
             self._refused += 1
             self._stopped = self._stopped or str(error)
@@ -175,7 +179,7 @@ class EngineService:
             junk_frames=self._junk + self._gateway.junk,
             handshakes_refused=self._refused + self._gateway.refused,
             usage=self._reporting.usage(),
-            sockets=self._gateway.sockets(),
+            sockets=counted_since(self._gateway.sockets(), self._sockets_before),
             link=self._gateway.facts(),
             gateway_said=self._said._asdict() if self._said else None,
             stopped=self._stopped,

@@ -142,6 +142,7 @@ class Reporter:
         closing = {"announced": announced, "received": self._received}
         self._spool.write(self._writers[Source.REPORTER].document(END, closing))
         self._spool.publish()
+        sockets = self._link.sockets()  # while the sources wait for the answer
         self._answer()
         return ReporterResult(
             received=self._received,
@@ -152,6 +153,7 @@ class Reporter:
             samples=self._pairs.paired,
             results=self._results,
             usage=self._usage().since(self._at_start),
+            sockets=sockets,
             stopped=self._stopped,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import time
@@ -12,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from transports.borrowed import borrowed
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
 from transports.rabbitmq.finding import find_server
 
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
 PATIENCE_S = 20.0
-PIDFD_GETFD = 438
 
 
 def need_rabbitmq() -> None:
@@ -76,20 +75,11 @@ def accepted_with_nodelay(pid: int, port: int) -> bool:
         descriptor = next(
             found.fd for found in psutil.Process(pid).net_connections("tcp") if found.raddr == client.getsockname()
         )
-        with _borrowed(pid, descriptor) as accepted:
-            return bool(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-
-
-def _borrowed(pid: int, descriptor: int) -> socket.socket:
-    """Our own descriptor of another process's socket: pidfd_getfd of Linux 5.6, where we may trace that process."""
-    pidfd = os.pidfd_open(pid)
-    try:
-        ours = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, pidfd, descriptor, 0)
-    finally:
-        os.close(pidfd)
-    if ours < 0:
-        pytest.skip(f"another process's sockets cannot be asked here: {os.strerror(ctypes.get_errno())}")
-    return socket.socket(fileno=ours)
+        try:
+            with borrowed(pid, descriptor) as accepted:
+                return bool(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        except OSError as error:
+            pytest.skip(f"another process's sockets cannot be asked here: {error}")
 
 
 def files_others_may_touch(folder: Path) -> list[str]:

@@ -66,6 +66,15 @@ class Address:
         options = "&".join(f"{name}={value}" for name, value in self.options.items())
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
+    def __post_init__(self) -> None:
+        if self.options.get("nodelay", "on") not in {"on", "off"}:
+            raise BadAddress(f"{self.url}: nodelay is {self.options['nodelay']!r}; it takes on or off")
+
+    @property
+    def nodelay(self) -> bool:
+        """TCP_NODELAY of its sockets: on, so that Nagle's algorithm is off, unless the address says `nodelay=off`."""
+        return self.options.get("nodelay", "on") == "on"
+
     def host_and_port(self) -> tuple[str, int]:
         """The place of a TCP address. BadAddress where it is not host:port."""
         host, _, port = self.place.rpartition(":")
@@ -102,7 +111,7 @@ class Link(ABC):
         """
 
     def sockets(self) -> list[dict[str, Any]]:
-        """The TCP sockets under it, as the kernel describes them now; none where there are none."""
+        """The TCP sockets under it, as the kernel describes them now (see transports/sockets.py); none without any."""
         return []
 
     def drain(self, until_ns: int) -> bool:  # noqa: ARG002
@@ -136,9 +145,12 @@ class Transport:
     """Options worth a contract test of their own, as the query of a URL."""
     options: frozenset[str] = frozenset()
     """The names of the options that an address may have."""
+    over_tcp: frozenset[str] = frozenset()
+    """Schemes that have TCP sockets: their addresses take `nodelay` as well, on or off."""
 
     def check(self, address: Address) -> None:
         """BadAddress where an option is none of this transport's."""
-        for name in sorted(address.options.keys() - self.options):
-            takes = ", ".join(sorted(self.options)) or "none"
+        allowed = self.options | ({"nodelay"} if address.scheme in self.over_tcp else set())
+        for name in sorted(address.options.keys() - allowed):
+            takes = ", ".join(sorted(allowed)) or "none"
             raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")

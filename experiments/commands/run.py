@@ -10,6 +10,7 @@ from experiments.options import (
     Cpus,
     broker_options,
     json_option,
+    nagle_option,
     results_option,
     run_settings,
     session_options,
@@ -27,6 +28,7 @@ from experiments.options import (
     help="What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found unless told where.",
 )
 @broker_options
+@nagle_option
 @workload_options
 @terms_options
 @session_options

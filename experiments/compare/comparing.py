@@ -6,16 +6,19 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
+from experiments.brokers_held import Brokers
 from experiments.compare.announcing import announcement, listing
 from experiments.compare.page import write_page
 from experiments.compare.table import show
 from experiments.errors import UserError
+from experiments.interrupts import ended_as_by_ctrl_c
 from experiments.run_folder import new_run_folder, write_json
 from experiments.trials.execution import execute, to_do
 from experiments.trials.measuring import measured
@@ -40,7 +43,8 @@ def compare(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
     folder = new_run_folder(Path(parent), name or f"{time.strftime('%Y%m%d-%H%M%S')}-compare-{secrets.token_hex(3)}")
     write_plan(folder, plan)
     try:
-        return _go_on(folder, plan, as_json)
+        with ended_as_by_ctrl_c():
+            return _go_on(folder, plan, as_json)
     except UserError:
         shutil.rmtree(folder)
         raise
@@ -49,13 +53,16 @@ def compare(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
 def resume(parent: str, name: str, as_json: bool) -> int:
     """What an interrupted comparison has left; with nothing left, its table and page are made again."""
     folder = Path(parent) / name
-    return _go_on(folder, read_plan(folder), as_json)
+    plan = read_plan(folder)
+    with ended_as_by_ctrl_c():
+        return _go_on(folder, plan, as_json)
 
 
 def _go_on(folder: Path, plan: Plan, as_json: bool) -> int:
     steps = to_do(folder, plan)
     _say(announcement(plan, steps), to_stderr=as_json)
-    ended = execute(folder, steps, measured, Progress(steps))
+    with Brokers() as brokers:
+        ended = execute(folder, steps, partial(measured, brokers=brokers), Progress(steps))
     record = results(folder, plan)
     write_json(folder / "comparison.json", record)
     page = write_page(folder, record)

@@ -10,9 +10,11 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from experiments.compare.figures import draw
 from experiments.compare.rounding import interval, number, rounded
 from experiments.compare.sentences import circumstances, common_settings, own_settings, title
+from experiments.errors import cannot_write
 from experiments.page.formats import FORMATS, condition
 from experiments.page.writer import TEMPLATES
 from experiments.trials.metrics import COMPONENTS
+from experiments.whole_file import whole_file
 
 COMPLETION = {
     "due": ("due_p50_us", "due_p90_us", "due_p99_us", "due_p999_us"),
@@ -24,9 +26,13 @@ CPU = {"cpu_s_per_million": "in all", **{f"{name}_cpu_s_per_million": name for n
 
 def write_page(folder: Path, record: dict[str, Any]) -> Path:
     """Beside comparison.json; it appears whole, by rename."""
-    page, unfinished = folder / "comparison.html", folder / ".comparison.html.part"
-    unfinished.write_text(page_html(record), encoding="utf-8")
-    return unfinished.replace(page)
+    html, page = page_html(record), folder / "comparison.html"
+    try:
+        with whole_file(page) as file:
+            file.write(html.encode())
+    except OSError as error:
+        raise cannot_write(page, error) from error
+    return page
 
 
 def page_html(record: dict[str, Any]) -> str:

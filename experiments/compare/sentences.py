@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.page.sentences import _in_words as in_words
+from experiments.page.sentences import in_words
 
 Record = dict[str, Any]
 

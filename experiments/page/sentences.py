@@ -48,10 +48,11 @@ def circumstances(run: Record) -> list[str]:
 def _started(run: Record) -> str:
     at, duration_s = run.get("started_at"), run.get("duration_s")
     lasted = f", for {three_digits(duration_s)} s" if is_number(duration_s) else ""
-    return f"Run on {_in_words(at)}{lasted}." if isinstance(at, str) else ""
+    return f"Run on {in_words(at)}{lasted}." if isinstance(at, str) else ""
 
 
-def _in_words(iso_time: str) -> str:
+def in_words(iso_time: str) -> str:
+    """21 November 2026, 18:22 UTC; what is no time stays as it is."""
     try:
         at = datetime.fromisoformat(iso_time)
     except ValueError:

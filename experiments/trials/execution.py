@@ -9,11 +9,13 @@ from types import FrameType
 
 from exchange.settings import RunSettings
 from experiments.errors import UserError
+from experiments.interrupts import on_signals
 from experiments.run_folder import write_json
 from experiments.trials.attempts import Record, new_attempt, unmeasured, valid_attempt
 from experiments.trials.plan import WARM_UP, Plan, Step
 from experiments.trials.progress import Progress
 
+LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Measure = Callable[[Path, RunSettings], Record]
 """Runs once into a folder; run.json's content. UserError where it cannot start."""
 
@@ -26,7 +28,7 @@ def to_do(trial: Path, plan: Plan) -> list[Step]:
 
 
 def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress) -> bool:
-    """Whether it came to its end; False where the user pressed Ctrl-C. UserError where a warm-up cannot start."""
+    """Whether it came to its end; False where a signal ended it. UserError where a warm-up cannot start."""
     with CtrlC() as ctrl_c:
         for step in steps:
             try:
@@ -54,13 +56,13 @@ def _attempt(trial: Path, step: Step, measure: Measure) -> Record:
 
 
 class CtrlC:
-    """Remembers Ctrl-C: a run takes it as its own early end, but the user means the whole trial."""
+    """Remembers Ctrl-C, or what is like it: a run takes it as its own early end, but the user means the whole trial."""
 
     def __init__(self) -> None:
         self.pressed = False
 
     def __enter__(self) -> CtrlC:
-        self._before = signal.signal(signal.SIGINT, self._note)
+        self._before = on_signals(LIKE_CTRL_C, self._note)
         return self
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
@@ -68,4 +70,5 @@ class CtrlC:
         raise KeyboardInterrupt
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

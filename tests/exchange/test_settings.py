@@ -152,11 +152,19 @@ def test_no_run_offers_more_orders_than_it_was_given_or_than_ids_can_number(orde
 
 
 def test_settings_are_what_the_runs_record_says():
-    settings = RunSettings(prices=(1, 5), cpus={"engine": 1})
+    settings = RunSettings(prices=(1, 5), cpus={"engine": 1}, nagle=("engine", "gateway"))
     as_dict = settings.as_dict()
     fields = {field.name for field in dataclasses.fields(settings)}
-    assert set(as_dict) - fields == {"topology", "nagle"}
+    assert set(as_dict) - fields == {"topology"}
     assert fields <= set(as_dict)
     again = orjson.loads(orjson.dumps(as_dict))
     assert again == as_dict
-    assert (again["prices"], again["cpus"]) == ([1, 5], {"engine": 1})
+    assert (again["prices"], again["cpus"], again["nagle"]) == ([1, 5], {"engine": 1}, ["gateway", "engine"])
+
+
+def test_nagle_takes_the_roles_that_exist():
+    assert RunSettings(transport="amqp", nagle=("broker", "reporter")).nagle == ("reporter", "broker")
+    with pytest.raises(BadSetting, match="zeromq has no broker"):
+        RunSettings(nagle=("broker",))
+    with pytest.raises(BadSetting, match=r"nagle is 'pope'; allowed is gateway, engine, reporter$"):
+        RunSettings(nagle=("pope",))

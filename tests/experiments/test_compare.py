@@ -91,11 +91,12 @@ def test_the_table_fits_100_columns(small: tuple[Path, Said]) -> None:
     assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
 
-def test_an_interrupted_comparison_says_how_to_go_on_and_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Signals, tmp_path: Path) -> None:
     words = command("compare", *FAST, "--seconds", 0.6, "--results", tmp_path, "--name", "mine")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: list(tmp_path.glob("mine/01-*/run.json")), "the first run's record")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "exchange compare --resume mine goes on" in err

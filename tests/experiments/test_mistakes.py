@@ -64,6 +64,11 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--warm-up", "5", "--orders", "8000"], "--warm-up 5 leaves nothing of a run of 1 s"),
         (["--warm-up", "1.5", "--duration", "2", "--rate", "max"], "--warm-up 1.5 leaves nothing"),
         (["--name", "a/b"], "name"),
+        (["--nagle", "broker"], "zeromq has no broker"),
+        (["--nagle", "gateway,pope"], "--nagle is pope; allowed is gateway, engine, reporter"),
+        (["--nagle", "all", "--transport", "zeromq+ipc"], "zeromq+ipc has no TCP sockets"),
+        (["--nagle", "engine", "--transport", "memory"], "memory has no TCP sockets"),
+        (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
     ],
 )
 def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:

@@ -116,3 +116,20 @@ def test_the_components_stay_where_they_are_told_and_listen_on_loopback(tmp_path
 def test_one_order_is_a_run(tmp_path: Path) -> None:
     said = measured(tmp_path, *IN_THREADS, "--rate", 0.5, "--orders", 1)
     assert (said.code, said.record["counts"]["orders_answered"]) == (0, 1)
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+def test_nagle_is_on_where_it_was_asked_for_and_read_back_at_every_end(transport: str, tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", transport, "--nagle", "engine", "--rate", 2000, "--orders", 1000).record
+    assert (record["status"], record["settings"]["nagle"]) == ("complete", ["engine"])
+    found = [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]]
+    assert found == [("gateway", True), ("engine", False), ("reporter", True), ("reporter", True)]
+    gateway, engine, *_ = record["sockets"]
+    assert gateway["bytes_out"] >= 1000 * 10
+    assert gateway["segments_out"] == pytest.approx(engine["segments_in"], abs=5)
+
+
+def test_all_is_whoever_there_is(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", "tcp", "--nagle", "all", "--rate", 2000, "--orders", 10).record
+    assert record["settings"]["nagle"] == ["gateway", "engine", "reporter"]
+    assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}

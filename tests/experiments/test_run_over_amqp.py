@@ -59,9 +59,17 @@ def test_a_broker_of_its_own_is_started_measured_and_removed(running: Callable[.
     assert said.code == 0, said.err
     assert record["components"]["broker"]["cpu_s"] > 0
     assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
-    assert [socket["tcp_nodelay"] for socket in record["sockets"]] == [True, True]
+    ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
+    assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [(role, True) for role in ends]
     until(lambda: all(is_gone(process) for process in family), "broker and components gone")
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_nagle_on_at_the_broker_is_read_back_from_its_own_sockets(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", "amqp", "--nagle", "broker", "--rate", 1000, "--orders", 1000).record
+    assert (record["status"] in {"complete", "saturated"}, record["settings"]["nagle"]) == (True, ["broker"])
+    found = {end["component"]: end["tcp_nodelay"] for end in record["sockets"]}
+    assert found == {"gateway": True, "engine": True, "reporter": True, "broker": False}
 
 
 def is_gone(process: psutil.Process) -> bool:
@@ -86,6 +94,7 @@ def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Runni
     [
         (("--transport", "amqp://me:secret@localhost"), "a URL takes no password"),
         (("--transport", "amqps"), "amqps needs an address"),
+        (("--transport", "amqp://me@localhost", "--nagle", "broker"), "is not ours"),
         (("--transport", "amqp?delivery=acked"), "--delivery"),
         (("--transport", "zeromq", "--delivery", "acked"), "zeromq has no broker"),
         (("--transport", "tcp", "--amqp-client", "pika"), "tcp has no broker"),

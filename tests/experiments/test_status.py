@@ -42,6 +42,15 @@ def test_a_run_whose_ends_agree_is_complete() -> None:
     assert judge(outcome(), RATE, 50.0) == ("complete", [])
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_socket_that_is_not_as_it_was_asked_to_be_makes_a_run_invalid(asked: bool) -> None:
+    socket = {"local": "127.0.0.1:7000", "tcp_nodelay": asked, "tcp_nodelay_asked": asked}
+    assert judge(outcome(engine={"sockets": [socket]}), RATE, 50.0) == ("complete", [])
+    status, [reason] = judge(outcome(engine={"sockets": [{**socket, "tcp_nodelay": not asked}]}), RATE, 50.0)
+    told = "to be on, and is off" if asked else "to be off, and is on"
+    assert (status, reason) == ("invalid", f"TCP_NODELAY of the engine's 127.0.0.1:7000 was {told}")
+
+
 @pytest.mark.parametrize("orders", [1, 2, 3, 80, 8000])
 @pytest.mark.parametrize("packing", [1, 7, 100])
 def test_who_hands_every_order_over_in_time_is_never_saturated(orders: int, packing: int) -> None:

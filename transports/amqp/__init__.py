@@ -23,5 +23,6 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     options=frozenset({"client", "delivery"}),
+    over_tcp=frozenset({"amqp", "amqps"}),
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
 )

@@ -19,7 +19,7 @@ from transports.amqp.session import Session, parameters
 from transports.amqp.topology import Queue, Side, queue_arguments
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
-from transports.sockets import read_back
+from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
 MOST_UNSENT_BYTES = 1 << 20
@@ -33,7 +33,7 @@ class AmqpLink(Link):
     def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
         self.url = address.url
         broker = BrokerAddress.of(address)
-        self._delivery = broker.delivery
+        self._delivery, self._nodelay = broker.delivery, address.nodelay
         self._side = Side.of(address, listens)
         self._session = Session(broker)
         kind = CLIENTS[broker.client]
@@ -44,6 +44,7 @@ class AmqpLink(Link):
         self._has_looked = False
         try:
             self._session.open(loop, until_ns)
+            set_nodelay(loop.descriptor, self._nodelay)  # pika has set it by then, whatever it is told
             self._client.opened(self._session.channel)
             self._declare(until_ns)
         except TransportError:
@@ -135,7 +136,7 @@ class AmqpLink(Link):
         return CONFIRM_WINDOW - self._client.published + self._client.confirmed
 
     def sockets(self) -> list[dict[str, Any]]:
-        return read_back([] if self._loop.descriptor is None else [self._loop.descriptor])
+        return read_back([] if self._loop.descriptor is None else [self._loop.descriptor], self._nodelay)
 
     def drain(self, until_ns: int) -> bool:
         """Until the broker has taken everything: its confirms say so, or its answer to what was asked after it."""

@@ -88,7 +88,7 @@ class OwnLoop:
     def sleep(self, until_ns: int) -> None:
         unsent = not self.flush()
         wake_ns = min(until_ns, self.services.next_due_ns)
-        if self.stream is not None:
+        if self.stream is not None and not self.stream.holds_back:
             self._sleeper(self.stream.fd, unsent).sleep(wake_ns)
         if self.services.next_due_ns <= time.monotonic_ns():
             self.services.run_due()

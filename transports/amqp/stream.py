@@ -37,6 +37,11 @@ class Stream(AbstractStreamTransport):
         """Bytes that were written and have not left."""
         return self.last - self._first
 
+    @property
+    def holds_back(self) -> bool:
+        """TLS has more, of a record for which there was no room: the descriptor says nothing of it."""
+        return self._is_open and isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
     def fill(self) -> int:
         """Take what has come, as far as there is room; how many bytes."""
         if self.begin == self.end:

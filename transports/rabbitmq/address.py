@@ -28,6 +28,12 @@ class NodeAddress:
         """product, version, erlang, pid, port, ready_after_s, settings."""
         return dict(self.about)
 
+    def accepted(self) -> list[dict[str, Any]]:
+        """Its ends of the connections that it has accepted: local, peer, tcp_nodelay. OSError where we may not look."""
+        from transports.rabbitmq.accepted import accepted_sockets
+
+        return accepted_sockets(self.pid, self.port)
+
     def usage(self) -> NodeUsage:
         """Cheap: the node is not asked. OSError where it is gone."""
         return NodeUsage.of(self.pid)

@@ -21,7 +21,7 @@ class NodeSettings:
     """Publishers pause above it: a share of the machine's memory up to 1, or bytes."""
     disk_limit_bytes: int = 50_000_000
     """Publishers pause when less is free on the folder's disk."""
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """More parameters of the `rabbit` application, as Erlang terms: {"heartbeat": "0"}."""
 
     def __post_init__(self) -> None:

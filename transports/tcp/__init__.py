@@ -15,4 +15,4 @@ def connect(address: Address, until_ns: int) -> Link:
     return link.connect(address, until_ns)
 
 
-TRANSPORT = Transport(places={"tcp": "port"}, listen=listen, connect=connect)
+TRANSPORT = Transport(places={"tcp": "port"}, listen=listen, connect=connect, over_tcp=frozenset({"tcp"}))

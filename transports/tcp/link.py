@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from dataclasses import replace
 from typing import Any
 
 from transports.base import Address, CannotListen, Link, PeerGone
@@ -25,9 +26,9 @@ RETRY_NS = 10_000_000
 class TcpLink(Link):
     """One end: one stream, or (a listener that fans in) one for each peer."""
 
-    def __init__(self, url: str, fan_in: bool, door: Door | None = None) -> None:
+    def __init__(self, url: str, address: Address, door: Door | None = None) -> None:
         self.url = url
-        self._fan_in = fan_in
+        self._fan_in, self._nodelay = address.fan_in, address.nodelay
         self._door = door
         self._streams: list[Stream] = []
         self._is_open = True
@@ -75,12 +76,12 @@ class TcpLink(Link):
         """Let newcomers in; a conversation of two takes no third."""
         for newcomer in door.admit():
             if self._fan_in or not self._streams:
-                self._streams.append(Stream(newcomer))
+                self._streams.append(Stream(newcomer, self._nodelay))
             else:
                 door.refuse(newcomer)
 
     def sockets(self) -> list[dict[str, Any]]:
-        return read_back([stream.fd for stream in self._streams])
+        return read_back([stream.fd for stream in self._streams], self._nodelay)
 
     @property
     def refused(self) -> int:  # type: ignore[override]
@@ -103,7 +104,7 @@ class TcpLink(Link):
 
     def adopt(self, sock: socket.socket) -> TcpLink:
         """Make a connected socket this link's one stream."""
-        self._streams.append(Stream(sock))
+        self._streams.append(Stream(sock, self._nodelay))
         return self
 
 
@@ -118,8 +119,8 @@ def listen(address: Address) -> Link:
         listener.close()
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another port") from error
     listener.setblocking(False)
-    url = f"tcp://{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
-    return TcpLink(url, address.fan_in, Door(listener, _preamble(address)))
+    place = f"{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
+    return TcpLink(replace(address, place=place).url, address, Door(listener, _preamble(address)))
 
 
 def connect(address: Address, until_ns: int) -> Link:
@@ -133,7 +134,7 @@ def connect(address: Address, until_ns: int) -> Link:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
             Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
     sock.sendall(_preamble(address))
-    return TcpLink(address.url, address.fan_in).adopt(sock)
+    return TcpLink(address.url, address).adopt(sock)
 
 
 def _preamble(address: Address) -> bytes:

@@ -14,6 +14,7 @@ from numba import int64, njit, types
 
 from transports.base import PeerGone
 from transports.frames import FrameBatch
+from transports.sockets import set_nodelay
 from transports.waiting import WRITABLE, Sleeper
 
 Bytes = npt.NDArray[np.uint8]
@@ -73,9 +74,8 @@ class Stream:
 
     def __init__(self, sock: socket.socket, nodelay: bool = True) -> None:
         sock.setblocking(False)
-        if nodelay:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.fd = sock.fileno()
+        set_nodelay(self.fd, nodelay)
         self.ended = False
         self._socket = sock
         self._inbound = np.zeros(_READ_BYTES, np.uint8)

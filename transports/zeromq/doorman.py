@@ -1,5 +1,7 @@
 """Who comes, who is turned away, who leaves: ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor.
 
+The monitor also brings each connection's descriptor, on which TCP_NODELAY is set as asked.
+
 Both are served from the link's own loop; there is no thread of ours. Neither says which connection a handshake was on,
 so a listener knows its peers' connections by the frames that came through them: see `meet`.
 """
@@ -11,6 +13,8 @@ from collections.abc import Sequence
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from transports.sockets import set_nodelay
+
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
@@ -18,8 +22,10 @@ WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEED
 class Doorman:
     """Counts `refused`: connections accepted that never got through the handshake."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str) -> None:
-        self._token = token.encode()
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str, nodelay: bool
+    ) -> None:
+        self._token, self._nodelay = token.encode(), nodelay
         self._accepted = self._admitted = self._met = 0
         self._open: set[int] = set()
         self._heard: set[int] = set()
@@ -101,6 +107,8 @@ class Doorman:
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:
+        """Also after a reconnect. libzmq has no option for TCP_NODELAY: it sets it, and here it is set as asked."""
+        set_nodelay(descriptor, self._nodelay)
         self._open.add(descriptor)
         self._heard.discard(descriptor)
 

@@ -35,7 +35,8 @@ class ZeroMqLink(Link):
         self.url = address.url
         self._socket, self._context = socket, context
         self.bound = ""  # the endpoint that it listens on
-        self._doorman = Doorman(context, socket, address.token)
+        self._doorman = Doorman(context, socket, address.token, address.nodelay)
+        self._nodelay = address.nodelay
         self._calls = _calls(address, socket, self._doorman)
         self._receive = self._calls.receive
 
@@ -65,7 +66,7 @@ class ZeroMqLink(Link):
 
     def sockets(self) -> list[dict[str, Any]]:
         self._doorman.serve()
-        return read_back(self._doorman.connections)
+        return read_back(self._doorman.connections, self._nodelay)
 
     @property
     def refused(self) -> int:  # type: ignore[override]
@@ -177,4 +178,5 @@ TRANSPORT = Transport(
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
     options=frozenset({"calls"}),
+    over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
 )

@@ -1,0 +1,117 @@
+"""The brokers of a comparison: one for all runs that have it set alike, gone with the comparison."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+
+from experiments.brokers_held import Brokers
+from tests.broker import is_gone, need_rabbitmq
+from tests.experiments.conftest import PATIENCE_S, command, until
+from transports.rabbitmq import NodeSettings
+
+FAST = ("--transports", "amqp,memory", "--rates", "1000", "--repeats", "2", "--seconds", "0.3")
+
+
+@pytest.fixture(autouse=True)
+def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that this user may have up."""
+    need_rabbitmq()
+    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+
+
+class Comparison:
+    """`exchange compare` under way, its scratch folders in a place of its own."""
+
+    def __init__(self, place: Path) -> None:
+        self.folder, self.scratch = place / "results" / "mine", place / "scratch"
+        self.scratch.mkdir()
+        words = command("compare", *FAST, "--results", place / "results", "--name", "mine")
+        self.process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+        )  # fmt: skip
+
+    def family(self) -> list[psutil.Process]:
+        """Once an order has gone through the broker: the node, its helpers, watchdogs, components."""
+        until(self._is_warm, "the warm-up's record")
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        assert any("beam" in process.name() for process in family), "the node stays after the run"
+        return family
+
+    def _is_warm(self) -> bool:
+        assert self.process.poll() is None, self.process.communicate()[1]
+        return bool(list(self.folder.glob("00-amqp-*/run.json")))
+
+    def brokers(self) -> list[tuple[int, int]]:
+        """Process and port of the broker of each run over AMQP that met one."""
+        records = [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("*-amqp-*/run.json"))]
+        met = [record["broker"] for record in records if record.get("broker")]
+        return [(broker["pid"], broker["port"]) for broker in met]
+
+    def assert_nothing_is_left_of(self, family: list[psutil.Process]) -> None:
+        until(lambda: all(is_gone(process) for process in family), "all processes gone")
+        until(lambda: not list(self.scratch.iterdir()), "scratch folders gone")
+
+
+@pytest.fixture
+def comparison(tmp_path: Path) -> Iterator[Comparison]:
+    started = Comparison(tmp_path)
+    with started.process:
+        yield started
+        started.process.kill()
+
+
+def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(comparison: Comparison) -> None:
+    family = comparison.family()
+    _, err = comparison.process.communicate(timeout=PATIENCE_S)
+    assert comparison.process.returncode == 0, err
+    assert len(comparison.brokers()) == 3, "a warm-up and two repeats"
+    assert len(set(comparison.brokers())) == 1
+    comparison.assert_nothing_is_left_of(family)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_with_it(
+    number: signal.Signals, comparison: Comparison
+) -> None:
+    family = comparison.family()
+    comparison.process.send_signal(number)
+    _, err = comparison.process.communicate(timeout=PATIENCE_S)
+    assert comparison.process.returncode == 1
+    assert "exchange compare --resume mine goes on" in err
+    assert "Traceback" not in err
+    assert (comparison.folder / "comparison.json").exists()
+    comparison.assert_nothing_is_left_of(family)
+
+
+def test_the_node_of_a_comparison_that_is_killed_ends_by_itself(comparison: Comparison) -> None:
+    family = comparison.family()
+    comparison.process.kill()
+    comparison.assert_nothing_is_left_of(family)
+
+
+def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comparison) -> None:
+    next(process for process in comparison.family() if "beam" in process.name()).kill()
+    _, err = comparison.process.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in err
+    assert len(set(comparison.brokers())) == 2, "its successor serves what is left"
+    runs = comparison.folder.glob("0[12]-amqp-*/run.json")
+    assert [path.read_bytes().count(b'"status": "complete"') for path in runs].count(1) >= 1
+
+
+def test_nodes_are_kept_by_how_they_are_set() -> None:
+    with Brokers() as brokers:
+        plain, quiet = brokers.node(NodeSettings()), brokers.node(NodeSettings(extra={"heartbeat": "0"}))
+        assert brokers.node(NodeSettings()) is plain
+        assert brokers.node(NodeSettings(extra={"heartbeat": "0"})) is quiet
+        assert plain.pid != quiet.pid
+        nodes = [psutil.Process(node.pid) for node in (plain, quiet)]
+    assert all(is_gone(node) for node in nodes)

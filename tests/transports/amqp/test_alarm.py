@@ -1,0 +1,131 @@
+"""A broker in memory alarm: publishers pause, say for how long, and lose nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker import need_rabbitmq
+from tests.transports.conftest import TOKEN, deadline_ns, joined, until
+from transports.amqp.address import PASSWORD
+from transports.base import Link
+from transports.frames import FrameBatch
+from transports.rabbitmq import Node, NodeSettings, boot, private_node
+from transports.registry import connect, listen
+
+CLIENTS = ("compiled", "joined", "pika")
+NUMBERED = [n.to_bytes(4, "little") for n in range(500)]
+OBEY = """
+spawn(fun Obey() ->
+    case file:consult("memory_mark") of
+        {ok, [Mark]} -> file:delete("memory_mark"), vm_memory_monitor:set_vm_memory_high_watermark(Mark);
+        _ -> ok
+    end,
+    timer:sleep(10), Obey()
+end).
+"""
+"""The node takes another memory mark from a file in its folder, which only we can write."""
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    need_rabbitmq()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boot, "STARTUP", boot.STARTUP + OBEY)
+        with private_node(tmp_path_factory.mktemp("alarm") / "node") as node:
+            yield node
+
+
+@pytest.fixture
+def mark(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
+    """Set the node's memory mark: 0 raises the alarm at once. Afterwards there is none."""
+    monkeypatch.setenv(PASSWORD, node.password)
+    place = node.folder / "memory_mark"
+
+    def put(share: float) -> None:
+        unfinished = place.with_suffix(".new")
+        unfinished.write_text(f"{share:.1f}.\n")
+        unfinished.replace(place)
+        end_ns = deadline_ns()
+        while place.exists():
+            assert time.monotonic_ns() < end_ns, "the node never took its mark"
+
+    put(0.4)
+    yield put
+    put(0.4)
+
+
+def publish_until_paused(connector: Link) -> list[bytes]:
+    """What went out before the broker said that it is blocked, which it says when something is published."""
+    sent: list[bytes] = []
+
+    def is_paused() -> bool:
+        frame = b"early %d" % len(sent)
+        sent.extend([frame] * connector.send(FrameBatch.of(frame), 0))
+        connector.wait(deadline_ns(0.01), readable=False, writable=True)
+        return is_blocked(connector)
+
+    until(is_paused)
+    return sent
+
+
+def is_blocked(link: Link) -> bool:
+    return link._session.blocked_since_ns > 0  # type: ignore[attr-defined]
+
+
+def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> list[bytes]:
+    got, sent = FrameBatch(), 0
+
+    def all_there() -> bool:
+        nonlocal sent
+        sent = source.send(frames, sent) if sent < frames.count else sent
+        target.receive(got)
+        return got.count == expected
+
+    until(all_there, target, source)
+    return list(got)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("delivery", ["lossy", "confirmed"])
+def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost(
+    client: str, delivery: str, node: Node, mark: Callable[[float], None]
+) -> None:
+    with joined(f"{node.url}/?client={client}&delivery={delivery}") as (listener, connector):
+        mark(0)
+        early, late = publish_until_paused(connector), FrameBatch.of(*NUMBERED)
+        assert connector.send(late, 0) == 0, "a blocked link takes nothing"
+        assert not connector.drain(deadline_ns(0.05)), "what was published last is not at the broker"
+        mark(0.4)
+        assert carry_all(connector, listener, late, len(early) + late.count) == [*early, *NUMBERED]
+        assert connector.drain(deadline_ns())
+        assert not is_blocked(connector)
+        assert connector.facts()["blocked_s"] >= 0.05
+        assert listener.facts()["blocked_s"] == 0, "who only consumes is not blocked"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_blocked_link_closes_in_its_time(client: str, node: Node, mark: Callable[[float], None]) -> None:
+    with joined(f"{node.url}/?client={client}&delivery=confirmed") as (_, connector):
+        mark(0)
+        publish_until_paused(connector)
+        began_ns = time.monotonic_ns()
+        connector.close(linger_s=0.2)
+        assert time.monotonic_ns() - began_ns < 5e9
+
+
+def test_a_node_without_memory_has_a_link_wait_from_its_first_message_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_rabbitmq()
+    with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
+        monkeypatch.setenv(PASSWORD, node.password)
+        listener, connector = listen(node.url, TOKEN), connect(node.url, TOKEN, deadline_ns())
+        publish_until_paused(connector)
+        until(lambda: connector.facts()["blocked_s"] > 0.01, connector)
+        assert listener.receive(FrameBatch()) == 0
+        for link in (listener, connector):
+            link.close(linger_s=0.1)

@@ -1,0 +1,130 @@
+"""amqps: the same links over TLS, to a real broker whose certificate is of a CA of one's own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.broker import is_listening, need_rabbitmq
+from tests.broker import until as once
+from tests.transports.amqp.certificates import Certificate, make_authority, make_certificate
+from tests.transports.conftest import TOKEN, carry, joined
+from transports.amqp.address import CA_FILE, PASSWORD
+from transports.base import BadAddress, TransportError
+from transports.frames import LARGEST_FRAME, FrameBatch
+from transports.rabbitmq import Node, NodeSettings, private_node
+from transports.registry import listen
+
+CLIENTS = ("compiled", "joined", "pika")
+MANY = [n.to_bytes(4, "little") for n in range(5000)]
+LONG = [bytes([n]) * LARGEST_FRAME for n in range(60)]
+"""More than a buffer of the link's takes at once, and each many TLS records."""
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A node with a second listener, for TLS."""
+
+    node: Node
+    port: int
+    authority: Certificate
+
+    def url(self, client: str = "compiled", host: str = "127.0.0.1", scheme: str = "amqps") -> str:
+        return f"{scheme}://{self.node.user}@{host}:{self.port}/%2F?client={client}"
+
+
+def tls_settings(port: int, authority: Certificate, server: Certificate) -> NodeSettings:
+    files = {"cacertfile": authority.certificate, "certfile": server.certificate, "keyfile": server.key}
+    options = ", ".join(f'{{{name}, "{path}"}}' for name, path in files.items())
+    listeners = f'[{{"127.0.0.1", {port}}}]'
+    return NodeSettings(extra={"ssl_listeners": listeners, "ssl_options": f"[{options}, {{verify, verify_none}}]"})
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    need_rabbitmq()
+    folder = tmp_path_factory.mktemp("tls")
+    authority = make_authority(folder)
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        settings = tls_settings(port, authority, make_certificate(folder, authority))
+        with private_node(folder / "node", settings=settings) as node:
+            once(lambda: is_listening(port), "a TLS listener")
+            yield Secured(node, port, authority)
+
+
+@pytest.fixture(autouse=True)
+def trusted(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSWORD, secured.node.password)
+    monkeypatch.setenv(CA_FILE, str(secured.authority.certificate))
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks() -> Iterator[None]:
+    """No descriptor more than before, whether or not Python would warn of it."""
+    before = psutil.Process().num_fds()
+    yield
+    assert psutil.Process().num_fds() == before
+
+
+@pytest.mark.parametrize("frames", [MANY, LONG], ids=["many", "long"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_frames_go_both_ways(client: str, frames: list[bytes], secured: Secured) -> None:
+    with joined(secured.url(client)) as (listener, connector):
+        assert list(carry(connector, listener, FrameBatch.of(*frames))) == frames
+        assert list(carry(listener, connector, FrameBatch.of(*frames))) == frames
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_certificate_of_another_ca_is_refused_with_what_to_do(
+    client: str, secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CA_FILE, str(make_authority(tmp_path, "stranger").certificate))
+    with pytest.raises(BadAddress, match=rf"127.0.0.1:{secured.port}.*certificate is not trusted.*{CA_FILE} is to name") as said:
+        listen(secured.url(client), TOKEN)
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_without_a_ca_the_certificate_is_refused_with_what_to_do(
+    client: str, secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(CA_FILE)
+    with pytest.raises(BadAddress, match=rf"certificate is not trusted.*{CA_FILE} is to name"):
+        listen(secured.url(client), TOKEN)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_certificate_for_another_host_is_refused(client: str, secured: Secured) -> None:
+    with pytest.raises(BadAddress, match="certificate is not for 'localhost'"):
+        listen(secured.url(client, host="localhost"), TOKEN)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_port_without_tls_is_said(client: str, secured: Secured) -> None:
+    plain = Secured(secured.node, secured.node.port, secured.authority)
+    with pytest.raises(BadAddress, match=r"does not speak TLS.*amqp://"):
+        listen(plain.url(client), TOKEN)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_tls_where_none_is_expected_is_said(client: str, secured: Secured) -> None:
+    with pytest.raises(TransportError, match="amqps://"):
+        listen(secured.url(client, scheme="amqp"), TOKEN)
+
+
+def test_a_ca_file_that_is_none_is_named(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty.pem").write_text("")
+    for path in (tmp_path / "empty.pem", tmp_path / "nowhere.pem"):
+        monkeypatch.setenv(CA_FILE, str(path))
+        with pytest.raises(BadAddress, match=rf"{CA_FILE}: cannot use {path}"):
+            listen(secured.url(), TOKEN)
