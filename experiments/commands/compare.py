@@ -70,7 +70,7 @@ def command(
     from experiments.trials.plan import Plan
 
     if resume is not None:
-        _nothing_beside_resume(ctx)
+        nothing_beside_resume(ctx)
         raise SystemExit(comparing.resume(results, resume, as_json))
     arms = comparison_arms(transports, rates, seconds, given)
     try:
@@ -80,7 +80,7 @@ def command(
     raise SystemExit(comparing.show_plan(plan, as_json) if dry_run else comparing.compare(plan, results, name, as_json))
 
 
-def _nothing_beside_resume(ctx: click.Context) -> None:
+def nothing_beside_resume(ctx: click.Context) -> None:
     """A comparison goes on as it was planned, or its arms would not be comparable."""
     typed = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     extra = [name for name in typed if name not in WITH_RESUME]

@@ -13,7 +13,7 @@ def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
     warm_ups = sum(step.repeat == WARM_UP for step in steps)
     left = f", {len(steps) - warm_ups} of them left" if len(steps) - warm_ups < len(plan.steps) else ""
     yield (
-        f"{', '.join(plan.contenders)}; {count(len(plan.blocks), 'rate')}, {count(plan.repeats, 'repeat')}: "
+        f"{', '.join(plan.contenders)}; {count(len(plan.blocks), plan.study.block)}, {count(plan.repeats, 'repeat')}: "
         f"{count(len(plan.steps), 'run')}{left} and {count(warm_ups, 'warm-up')}, about {duration(steps)}"
     )
     if told := unreachable(plan):

@@ -19,15 +19,24 @@ def comparison_arms(
     transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
 ) -> tuple[Arm, ...]:
     """A run of about so many seconds for every transport at every rate. A mistake in any of them is said here."""
-    about_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
+    settings = ArmSettings(transports, seconds, given)
+    return arms_of(settings, [transport_factor(transports)], [rate_factor(rates)])
 
-    def settings(**chosen: Any) -> RunSettings:
-        told = given if has_broker(chosen["transport"]) or not any(map(has_broker, transports)) else about_all
-        made = run_settings(**told, **chosen, **_length(chosen["orders_per_s"], seconds))
+
+class ArmSettings:
+    """Makes an arm's settings of what it chooses and what all arms are given."""
+
+    def __init__(self, transports: Sequence[str], seconds: float, given: dict[str, Any]) -> None:
+        self._seconds, self._given = seconds, given
+        self._some_have_a_broker = any(map(has_broker, transports))
+        self._about_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
+
+    def __call__(self, **chosen: Any) -> RunSettings:
+        all_of_it = has_broker(chosen["transport"]) or not self._some_have_a_broker
+        told = self._given if all_of_it else self._about_all
+        made = run_settings(**told, **chosen, **_length(chosen["orders_per_s"], self._seconds))
         runs_in_one_process(made)
         return made
-
-    return arms_of(settings, [transport_factor(transports)], [rate_factor(rates)])
 
 
 def has_broker(transport: str) -> bool:

@@ -26,6 +26,10 @@ from experiments.trials.plan import Plan
 from experiments.trials.plan_file import plan_as_dict, read_plan, write_plan
 from experiments.trials.progress import Progress
 from experiments.trials.results import results
+from experiments.trials.study import COMPARE, Study
+
+Show = Callable[[dict[str, Any]], None]
+"""The outcome in the terminal, from comparison.json's content."""
 
 
 def show_plan(plan: Plan, as_json: bool) -> int:
@@ -38,27 +42,32 @@ def show_plan(plan: Plan, as_json: bool) -> int:
     return 0
 
 
-def compare(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
+def compare(plan: Plan, parent: str, name: str | None, as_json: bool, show: Show = show) -> int:
     """A new comparison. The exit code: 0, or 1 where a planned run is missing."""
-    folder = new_run_folder(Path(parent), name or f"{time.strftime('%Y%m%d-%H%M%S')}-compare-{secrets.token_hex(3)}")
+    unnamed = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.study.name}-{secrets.token_hex(3)}"
+    folder = new_run_folder(Path(parent), name or unnamed)
     write_plan(folder, plan)
     try:
         with ended_as_by_ctrl_c():
-            return _go_on(folder, plan, as_json)
+            return _go_on(folder, plan, as_json, show)
     except UserError:
         shutil.rmtree(folder)
         raise
 
 
-def resume(parent: str, name: str, as_json: bool) -> int:
+def resume(parent: str, name: str, as_json: bool, study: Study = COMPARE, show: Show = show) -> int:
     """What an interrupted comparison has left; with nothing left, its table and page are made again."""
     folder = Path(parent) / name
     plan = read_plan(folder)
+    if plan.study is not study:
+        raise UserError(
+            f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
+        )
     with ended_as_by_ctrl_c():
-        return _go_on(folder, plan, as_json)
+        return _go_on(folder, plan, as_json, show)
 
 
-def _go_on(folder: Path, plan: Plan, as_json: bool) -> int:
+def _go_on(folder: Path, plan: Plan, as_json: bool, show: Show) -> int:
     steps = to_do(folder, plan)
     _say(announcement(plan, steps), to_stderr=as_json)
     with Brokers() as brokers:
@@ -66,18 +75,15 @@ def _go_on(folder: Path, plan: Plan, as_json: bool) -> int:
     record = results(folder, plan)
     write_json(folder / "comparison.json", record)
     page = write_page(folder, record)
-    _report(folder, record, page, as_json)
-    if not ended:
-        click.echo(f"interrupted; what was measured is kept: exchange compare --resume {folder.name} goes on", err=True)
-    return 0 if record["status"] == "complete" else 1
-
-
-def _report(folder: Path, record: dict[str, Any], page: Path, as_json: bool) -> None:
     if as_json:
         click.echo((folder / "comparison.json").read_bytes(), nl=False)
-        return
-    show(record)
-    click.echo(f"page: {page}")
+    else:
+        show(record)
+        click.echo(f"page: {page}")
+    if not ended:
+        again = f"exchange {plan.study.name} --resume {folder.name}"
+        click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
+    return 0 if record["status"] == "complete" else 1
 
 
 def _say(sentences: Iterable[str], to_stderr: bool = False) -> None:

@@ -13,6 +13,7 @@ from experiments.compare.completion_figures import against_rate
 from experiments.compare.cpu_figures import stacked_by_contender
 from experiments.page.canvas import page_style
 from experiments.page.inline_svg import inline_svg
+from experiments.trials.study import COMPARE, STUDIES
 
 COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
@@ -30,13 +31,22 @@ def draw(record: dict[str, Any]) -> list[Drawing]:
     arms = [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
     if not arms:
         return []
+    drawn = STUDIES[record["study"]].drawn
     with page_style():
-        completion = {name: against_rate(arms, f"due_{name}_us") for name in ("p50", "p99")}
+        if record["study"] != COMPARE.name:
+            return [_completion(part, name, f", {words}") for words, part in _over(arms).items() for name in drawn]
         cpu = stacked_by_contender(arms)
-        return [
-            *(_drawn(axes, f"Completion time from due, {name}", COMPLETION) for name, axes in completion.items()),
-            *(_drawn(axes, f"CPU, {name}", CPU) for name, axes in cpu.items()),
-        ]
+        return [*(_completion(arms, name) for name in drawn), *(_drawn(cpu[name], f"CPU, {name}", CPU) for name in cpu)]
+
+
+def _over(arms: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The arms by transport: a figure each."""
+    transports = dict.fromkeys(arm["settings"]["transport"] for arm in arms)
+    return {name: [arm for arm in arms if arm["settings"]["transport"] == name] for name in transports}
+
+
+def _completion(arms: list[dict[str, Any]], name: str, over: str = "") -> Drawing:
+    return _drawn(against_rate(arms, f"due_{name}_us"), f"Completion time from due, {name}{over}", COMPLETION)
 
 
 def _drawn(axes: Axes, title: str, caption: str) -> Drawing:

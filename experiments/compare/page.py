@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from experiments.compare.figures import draw
+from experiments.compare.paper import FIGURES_8, TABLE_1
 from experiments.compare.rounding import interval, number, rounded
 from experiments.compare.sentences import circumstances, common_settings, own_settings, title
 from experiments.errors import cannot_write
@@ -17,9 +18,10 @@ from experiments.trials.metrics import COMPONENTS
 from experiments.whole_file import whole_file
 
 COMPLETION = {
-    "due": ("due_p50_us", "due_p90_us", "due_p99_us", "due_p999_us"),
-    "handed_over": ("handed_over_p50_us", "handed_over_p90_us", "handed_over_p99_us", "handed_over_p999_us"),
+    clock: tuple(f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max"))
+    for clock in ("due", "handed_over")
 }
+PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
 CPU = {"cpu_s_per_million": "in all", **{f"{name}_cpu_s_per_million": name for name in COMPONENTS}}
 """Metrics of the CPU's table, with their columns' titles."""
 
@@ -40,6 +42,7 @@ def page_html(record: dict[str, Any]) -> str:
     return _environment().get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
         completion=COMPLETION, cpu={name: words for name, words in CPU.items() if _is_measured(record, name)},
+        packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip
 

@@ -10,11 +10,13 @@ Record = dict[str, Any]
 
 
 def title(record: Record) -> str:
-    """zeromq against tcp, at 1,000 to 16,000 orders/s"""
+    """zeromq against tcp, at 1,000 to 16,000 orders/s; Nagle off against Nagle on over tcp, at 1,000 orders/s"""
     rates = sorted({rate for arm in record["arms"] if (rate := arm["settings"]["orders_per_s"]) is not None})
     offered = " to ".join(f"{rate:,.10g}" for rate in dict.fromkeys((rates[0], rates[-1]))) if rates else ""
     who = (" against " if len(record["contenders"]) == 2 else ", ").join(record["contenders"])
-    return who + (f", at {offered} orders/s" if rates else "")
+    transports = list(dict.fromkeys(arm["settings"]["transport"] for arm in record["arms"]))
+    over = "" if record["study"] == "compare" else f" over {', '.join(transports)}"
+    return who + over + (f", at {offered} orders/s" if rates else "")
 
 
 def circumstances(record: Record) -> list[str]:

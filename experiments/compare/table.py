@@ -20,11 +20,20 @@ def show(record: dict[str, Any]) -> None:
     console.print(_completion(record))
     console.print()
     console.print(_cpu(record))
+    show_verdicts(console, record)
+    show_caveats(console, record)
+
+
+def show_verdicts(console: Console, record: dict[str, Any]) -> None:
+    """What can be said, metric by metric."""
     for metric in dict.fromkeys(verdict["metric"] for verdict in record["verdicts"]):
         console.print(f"\n[bold]{record['metrics'][metric]['title']}[/bold]")
         for verdict in record["verdicts"]:
             if verdict["metric"] == metric:
                 _say(console, verdict)
+
+
+def show_caveats(console: Console, record: dict[str, Any]) -> None:
     for caveat in record["caveats"]:
         console.print(f"[bold red]![/bold red] {caveat}")
 

@@ -9,12 +9,12 @@ from typing import Any
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
 from experiments.trials.significance import ALPHA, repeats_needed, smallest_p
-from experiments.trials.verdicts import judged_pairs
+from experiments.trials.verdicts import most_rows
 
 
 def unreachable(plan: Plan) -> str | None:
     """Why no repeat of this plan could ever lead to a verdict; None where one may."""
-    rows = len(judged_pairs(plan))
+    rows = most_rows(plan)
     needed = repeats_needed(rows) if rows else 0
     if plan.repeats >= needed:
         return None

@@ -23,8 +23,9 @@ Measure = Callable[[Path, RunSettings], Record]
 def to_do(trial: Path, plan: Plan) -> list[Step]:
     """What is left, in the plan's order; the machine is warmed up anew, for contenders that have runs left."""
     left = [step for step in plan.steps if valid_attempt(trial, step) is None]
-    contenders = {step.arm.contender for step in left}
-    return [*(step for step in plan.warm_ups if step.arm.contender in contenders), *left]
+    kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
+    warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
+    return [*warm_ups, *left]
 
 
 def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exchange.settings import RunSettings
+from experiments.packets.totals import exchange_total
 
 Record = dict[str, Any]
 Read = Callable[[Record], float | None]
 
 COMPONENTS = ("gateway", "engine", "broker", "reporter")
-PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9"}
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
 
 
@@ -79,14 +80,23 @@ def _number(record: Record, *path: str) -> float | None:
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
-def _completion(clock: str, percentile: str) -> Metric:
-    judged = clock == "due" and percentile in {"p50", "p99"}
+def packets(field: str) -> Read:
+    """A figure of all packets of orders and answers, pure acknowledgements among them; see experiments/packets."""
+
+    def read(record: Record) -> float | None:
+        total = exchange_total(record)
+        return None if total is None else getattr(total, field)
+
+    return read
+
+
+def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
     return Metric(
         name=f"{clock}_{percentile}_us",
         title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
         unit="us",
         read=completion_us(clock, percentile),
-        judged=scheduled if judged else never,
+        judged=scheduled if clock == "due" and percentile in judged else never,
         says="{smaller} is {times} times faster than {larger}",
     )
 
@@ -96,8 +106,13 @@ def _cpu(component: str) -> Metric:
     return Metric(name=name, title=f"CPU of the {component}", unit=unit, read=cpu_s_per_million(component))
 
 
-METRICS = (
-    *(_completion(clock, percentile) for clock in CLOCKS for percentile in PERCENTILES),
+def _completions(*judged: str) -> tuple[Metric, ...]:
+    """Those named are judged, from due time."""
+    return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
+
+
+COMPARED = (
+    *_completions("p50", "p99"),
     Metric(name="orders_per_s", title="achieved rate", unit="orders/s", read=orders_per_s, judged=unscheduled,
            says="{larger} carries {times} times as many orders as {smaller}"),
     Metric(name="messages_per_s", title="messages, both ways", unit="messages/s", read=messages_per_s),
@@ -106,4 +121,12 @@ METRICS = (
            says="{larger} takes {times} times the CPU of {smaller}"),
     *(_cpu(component) for component in COMPONENTS),
 )  # fmt: skip
-"""In the order in which they are shown."""
+"""Of a comparison of transports."""
+HELD_BACK = (
+    *_completions("mean", "p50"),
+    Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
+    Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
+    Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
+    *(replace(metric, judged=never) for metric in COMPARED if not metric.name.endswith("_us")),
+)
+"""Of an experiment with Nagle's algorithm."""

@@ -8,6 +8,7 @@ from random import Random
 
 from exchange.settings import BadSetting, RunSettings
 from experiments.trials.arms import Arm
+from experiments.trials.study import COMPARE, Study
 
 WARM_UP = 0
 """The repeat of runs that are made first and are never counted."""
@@ -37,6 +38,7 @@ class Plan:
     arms: tuple[Arm, ...]
     repeats: int
     seed: int
+    study: Study = COMPARE
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -56,15 +58,20 @@ class Plan:
     @property
     def pairs(self) -> list[tuple[Arm, Arm]]:
         """The arms that are compared with each other, block by block."""
-        return [pair for block in self.blocks for pair in combinations(self.arms_of(block), 2)]
+        pairs = (pair for block in self.blocks for pair in combinations(self.arms_of(block), 2))
+        firsts = {block: self.arms_of(block)[0] for block in self.blocks}
+        return [pair for pair in pairs if not self.study.against_the_first or pair[0] is firsts[pair[0].block]]
 
     def arms_of(self, block: str) -> list[Arm]:
         return [arm for arm in self.arms if arm.block == block]
 
     @property
     def warm_ups(self) -> list[Step]:
-        """One for each contender, at its first arm."""
-        return [Step(WARM_UP, next(a for a in self.arms if a.contender == name)) for name in self.contenders]
+        """One for each contender over each transport, at its first arm."""
+        firsts: dict[tuple[str, str], Arm] = {}
+        for arm in self.arms:
+            firsts.setdefault((arm.contender, arm.settings.transport), arm)
+        return [Step(WARM_UP, arm) for arm in firsts.values()]
 
     @property
     def steps(self) -> list[Step]:

@@ -13,6 +13,7 @@ from experiments.errors import UserError
 from experiments.run_folder import write_json
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
+from experiments.trials.study import COMPARE, STUDIES
 
 SCHEMA = 1
 
@@ -21,6 +22,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """plan.json's content: the arms' settings, and every run's name in its order."""
     return {
         "schema": SCHEMA,
+        "study": plan.study.name,
         "seed": plan.seed,
         "repeats": plan.repeats,
         "arms": [{"contender": a.contender, "block": a.block, "settings": a.settings.as_dict()} for a in plan.arms],
@@ -57,7 +59,8 @@ def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
 
 def _plan(written: dict[str, Any]) -> Plan:
     arms = tuple(Arm(arm["contender"], arm["block"], _settings(arm["settings"])) for arm in written["arms"])
-    return Plan(arms=arms, repeats=written["repeats"], seed=written["seed"])
+    study = STUDIES[written.get("study", COMPARE.name)]
+    return Plan(arms=arms, repeats=written["repeats"], seed=written["seed"], study=study)
 
 
 def _settings(written: dict[str, Any]) -> RunSettings:

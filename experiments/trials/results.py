@@ -9,12 +9,12 @@ from typing import Any
 from experiments.trials.caveats import caveats
 from experiments.trials.conditions import conditions
 from experiments.trials.estimates import CONFIDENCE, RESAMPLES, Estimate, median
-from experiments.trials.metrics import METRICS, Metric
+from experiments.trials.metrics import Metric
 from experiments.trials.observations import Observations, observe, run_as_dict
 from experiments.trials.plan import Plan
 from experiments.trials.plan_file import plan_as_dict
 from experiments.trials.significance import ALPHA, repeats_needed
-from experiments.trials.verdicts import Verdict, judge_all, judged_pairs
+from experiments.trials.verdicts import Verdict, judge_all, most_rows
 
 SCHEMA = 1
 
@@ -27,6 +27,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "name": trial.name,
+        "study": plan.study.name,
         "status": "complete" if complete else "partial",
         "caveats": caveats(plan, observed, found),
         "seed": plan.seed,
@@ -34,29 +35,29 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "contenders": plan.contenders,
         "blocks": plan.blocks,
         "statistics": _statistics(plan),
-        "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in METRICS},
+        "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in plan.study.metrics},
         "verdicts": [_verdict(verdict) for verdict in judge_all(plan, observed)],
-        "arms": [_arm(arm, plan.seed) for arm in observed.values()],
+        "arms": [_arm(arm, plan) for arm in observed.values()],
         "conditions": found,
         "order": plan_as_dict(plan)["order"],
     }
 
 
 def _statistics(plan: Plan) -> dict[str, Any]:
-    rows = len(judged_pairs(plan))
+    rows = most_rows(plan)
     return {
         "estimate": "median over repeats",
         "interval": f"bootstrap, percentile method, {RESAMPLES} resamples, paired by repeat for a ratio",
         "confidence": CONFIDENCE,
         "test": "Wilcoxon signed-rank on log ratios, paired by repeat, two-sided",
-        "correction": "Holm over the rows that were tested",
+        "correction": f"Holm over the rows that were tested{', metric by metric' if plan.study.by_metric else ''}",
         "alpha": ALPHA,
         "rows": rows,
         "repeats_needed": repeats_needed(rows) if rows else None,
     }
 
 
-def _arm(arm: Observations, seed: int) -> dict[str, Any]:
+def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
     return {
         "label": arm.arm.label,
         "contender": arm.arm.contender,
@@ -66,7 +67,7 @@ def _arm(arm: Observations, seed: int) -> dict[str, Any]:
         "saturated": arm.saturated,
         "runs": [run_as_dict(*run) for run in arm.runs.items()],
         "excluded": [run_as_dict(*run) for run in arm.excluded],
-        "metrics": {metric.name: found for metric in METRICS if (found := _metric(arm, metric, seed))},
+        "metrics": {metric.name: found for metric in plan.study.metrics if (found := _metric(arm, metric, plan.seed))},
     }
 
 

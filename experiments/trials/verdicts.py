@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import log
 
 from experiments.trials.estimates import Estimate, ratio_of_medians
-from experiments.trials.metrics import METRICS, Metric
+from experiments.trials.metrics import Metric
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
 from experiments.trials.significance import ALPHA, holm, paired_p, share_lower
-from experiments.trials.wording import cannot_tell, differ, not_held
+from experiments.trials.wording import cannot_tell, not_held
 
 LEAST_RATIO = 1.01
 """A smaller difference is no verdict: two percentiles of log buckets may be 0.54 % apart and the same."""
@@ -58,25 +58,44 @@ def judged_pairs(plan: Plan) -> list[tuple[Metric, str, str]]:
     """The rows that a plan leads to: (metric, label, label); every one of them is a test that Holm counts."""
     return [
         (metric, first.label, second.label)
-        for metric in METRICS
+        for metric in plan.study.metrics
         for first, second in plan.pairs
         if metric.judged(first.settings) and metric.judged(second.settings)
     ]
 
 
+def most_rows(plan: Plan) -> int:
+    """Of a family: what one verdict is corrected for."""
+    return max(map(len, families(plan)), default=0)
+
+
+def families(plan: Plan) -> list[list[tuple[Metric, str, str]]]:
+    """The rows that are corrected together: all, or those of a metric."""
+    rows = judged_pairs(plan)
+    if not plan.study.by_metric:
+        return [rows]
+    return [[row for row in rows if row[0] is metric] for metric in dict.fromkeys(row[0] for row in rows)]
+
+
 def judge_all(plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
     """A verdict for every row; only those that are tested take part in the correction."""
-    rows = [Pair(metric=m, first=observed[a], second=observed[b]) for m, a, b in judged_pairs(plan)]
+    return [verdict for family in families(plan) for verdict in _judge_family(family, plan, observed)]
+
+
+def _judge_family(
+    family: list[tuple[Metric, str, str]], plan: Plan, observed: dict[str, Observations]
+) -> list[Verdict]:
+    rows = [Pair(metric=m, first=observed[a], second=observed[b]) for m, a, b in family]
     tested = [row for row in rows if row.is_comparable]
     p_values = [paired_p(*row.values) for row in tested]
     corrected = dict(zip(map(id, tested), zip(p_values, holm(p_values), strict=True), strict=True))
-    return [_judge(row, *corrected[id(row)], plan.seed) if id(row) in corrected else _unjudged(row) for row in rows]
+    return [_judge(row, *corrected[id(row)], plan) if id(row) in corrected else _unjudged(row) for row in rows]
 
 
-def _judge(pair: Pair, p: float, p_holm: float, seed: int) -> Verdict:
-    ratio = ratio_of_medians(*pair.values, seed)
+def _judge(pair: Pair, p: float, p_holm: float, plan: Plan) -> Verdict:
+    ratio = ratio_of_medians(*pair.values, plan.seed)
     differs = p_holm < ALPHA and is_apart(ratio)
-    words = differ if differs else cannot_tell
+    words = plan.study.differ if differs else cannot_tell
     contenders = pair.first.arm.contender, pair.second.arm.contender
     return Verdict(
         pair=pair,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from experiments.trials.estimates import Estimate
-from experiments.trials.observations import Observations
+
+if TYPE_CHECKING:
+    from experiments.trials.observations import Observations
 
 
 def differ(says: str, first: str, second: str, ratio: Estimate, _repeats: int) -> str:
@@ -11,6 +15,13 @@ def differ(says: str, first: str, second: str, ratio: Estimate, _repeats: int) -
     larger, smaller = (first, second) if ratio.value > 1 else (second, first)
     factor = ratio if ratio.value > 1 else inverse(ratio)
     return f"{says.format(larger=larger, smaller=smaller, times=times(factor.value))} {interval(factor)}"
+
+
+def hurts_or_helps(_says: str, _first: str, second: str, ratio: Estimate, _repeats: int) -> str:
+    """Nagle hurts: 9.3 times slower (8.1..10.2); `ratio` is without over with, of a time."""
+    slower = ratio.value < 1
+    factor, verb, how = (inverse(ratio), "hurts", "slower") if slower else (ratio, "helps", "faster")
+    return f"{second} {verb}: {times(factor.value)} times {how} {interval(factor)}"
 
 
 def cannot_tell(_says: str, first: str, second: str, ratio: Estimate, repeats: int) -> str:

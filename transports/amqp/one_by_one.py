@@ -71,7 +71,7 @@ class OneByOneClient(Client):
         """The broker's Ack or Nack of publishes."""
         tag, multiple = frame.method.delivery_tag, frame.method.multiple
         if isinstance(frame.method, spec.Basic.Nack):
-            self._refused += tag - self._confirmed if multiple else 1
+            self._refused += max(tag - self._confirmed, 0) if multiple else 1
         if multiple:
             self._early = {one for one in self._early if one > tag}
             self._confirmed = max(self._confirmed, tag)

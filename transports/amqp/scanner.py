@@ -61,7 +61,7 @@ def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: boo
     """Everything up to the tag, or the tag alone: move the mark below which all is settled."""
     mask = len(waiting) - 1
     if nacked:
-        state[_NACKED] += tag - state[_CONFIRMED] if multiple else 1
+        state[_NACKED] += max(tag - state[_CONFIRMED], 0) if multiple else 1
     if multiple:
         for one in range(state[_CONFIRMED] + 1, tag + 1):
             waiting[one & mask] = 0
@@ -126,6 +126,9 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
             if kind != BODY or size > state[_LEFT]:
                 return _BROKEN, at, count, at
             ends_message = size == state[_LEFT]
+            if ends_message and state[_KEEP] and state[_HAVE] + size > largest:  # it began for a batch that takes more
+                state[_KEEP] = 0
+                state[_TOO_LONG] += 1
             if state[_KEEP]:
                 have, into = state[_HAVE], offsets[count]
                 if ends_message:

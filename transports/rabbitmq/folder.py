@@ -27,6 +27,7 @@ class NodeFolder:
         path = path.absolute()
         name, password = f"exchange-{secrets.token_hex(6)}@localhost", secrets.token_urlsafe(24)
         files = {
+            "name": name,
             "password": password,
             "rabbitmq.config": settings.terms(host, port, user, password),
             "enabled_plugins": "[].\n",
@@ -42,13 +43,21 @@ class NodeFolder:
             raise RabbitMqError(f"cannot make RabbitMQ's folder {path}: {error.strerror}") from error
         return cls(path, name, password)
 
+    @classmethod
+    def left_at(cls, path: Path) -> NodeFolder:
+        """What a node that has ended left, for another to go on with. RabbitMqError where it is gone."""
+        try:
+            return cls(path, (path / "name").read_text(), (path / "password").read_text())
+        except OSError as error:
+            raise RabbitMqError(f"cannot use RabbitMQ's folder {path}: {error.strerror}") from error
+
     @property
     def environment(self) -> dict[str, str]:
         return boot.environment(self.path, self.name)
 
     def open_output(self) -> BinaryIO:
-        """For what the node says before it has a log."""
-        return _open_private(self.path / "log" / "output")
+        """For what the node says before it has a log; a node that is started again says it behind the first."""
+        return _open_private(self.path / "log" / "output", os.O_APPEND)
 
     def last_lines(self) -> str:
         """The end of what the node said, in its log or before it had one."""
@@ -64,6 +73,6 @@ def write_private(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _open_private(path: Path) -> BinaryIO:
-    """A new file that only its owner can read, from its first byte on."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+def _open_private(path: Path, how: int = os.O_EXCL) -> BinaryIO:
+    """A new file that only its owner can read, from its first byte on; or one that was made so."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb")

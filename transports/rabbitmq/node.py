@@ -48,17 +48,37 @@ class Node(NodeAddress):
         port             on loopback; 0 takes a free one
         RabbitMqMissing, NodePortTaken, NodeDidNotStart: then nothing is left.
         """
-        settings, server, began_s = settings or NodeSettings(), find_server(), time.monotonic()
+        settings, server = settings or NodeSettings(), find_server()
         with _reserved(port) as reserved:
             kept = NodeFolder.make(folder, settings, HOST, reserved, USER, outlives_us)
-            process = _launch(server, kept, process_group, outlives_us)
-            try:
-                greeting = _wait_until_ready(process, kept, reserved, began_s + patience_s)
-            except BaseException:
-                _stop(process, kept.path)
-                raise
-        about = _facts(greeting, process.pid, reserved, time.monotonic() - began_s, settings)
-        return cls(HOST, reserved, USER, kept.password, VHOST, process.pid, about, kept.path, process)
+            return cls._up(kept, server, reserved, settings.facts, process_group, outlives_us, patience_s)
+
+    @classmethod
+    def _up(
+        cls, folder: NodeFolder, server: Path, port: int, settings: dict[str, Any],
+        process_group: int | None, outlives_us: bool, patience_s: float,
+    ) -> Node:  # fmt: skip
+        began_s = time.monotonic()
+        process = _launch(server, folder, process_group, outlives_us)
+        try:
+            greeting = _wait_until_ready(process, folder, port, began_s + patience_s)
+        except BaseException:
+            _stop(process, folder.path)
+            raise
+        about = _facts(greeting, process.pid, port, time.monotonic() - began_s, settings)
+        return cls(HOST, port, USER, folder.password, VHOST, process.pid, about, folder.path, process)
+
+    def restart(self, patience_s: float = READY_S) -> Node:
+        """End it, if it has not ended, and start it over its own folder: same address, same user, what was durable.
+
+        It leads a session of its own. What is to be stopped is the new one: they have one folder.
+        NodePortTaken leaves the folder to `stop`; after other errors nothing is left, as with `start`.
+        """
+        outlives_us, server = self.process.stdin is None, find_server()
+        _end(self.process)
+        with _reserved(self.port) as port:
+            kept = NodeFolder.left_at(self.folder)
+            return self._up(kept, server, port, self.facts()["settings"], None, outlives_us, patience_s)
 
     def stop(self) -> None:
         """End it and what it started, and remove its folder. May be called again."""
@@ -124,16 +144,20 @@ def _wait_until_ready(process: subprocess.Popen[bytes], folder: NodeFolder, port
 
 
 def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:
+    _end(process)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         if process.poll() is None:
             end(psutil.Process(process.pid))
     process.wait()
     if process.stdin:
         process.stdin.close()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _facts(greeting: Greeting, pid: int, port: int, took_s: float, settings: NodeSettings) -> dict[str, Any]:
+def _facts(greeting: Greeting, pid: int, port: int, took_s: float, settings: dict[str, Any]) -> dict[str, Any]:
     return {
         "product": greeting.product,
         "version": greeting.version,
@@ -141,5 +165,5 @@ def _facts(greeting: Greeting, pid: int, port: int, took_s: float, settings: Nod
         "pid": pid,
         "port": port,
         "ready_after_s": round(took_s, 3),
-        "settings": settings.facts,
+        "settings": settings,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.transports.conftest import TOKEN, deadline_ns, joined, until
+from tests.transports.conftest import NAMES, TOKEN, deadline_ns, greet, until
 from transports.amqp.address import PASSWORD
 from transports.base import Link
 from transports.frames import FrameBatch
@@ -58,6 +59,16 @@ def mark(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[floa
     put(0.4)
 
 
+@contextlib.contextmanager
+def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
+    """(listener, connector) of a run of their own: what a blocked link leaves at the node is met by nobody."""
+    token = f"alarm-{next(NAMES)}"
+    with contextlib.closing(listen(url, token)) as listener:
+        with contextlib.closing(connect(url, token, deadline_ns())) as connector:
+            greet(connector, listener)
+            yield listener, connector
+
+
 def publish_until_paused(connector: Link) -> list[bytes]:
     """What went out before the broker said that it is blocked, which it says when something is published."""
     sent: list[bytes] = []
@@ -94,7 +105,7 @@ def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> 
 def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost(
     client: str, delivery: str, node: Node, mark: Callable[[float], None]
 ) -> None:
-    with joined(f"{node.url}/?client={client}&delivery={delivery}") as (listener, connector):
+    with two_ends(f"{node.url}/?client={client}&delivery={delivery}") as (listener, connector):
         mark(0)
         early, late = publish_until_paused(connector), FrameBatch.of(*NUMBERED)
         assert connector.send(late, 0) == 0, "a blocked link takes nothing"
@@ -109,7 +120,7 @@ def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_blocked_link_closes_in_its_time(client: str, node: Node, mark: Callable[[float], None]) -> None:
-    with joined(f"{node.url}/?client={client}&delivery=confirmed") as (_, connector):
+    with two_ends(f"{node.url}/?client={client}&delivery=confirmed") as (_, connector):
         mark(0)
         publish_until_paused(connector)
         began_ns = time.monotonic_ns()

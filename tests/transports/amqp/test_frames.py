@@ -137,6 +137,16 @@ def test_a_message_longer_than_the_batch_takes_is_dropped_and_counted() -> None:
     assert (why, consumed, list(batch), scanner.too_long) == (Stop.MORE, len(data), [b"short"], 1)
 
 
+@given(cut=st.integers(0, 9100))
+def test_a_message_that_comes_for_two_batches_goes_by_the_one_that_is_to_have_it(cut: int) -> None:
+    scanner, aside, batch = Scanner(CHANNEL, FRAME_MAX), FrameBatch(10), FrameBatch(10, 4096, 1000)
+    data = np.frombuffer(b"".join(delivery(b"x" * 9000, 1) + delivery(b"short", 2)), np.uint8)
+    _, consumed, _ = scanner.scan(data, 0, cut, aside)
+    why, consumed, _ = scanner.scan(data, consumed, len(data), batch)
+    assert (why, consumed) == (Stop.MORE, len(data))
+    assert (list(batch), scanner.too_long) == ([b"short"], 1 - aside.count)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=20))
 def test_confirms_settle_from_the_first_publish_on(steps: list[tuple[bool, int]]) -> None:
     reader, settled = Reader(window=300), set()
@@ -152,6 +162,8 @@ def test_a_nack_settles_and_is_counted() -> None:
     reader.feed(frame.Method(CHANNEL, spec.Basic.Ack(2, True)).marshal())
     reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(5, True)).marshal())
     assert (reader.scanner.confirmed, reader.scanner.refused) == (5, 3)
+    reader.feed(frame.Method(CHANNEL, spec.Basic.Nack(1, True)).marshal())
+    assert (reader.scanner.confirmed, reader.scanner.refused) == (5, 3), "what is settled stays settled"
 
 
 @pytest.mark.parametrize(

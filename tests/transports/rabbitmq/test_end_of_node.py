@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.broker import family, is_gone, is_listening, need_rabbitmq, until
-from transports.rabbitmq import Node, boot, private_node
+from tests.broker import family, files_others_may_touch, is_gone, is_listening, need_rabbitmq, until
+from transports.rabbitmq import Node, RabbitMqError, boot, private_node
 
 STARTER = """
 import sys, time
@@ -77,3 +78,30 @@ def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -
         until(lambda process=process: is_gone(process), f"the end of {process}")
     node.stop()
     assert not (tmp_path / "node").exists()
+
+
+def test_a_node_starts_again_over_its_folder_and_is_gone_after_stop(tmp_path: Path) -> None:
+    need_rabbitmq()
+    with private_node(tmp_path / "node") as first:
+        second = first.restart()
+        assert is_gone(psutil.Process(second.pid)) is False
+        assert (second.url, second.password, second.folder) == (first.url, first.password, first.folder)
+        assert files_others_may_touch(second.folder) == []
+        assert second.pid != first.pid
+        started = family(second.pid)
+        second.stop()
+        assert [process for process in started if not is_gone(process)] == []
+        assert not second.folder.exists()
+        with pytest.raises(RabbitMqError, match="cannot use RabbitMQ's folder"):
+            second.restart()
+
+
+def test_a_node_that_was_started_again_ends_with_us_too(tmp_path: Path) -> None:
+    need_rabbitmq()
+    again = STARTER.replace(".pid", ".restart().pid")
+    with subprocess.Popen([sys.executable, "-c", again, tmp_path / "node"], stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        started = family(int(starter.stdout.readline()))
+        starter.kill()
+        for process in started:
+            until(lambda process=process: is_gone(process), f"the end of {process}")

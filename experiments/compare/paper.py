@@ -1,0 +1,31 @@
+"""What the paper measured, on other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB), 2008."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PaperRow(NamedTuple):
+    """A row of table 1: packets to and from the broker for 1,000,000 orders."""
+
+    nagle: str
+    orders_per_s: int
+    packets: int
+    mean_bytes: int
+    mean_gap_us: int
+
+    @property
+    def per_order(self) -> float:
+        return self.packets / 1_000_000
+
+
+TABLE_1 = (
+    PaperRow("off", 1000, 5_097_597, 159, 196),
+    PaperRow("on", 1000, 2_269_111, 359, 440),
+    PaperRow("off", 8000, 4_775_966, 170, 26),
+    PaperRow("on", 8000, 2_277_870, 358, 55),
+)
+FIGURES_8 = (
+    "The paper, on IPoIB: at 8,000 orders/s Nagle took the mean from 9,300 to 7,000 us (figures 8b, 8c), "
+    "and made it far worse at 1,000 and 2,000."
+)

@@ -1,0 +1,1 @@
+"""Table 1 of the paper: packets of a run, by the kernel's counters, and by tcpdump to hold them against."""

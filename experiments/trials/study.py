@@ -1,0 +1,39 @@
+"""What a trial is made to say: which metrics it reads and judges, who is held against whom, and in what words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from experiments.trials.estimates import Estimate
+from experiments.trials.metrics import COMPARED, HELD_BACK, Metric
+from experiments.trials.wording import differ, hurts_or_helps
+
+Differ = Callable[[str, str, str, Estimate, int], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    name: str
+    """Of the command that makes it, and goes on with it."""
+    metrics: tuple[Metric, ...]
+    """In the order in which they are shown."""
+    block: str = "rate"
+    """What a block is called."""
+    drawn: tuple[str, ...] = ("p50", "p99")
+    """Completion times that the page draws against rate, from due."""
+    against_the_first: bool = False
+    """Contenders are held against the first one only, not each against each."""
+    by_metric: bool = False
+    """Each metric is a question of its own: verdicts are corrected for its rows, not for all."""
+    differ: Differ = differ
+    """A verdict in words, of a metric's own, both contenders, their ratio and the number of repeats."""
+
+
+COMPARE = Study(name="compare", metrics=COMPARED)
+NAGLE = Study(
+    name="nagle", metrics=HELD_BACK, block="pair", drawn=("mean", "p50"), against_the_first=True, by_metric=True,
+    differ=hurts_or_helps,
+)  # fmt: skip
+STUDIES = {study.name: study for study in (COMPARE, NAGLE)}
+"""By name."""

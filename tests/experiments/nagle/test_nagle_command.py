@@ -1,0 +1,55 @@
+"""`exchange nagle`, as its user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
+from tests.experiments.conftest import exchange
+
+SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    said = exchange("nagle", *SMALL, "--results", folder, "--name", "small", "--json")
+    assert said.code == 0, said.err
+    return folder
+
+
+def test_packets_are_fewer_with_nagle_on_and_completion_takes_longer(results: Path) -> None:
+    record = exchange("nagle", "--resume", "small", "--results", results, "--json").record
+    off, on = (arm["metrics"] for arm in record["arms"])
+    assert off["packets_per_order"]["median"] > 1.4 * on["packets_per_order"]["median"]
+    assert off["due_p50_us"]["median"] < on["due_p50_us"]["median"]
+
+
+def test_the_tables_have_the_paper_s_rows_and_fit_100_columns(results: Path) -> None:
+    said = exchange("nagle", "--resume", "small", "--results", results)
+    assert "the paper's   Nagle on" in said.out
+    assert "completion mean from due time" in said.out
+    assert max(map(len, said.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
+
+
+def test_the_page_has_a_figure_for_each_transport_and_the_packets(results: Path) -> None:
+    page = (results / "small" / "comparison.html").read_text()
+    assert page.count("<svg") == 2
+    assert "Completion time from due, mean, tcp" in page
+    assert "table 1" in page
+
+
+def test_a_comparison_goes_on_with_the_command_that_made_it(results: Path) -> None:
+    refused = CliRunner().invoke(main, ["compare", "--resume", "small", "--results", str(results)])
+    assert refused.exit_code == 2
+    assert "exchange nagle --resume small" in " ".join(refused.output.split())
+
+
+def test_a_dry_run_says_how_many_runs_there_are(tmp_path: Path) -> None:
+    said = CliRunner().invoke(main, ["nagle", "--dry-run", "--results", str(tmp_path)])
+    assert said.output.startswith("Nagle off, Nagle on; 15 pairs, 10 repeats: 300 runs and 6 warm-ups")
+    assert "can reach no verdict" not in said.output
+    assert list(tmp_path.iterdir()) == []
