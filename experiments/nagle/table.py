@@ -34,7 +34,7 @@ def show(record: dict[str, Any]) -> None:
 
 
 def _table(record: dict[str, Any], columns: dict[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("orders/s", "", "", *columns):
         table.add_column(title, justify="left" if not title else "right")
     for arm in record["arms"]:

@@ -1,4 +1,7 @@
-"""Plain TCP sockets, one write a frame: the raw baseline that middleware is set beside. Loaded when first used."""
+"""Plain TCP sockets, one write a frame: the raw baseline that middleware is set beside. Loaded when first used.
+
+`?quickack=on` has the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
+"""
 
 from transports.base import Address, Link, Transport
 
@@ -15,4 +18,10 @@ def connect(address: Address, until_ns: int) -> Link:
     return link.connect(address, until_ns)
 
 
-TRANSPORT = Transport(places={"tcp": "port"}, listen=listen, connect=connect, over_tcp=frozenset({"tcp"}))
+TRANSPORT = Transport(
+    places={"tcp": "port"},
+    listen=listen,
+    connect=connect,
+    options=frozenset({"quickack"}),
+    over_tcp=frozenset({"tcp"}),
+)

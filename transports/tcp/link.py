@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from transports.base import Address, CannotListen, Link, PeerGone
+from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.sockets import read_back
 from transports.tcp.door import Door
@@ -28,7 +28,7 @@ class TcpLink(Link):
 
     def __init__(self, url: str, address: Address, door: Door | None = None) -> None:
         self.url = url
-        self._fan_in, self._nodelay = address.fan_in, address.nodelay
+        self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
         self._is_open = True
@@ -76,7 +76,7 @@ class TcpLink(Link):
         """Let newcomers in; a conversation of two takes no third."""
         for newcomer in door.admit():
             if self._fan_in or not self._streams:
-                self._streams.append(Stream(newcomer, self._nodelay))
+                self._streams.append(Stream(newcomer, self._nodelay, self._quickack))
             else:
                 door.refuse(newcomer)
 
@@ -104,12 +104,22 @@ class TcpLink(Link):
 
     def adopt(self, sock: socket.socket) -> TcpLink:
         """Make a connected socket this link's one stream."""
-        self._streams.append(Stream(sock, self._nodelay))
+        self._streams.append(Stream(sock, self._nodelay, self._quickack))
         return self
+
+
+def _quickack(address: Address) -> bool:
+    chosen = address.options.get("quickack", "off")
+    if chosen not in {"on", "off"}:
+        raise BadAddress(f"{address.url}: quickack is {chosen!r}; it takes on or off")
+    if chosen == "on" and not hasattr(socket, "TCP_QUICKACK"):
+        raise BadAddress(f"{address.url}: this system has no TCP_QUICKACK; Linux has")
+    return chosen == "on"
 
 
 def listen(address: Address) -> Link:
     host, port = address.host_and_port()
+    _quickack(address)
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -125,6 +135,7 @@ def listen(address: Address) -> Link:
 
 def connect(address: Address, until_ns: int) -> Link:
     host, port = address.host_and_port()
+    _quickack(address)
     while True:
         try:
             sock = socket.create_connection((host, port), timeout=max((until_ns - time.monotonic_ns()) / 1e9, 0.01))

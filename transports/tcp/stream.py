@@ -72,8 +72,9 @@ def warm() -> None:
 class Stream:
     """One connection. What the kernel took of a frame is finished before the next one starts."""
 
-    def __init__(self, sock: socket.socket, nodelay: bool = True) -> None:
+    def __init__(self, sock: socket.socket, nodelay: bool = True, quickack: bool = False) -> None:
         sock.setblocking(False)
+        self._quickack = quickack
         self.fd = sock.fileno()
         set_nodelay(self.fd, nodelay)
         self.ended = False
@@ -113,6 +114,8 @@ class Stream:
             return -1
         except OSError:
             return 0
+        if self._quickack:  # the kernel forgets it soon, so it is said again after every read
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._used += fresh
         return fresh
 
