@@ -12,8 +12,8 @@ POLICIES = {"price-time": 1, "exact-price": 2}
 ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
 """Who may run with Nagle's algorithm on, which is TCP_NODELAY off; the broker where there is one."""
-TOPOLOGY = "duplex"
-"""Orders and answers share one connection."""
+TOPOLOGIES = ("duplex", "simplex")
+"""Orders and answers share one connection, or each have one."""
 
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
@@ -66,6 +66,8 @@ class RunSettings:
     cpus: Mapping[str, int] = field(default_factory=dict)
     nagle: tuple[str, ...] = ()
     """Some of NAGLE_ROLES: whose TCP sockets run with Nagle's algorithm on."""
+    topology: str = "duplex"
+    """One of TOPOLOGIES."""
     record: bool = False
 
     def __post_init__(self) -> None:
@@ -78,6 +80,8 @@ class RunSettings:
         self._settle_nagle()
         if not isinstance(self.record, bool):
             raise BadSetting("record", self.record, "True or False")
+        if self.topology not in TOPOLOGIES:
+            raise BadSetting("topology", self.topology, " or ".join(TOPOLOGIES))
         if self.policy not in list(POLICIES):
             raise BadSetting("policy", self.policy, " or ".join(POLICIES))
         if self.orders is None and self.duration_s is None:
@@ -150,7 +154,7 @@ class RunSettings:
 
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""
-        return {**asdict(self), "prices": list(self.prices), "nagle": list(self.nagle), "topology": TOPOLOGY}
+        return {**asdict(self), "prices": list(self.prices), "nagle": list(self.nagle)}
 
 
 def _between(name: str, value: object, low: float, high: float) -> None:

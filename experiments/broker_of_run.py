@@ -72,14 +72,22 @@ def broker_of_run(
 def _private_node(
     settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None
 ) -> Iterator[NodeAddress]:
-    from transports.rabbitmq import private_node, running_node
+    from transports.rabbitmq import private_node
 
     asked = node_settings(settings)
-    if kept := brokers.node(asked) if brokers is not None else running_node():
+    if kept := brokers.node(asked) if brokers is not None else standing_node(asked):
         yield kept
         return
     with private_node(scratch / "broker", process_group, asked) as own:
         yield own
+
+
+def standing_node(asked: NodeSettings) -> NodeAddress | None:
+    """The one that `exchange broker start` left up, if it has the TCP_NODELAY that a run asks for."""
+    from transports.rabbitmq import running_node
+
+    node = running_node()
+    return node if node is not None and node.facts()["settings"]["nodelay"] == asked.nodelay else None
 
 
 def node_settings(settings: RunSettings) -> NodeSettings:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from types import TracebackType
 
+from experiments.broker_of_run import standing_node
 from experiments.household import Household
-from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node, running_node
+from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node
 
 
 class Brokers:
@@ -23,11 +24,11 @@ class Brokers:
         return self
 
     def node(self, settings: NodeSettings) -> NodeAddress:
-        """The node that is kept, if it lives; else the standing one, if it is up; else one that is kept from now on."""
+        """The node that is kept, if it lives; else the standing one, if it will do; else a new one, kept too."""
         kept = self._nodes.get(settings)
         if kept is not None and kept.process.poll() is None:
             return kept
-        return running_node() or self._start(settings)
+        return standing_node(settings) or self._start(settings)
 
     def _start(self, settings: NodeSettings) -> Node:
         if self._household is None:

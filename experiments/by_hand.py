@@ -22,7 +22,8 @@ def settings_of_url(engine_url: str) -> dict[str, Any]:
     """What the gateway's settings say of the transport, where all that was given is the engine's URL."""
     options = dict(parse_qsl(engine_url.partition("?")[2]))
     broker = {"amqp_client": options.get("client"), "delivery": options.get("delivery")}
-    return {"transport": mask(engine_url), **(broker if scheme_of(engine_url) in {"amqp", "amqps"} else {})}
+    own = broker if scheme_of(engine_url) in {"amqp", "amqps"} else {}
+    return {"transport": mask(engine_url), "topology": options.get("topology", "duplex"), **own}
 
 
 def conditions(name: str) -> Conditions:

@@ -15,6 +15,7 @@ from exchange.settings import (
     NAGLE_ROLES,
     POLICIES,
     ROLES,
+    TOPOLOGIES,
     BadSetting,
     RunSettings,
 )
@@ -128,6 +129,8 @@ _BROKER = {
 
 nagle_option = click.option("--nagle", type=Nagle(), default="none", show_default=True,
                             help="Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.")  # fmt: skip
+topology_option = click.option("--topology", type=click.Choice(TOPOLOGIES), default="duplex", show_default=True,
+                               help="Orders and answers on one TCP connection, or on one each.")  # fmt: skip
 
 workload_options = _together(list(_WORKLOAD.values()))
 terms_options = _together(list(_TERMS.values()))

@@ -46,11 +46,23 @@ def meeting_places(
     with contextlib.ExitStack() as held:
         if kind == "broker":
             broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers))
-            yield Places(broker.url, broker.url, broker, broker.environment)
+            yield Places(_with_topology(broker.url, settings, held), broker.url, broker, broker.environment)
             return
         place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held)
         reporter = _free_place(kind, scratch / "reporter", held)
-        yield Places(f"{scheme}://{place}{question_mark}{options}", f"{scheme}://{reporter}")
+        engine = _with_topology(f"{scheme}://{place}{question_mark}{options}", settings, held)
+        yield Places(engine, f"{scheme}://{reporter}")
+
+
+def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack) -> str:
+    """With what makes it two connections where that was asked for; some transports need a second port for that."""
+    if settings.topology != "simplex":
+        return url
+    url = _with_option(url, "topology=simplex")
+    if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
+        return url
+    port = _free_place("port", Path(), held).rpartition(":")[2]
+    return _with_option(url, f"back={port}")
 
 
 def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:
@@ -66,9 +78,11 @@ def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:
 
 def of_role(url: str, role: str, settings: RunSettings) -> str:
     """The address as it is told to a component: with TCP_NODELAY off where that was asked for."""
-    if role not in settings.nagle:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}nodelay=off"
+    return _with_option(url, "nodelay=off") if role in settings.nagle else url
+
+
+def _with_option(url: str, option: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{option}"
 
 
 def as_seen_by_peers(url: str) -> str:

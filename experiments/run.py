@@ -73,6 +73,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
         raise UserError(str(error)) from error
     if settings.nagle and scheme not in transport.over_tcp:
         raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
+    if settings.topology == "simplex" and scheme not in transport.simplex:
+        raise UserError(f"--topology is simplex; {scheme} has no connection for each direction: use tcp or zeromq")
     return scheme in transport.one_process
 
 

@@ -36,6 +36,10 @@ class PeerGone(TransportError):
     pass
 
 
+SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
+"""Options that mean the same to every transport that takes them; the first value is the default."""
+
+
 @dataclass(frozen=True)
 class Address:
     """Where two components meet: `scheme://place?option=value`.
@@ -67,8 +71,14 @@ class Address:
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
     def __post_init__(self) -> None:
-        if self.options.get("nodelay", "on") not in {"on", "off"}:
-            raise BadAddress(f"{self.url}: nodelay is {self.options['nodelay']!r}; it takes on or off")
+        for name, allowed in SWITCHES.items():
+            if self.options.get(name, allowed[0]) not in allowed:
+                raise BadAddress(f"{self.url}: {name} is {self.options[name]!r}; it takes {' or '.join(allowed)}")
+
+    @property
+    def simplex(self) -> bool:
+        """A connection for each direction, instead of one for both; fan-in has one for both always."""
+        return self.options.get("topology") == "simplex" and not self.fan_in
 
     @property
     def nodelay(self) -> bool:
@@ -146,11 +156,18 @@ class Transport:
     options: frozenset[str] = frozenset()
     """The names of the options that an address may have."""
     over_tcp: frozenset[str] = frozenset()
-    """Schemes that have TCP sockets: their addresses take `nodelay` as well, on or off."""
+    """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
+    simplex: frozenset[str] = frozenset()
+    """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
+
+    def takes(self, scheme: str) -> list[str]:
+        """The names of the options that an address of the scheme may have."""
+        switches = {"nodelay": self.over_tcp, "topology": self.simplex}
+        return sorted(self.options | {name for name, schemes in switches.items() if scheme in schemes})
 
     def check(self, address: Address) -> None:
         """BadAddress where an option is none of this transport's."""
-        allowed = self.options | ({"nodelay"} if address.scheme in self.over_tcp else set())
-        for name in sorted(address.options.keys() - allowed):
-            takes = ", ".join(sorted(allowed)) or "none"
+        known = self.takes(address.scheme)
+        for name in sorted(address.options.keys() - set(known)):
+            takes = ", ".join(known) or "none"
             raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")

@@ -55,7 +55,8 @@ class _Interrupted(Exception):
 def connections(port: int) -> list[Connection]:
     """Every established connection, IPv4 and IPv6, one of whose ends is this port. OSError where the kernel refuses.
 
-    Both ends, where both are on this host.
+    Both ends, where both are on this host. A port that a client was given may be that of other connections too,
+    to other peers; who means one of them compares both addresses.
     """
     if sys.platform != "linux":
         raise TransportError("the counters of another process's connections are known on Linux only")

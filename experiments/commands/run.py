@@ -15,6 +15,7 @@ from experiments.options import (
     run_settings,
     session_options,
     terms_options,
+    topology_option,
     workload_options,
 )
 
@@ -29,6 +30,7 @@ from experiments.options import (
 )
 @broker_options
 @nagle_option
+@topology_option
 @workload_options
 @terms_options
 @session_options

@@ -29,7 +29,6 @@ from experiments.packets.tcpdump import (
 
 PATIENCE_S = 10.0
 DRAIN_S = 5.0
-IDLE_ANSWERS = 50
 
 
 class Capture:
@@ -37,6 +36,12 @@ class Capture:
 
     tcpdump joins the process group, which is to end with us whatever happens; `captured` is known after leaving.
     UserError where tcpdump is missing, not permitted or does not know the interface.
+    """
+
+    _never_coming: int
+    """Packets that the kernel counted as received before the filter was in place.
+
+    Of traffic that was under way by then, as many as tcpdump had not taken yet are not waited for at the end.
     """
 
     def __init__(
@@ -59,6 +64,8 @@ class Capture:
         try:
             if not self._hear(LISTENING):
                 raise refusal(self._said, tcpdump, self._interface)
+            before = self._counts(signal.SIGUSR1)
+            self._never_coming = before.missing(before.received, self._interface)
         except BaseException:
             self._end()
             raise
@@ -90,16 +97,11 @@ class Capture:
             )
 
     def _drain(self) -> None:
-        """Wait until tcpdump has taken what the kernel received by now; what is left when it ends would be lost.
-
-        The kernel also counts what came before the filter was in place; so a tcpdump that answers and answers, and takes
-        nothing in between, has taken everything.
-        """
+        """Wait until tcpdump has taken what the kernel received by now; what is left when it ends would be lost."""
         now = self._counts(signal.SIGUSR1)
-        received, end_s, idle = now.received, time.monotonic() + DRAIN_S, 0
-        while not now.holds(received, self._interface) and idle < IDLE_ANSWERS and time.monotonic() < end_s:
-            before, now = now, self._counts(signal.SIGUSR1)
-            idle = idle + 1 if now.captured == before.captured else 0
+        received, end_s = now.received, time.monotonic() + DRAIN_S
+        while now.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
+            now = self._counts(signal.SIGUSR1)
 
     def _counts(self, asked_by: signal.Signals) -> Captured:
         """tcpdump tells its counts on SIGUSR1, and on SIGINT ends with them."""

@@ -33,9 +33,9 @@ class Captured:
     def said(cls, words: re.Match[str]) -> Captured:
         return cls(*map(int, words.groups()))
 
-    def holds(self, received: int, interface: str) -> bool:
-        """Whether as much is captured as was received: of loopback, a packet comes twice and is taken once."""
-        return self.captured * (2 if interface == LOOPBACK else 1) + self.dropped >= received
+    def missing(self, received: int, interface: str) -> int:
+        """How many of these are not captured: of loopback, a packet is received twice and taken once."""
+        return received - self.dropped - self.captured * (2 if interface == LOOPBACK else 1)
 
 
 def program() -> str:

@@ -15,7 +15,7 @@ import pytest
 from experiments.brokers_held import Brokers
 from tests.broker import is_gone, need_rabbitmq
 from tests.experiments.conftest import PATIENCE_S, command, until
-from transports.rabbitmq import NodeSettings
+from transports.rabbitmq import Node, NodeSettings
 
 FAST = ("--transports", "amqp,memory", "--rates", "1000", "--repeats", "2", "--seconds", "0.3")
 
@@ -105,6 +105,15 @@ def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comp
     assert len(set(comparison.brokers())) == 2, "its successor serves what is left"
     runs = comparison.folder.glob("0[12]-amqp-*/run.json")
     assert [path.read_bytes().count(b'"status": "complete"') for path in runs].count(1) >= 1
+
+
+def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbitmq_node: Node) -> None:
+    with pytest.MonkeyPatch.context() as patch, Brokers() as brokers:
+        patch.setattr("transports.rabbitmq.running_node", lambda: rabbitmq_node)
+        assert brokers.node(NodeSettings()) is rabbitmq_node
+        other = brokers.node(NodeSettings(nodelay=False))
+        assert other.pid != rabbitmq_node.pid
+        assert brokers.node(NodeSettings(nodelay=False)) is other
 
 
 def test_nodes_are_kept_by_how_they_are_set() -> None:

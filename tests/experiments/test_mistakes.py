@@ -70,6 +70,8 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--nagle", "engine", "--transport", "memory"], "memory has no TCP sockets"),
         (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
         (["--transport", "tcp?quickack=maybe"], "it takes on or off"),
+        (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
+        (["--transport", "zeromq?back=7001"], "second port of topology=simplex"),
     ],
 )
 def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:

@@ -133,3 +133,15 @@ def test_all_is_whoever_there_is(tmp_path: Path) -> None:
     record = measured(tmp_path, "--transport", "tcp", "--nagle", "all", "--rate", 2000, "--orders", 10).record
     assert record["settings"]["nagle"] == ["gateway", "engine", "reporter"]
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+def test_simplex_is_a_connection_for_each_direction_with_the_same_streams(
+    transport: str, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    record = measured(tmp_path, "--transport", transport, "--topology", "simplex", *STREAM).record
+    assert (record["status"], record["checksums"]) == ("complete", matched["checksums"])
+    assert record["settings"]["topology"] == "simplex"
+    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
+    assert len({end["local"] for end in ends}) == 2
+    assert sorted(end["bytes_out"] > 10 * ORDERS / 2 for end in ends) == [False, True], "orders leave on one of them"

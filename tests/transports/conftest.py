@@ -29,8 +29,14 @@ def urls() -> list[str]:
         f"{scheme}://{{{transport_of(scheme).places[scheme]}}}{'?' + variant if variant else ''}"
         for scheme in known_schemes()
         if scheme != "amqps"  # amqp over TLS: tests/transports/amqp has its own
-        for variant in transport_of(scheme).variants or ("",)
+        for variant in _variants(scheme)
     ]
+
+
+def _variants(scheme: str) -> list[str]:
+    """A scheme that can also comes with a connection for each direction."""
+    transport = transport_of(scheme)
+    return [*(transport.variants or ("",)), *(["topology=simplex"] if scheme in transport.simplex else [])]
 
 
 def deadline_ns(seconds: float = PATIENCE_S) -> int:

@@ -24,4 +24,5 @@ TRANSPORT = Transport(
     connect=connect,
     options=frozenset({"quickack"}),
     over_tcp=frozenset({"tcp"}),
+    simplex=frozenset({"tcp"}),
 )

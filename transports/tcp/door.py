@@ -22,9 +22,9 @@ class Candidate(NamedTuple):
 
 
 class Door:
-    """Lets in whoever shows what is `expected`; `turned_away` counts everyone else."""
+    """Lets in whoever shows one of what is `expected`, all of one length; `turned_away` counts everyone else."""
 
-    def __init__(self, listener: socket.socket, expected: bytes) -> None:
+    def __init__(self, listener: socket.socket, *expected: bytes) -> None:
         self._listener, self._expected = listener, expected
         self._candidates: dict[socket.socket, Candidate] = {}
         self._deaf_until_ns = 0
@@ -46,8 +46,8 @@ class Door:
         """Somebody's time may run out."""
         return bool(self._candidates)
 
-    def admit(self) -> Iterator[socket.socket]:
-        """Those whose token is there now; whoever shows another, or nothing for too long, is refused."""
+    def admit(self) -> Iterator[tuple[socket.socket, bytes]]:
+        """Those whose token is there now, with what they showed; others, and those who are too slow, are refused."""
         while self._accept():
             if len(self._candidates) > MOST_CANDIDATES:
                 yield from self._judge(self._oldest, last_chance=True)
@@ -78,12 +78,12 @@ class Door:
         self.refuse(self._oldest)
         return True
 
-    def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[socket.socket]:
+    def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[tuple[socket.socket, bytes]]:
         """Read a newcomer's preamble as far as it is there."""
         shown, until_ns = self._candidates[candidate]
         last_chance |= time.monotonic_ns() > until_ns
         try:
-            more = candidate.recv(len(self._expected) - len(shown))
+            more = candidate.recv(len(self._expected[0]) - len(shown))
         except BlockingIOError:
             more = b""
         except OSError:
@@ -91,10 +91,10 @@ class Door:
         else:
             last_chance |= not more
         shown += more
-        if shown == self._expected:
+        if shown in self._expected:
             del self._candidates[candidate]
-            yield candidate
-        elif last_chance or not self._expected.startswith(shown):
+            yield candidate, shown
+        elif last_chance or not any(preamble.startswith(shown) for preamble in self._expected):
             self.refuse(candidate)
         else:
             self._candidates[candidate] = Candidate(shown, until_ns)

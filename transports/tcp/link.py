@@ -1,7 +1,7 @@
 """A TCP link: who is let in, and the streams of those who were.
 
-On the wire: the connector's preamble (PREAMBLE and the token), then frames, each behind its length as u32,
-little-endian. The listener admits whoever shows the token; it closes and counts everyone else.
+On the wire: the connector's preamble (which way the connection goes, and the token), then frames, each behind its
+length as u32, little-endian. The listener admits whoever shows the token; it closes and counts everyone else.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from transports.tcp.door import Door
 from transports.tcp.stream import Stream, warm
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
-PREAMBLE = b"exchange"
+DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
+"""How a connection introduces itself: for both directions, from connector to listener only, or from listener only."""
 RETRY_NS = 10_000_000
 
 
 class TcpLink(Link):
-    """One end: one stream, or (a listener that fans in) one for each peer."""
+    """One end: one stream, one each way (simplex), or (a listener that fans in) one for each peer."""
 
     def __init__(self, url: str, address: Address, door: Door | None = None) -> None:
         self.url = url
-        self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
+        self._fan_in, self._simplex = address.fan_in, address.simplex
+        self._nodelay, self._quickack = address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
+        self._outbound: Stream | None = None
+        """That of `_streams` on which is sent; a fan-in sends on all."""
         self._is_open = True
         warm()
 
@@ -45,7 +49,7 @@ class TcpLink(Link):
     def _drop_ended(self, delivered: bool) -> None:
         """Forget streams that ended; PeerGone once nobody is left and everything was delivered."""
         alive = [stream for stream in self._streams if not stream.ended]
-        if alive:
+        if alive and self._fan_in:
             for stream in self._streams:
                 if stream.ended:
                     stream.close(0)
@@ -54,17 +58,14 @@ class TcpLink(Link):
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if not self._streams:
-            return first
-        if self._fan_in:
+        if self._fan_in and self._streams:
             for stream in self._streams:
                 stream.send_all(batch, first)
             return batch.count
-        return self._streams[0].send(batch, first)
+        return first if self._outbound is None else self._outbound.send(batch, first)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        events = (READABLE if readable else 0) | (WRITABLE if writable else 0)
-        fds = [(stream.fd, events | (WRITABLE if stream.unsent else 0)) for stream in self._streams]
+        fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
         newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
         woken = Sleeper(fds + newcomers).sleep(until_ns)
         for stream in self._streams:
@@ -72,13 +73,20 @@ class TcpLink(Link):
         if self._door and (woken or self._door.has_candidates):
             self._admit(self._door)
 
+    def _events(self, stream: Stream, readable: bool, writable: bool) -> int:
+        """What is slept on; there always is room on a stream on which nothing is sent."""
+        writes = writable and (self._fan_in or stream is self._outbound)
+        return (READABLE if readable else 0) | (WRITABLE if writes or stream.unsent else 0)
+
     def _admit(self, door: Door) -> None:
         """Let newcomers in; a conversation of two takes no third."""
-        for newcomer in door.admit():
-            if self._fan_in or not self._streams:
-                self._streams.append(Stream(newcomer, self._nodelay, self._quickack))
-            else:
+        for newcomer, shown in door.admit():
+            way = shown[: len(DUPLEX)]
+            taken = self._outbound is not None if way != THERE else any(s is not self._outbound for s in self._streams)
+            if taken and not self._fan_in:
                 door.refuse(newcomer)
+            else:
+                self.adopt(newcomer, sends=way != THERE)
 
     def sockets(self) -> list[dict[str, Any]]:
         return read_back([stream.fd for stream in self._streams], self._nodelay)
@@ -100,12 +108,14 @@ class TcpLink(Link):
             self._door.close()
         for stream in self._streams:
             stream.close(linger_s)
-        self._streams = []
+        self._streams, self._outbound = [], None
 
-    def adopt(self, sock: socket.socket) -> TcpLink:
-        """Make a connected socket this link's one stream."""
-        self._streams.append(Stream(sock, self._nodelay, self._quickack))
-        return self
+    def adopt(self, sock: socket.socket, sends: bool) -> None:
+        """Make a connected socket one of this link's streams; `sends`: the one on which it sends."""
+        stream = Stream(sock, self._nodelay, self._quickack)
+        self._streams.append(stream)
+        if sends and not self._fan_in:
+            self._outbound = stream
 
 
 def _quickack(address: Address) -> bool:
@@ -130,24 +140,39 @@ def listen(address: Address) -> Link:
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another port") from error
     listener.setblocking(False)
     place = f"{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
-    return TcpLink(replace(address, place=place).url, address, Door(listener, _preamble(address)))
+    preambles = [_preamble(address, way) for way in _ways(address)]
+    return TcpLink(replace(address, place=place).url, address, Door(listener, *preambles))
 
 
 def connect(address: Address, until_ns: int) -> Link:
-    host, port = address.host_and_port()
-    _quickack(address)
+    link = TcpLink(address.url, address)
+    try:
+        for way in _ways(address):
+            sock = _connected(address, until_ns)
+            sock.sendall(_preamble(address, way))
+            link.adopt(sock, sends=way != BACK)
+    except BaseException:
+        link.close(0)
+        raise
+    return link
+
+
+def _connected(address: Address, until_ns: int) -> socket.socket:
+    """PeerGone where nobody listens in time."""
+    place = address.host_and_port()
     while True:
         try:
-            sock = socket.create_connection((host, port), timeout=max((until_ns - time.monotonic_ns()) / 1e9, 0.01))
-            break
+            return socket.create_connection(place, timeout=max((until_ns - time.monotonic_ns()) / 1e9, 0.01))
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
             Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
-    sock.sendall(_preamble(address))
-    return TcpLink(address.url, address).adopt(sock)
 
 
-def _preamble(address: Address) -> bytes:
+def _ways(address: Address) -> tuple[bytes, ...]:
+    return (THERE, BACK) if address.simplex else (DUPLEX,)
+
+
+def _preamble(address: Address, way: bytes) -> bytes:
     token = address.token.encode()
-    return PREAMBLE + struct.pack("<H", len(token)) + token
+    return way + struct.pack("<H", len(token)) + token

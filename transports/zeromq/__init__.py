@@ -1,3 +1,30 @@
-from transports.zeromq.link import TRANSPORT
+"""ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
 
-__all__ = ["TRANSPORT"]
+`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. Loaded when first used.
+"""
+
+from transports.base import Address, Link, Transport
+
+
+def listen(address: Address) -> Link:
+    from transports.zeromq import opening
+
+    return opening.listen(address)
+
+
+def connect(address: Address, until_ns: int) -> Link:
+    from transports.zeromq import opening
+
+    return opening.connect(address, until_ns)
+
+
+TRANSPORT = Transport(
+    places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
+    listen=listen,
+    connect=connect,
+    one_process=frozenset({"zeromq+inproc"}),
+    variants=("", "calls=plain"),
+    options=frozenset({"calls", "back"}),
+    over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
+    simplex=frozenset({"zeromq", "zeromq+tcp"}),
+)

@@ -23,8 +23,10 @@ class Doorman:
     """Counts `refused`: connections accepted that never got through the handshake."""
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str, nodelay: bool
-    ) -> None:
+        self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str, nodelay: bool,
+        asks_tokens: bool = True,
+    ) -> None:  # fmt: skip
+        """`asks_tokens`: one doorman of a context does, for all its sockets."""
         self._token, self._nodelay = token.encode(), nodelay
         self._accepted = self._admitted = self._met = 0
         self._open: set[int] = set()
@@ -32,8 +34,9 @@ class Doorman:
         self._peers: set[int] = set()
         self._connected: int | None = None
         self._socket = socket
+        self._hears_nothing = socket.type == zmq.PUSH
         self._monitor = socket.get_monitor_socket(WATCHED)
-        self._zap = self._open_zap(context)
+        self._zap = self._open_zap(context) if asks_tokens else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
         self.descriptors = [int(each.get(zmq.FD)) for each in watched]
         self.serve()  # a descriptor tells of what comes after the events have been read once
@@ -53,8 +56,8 @@ class Doorman:
 
     @property
     def connections(self) -> list[int]:
-        """Descriptors of the open connections to peers."""
-        return sorted(self._peers)
+        """Descriptors of the open connections to peers; of all, where nothing comes in that would tell them apart."""
+        return sorted(self._peers or (self._open if self._hears_nothing else ()))
 
     @property
     def peer_left(self) -> bool:

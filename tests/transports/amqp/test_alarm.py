@@ -63,10 +63,11 @@ def mark(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[floa
 def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
     """(listener, connector) of a run of their own: what a blocked link leaves at the node is met by nobody."""
     token = f"alarm-{next(NAMES)}"
-    with contextlib.closing(listen(url, token)) as listener:
-        with contextlib.closing(connect(url, token, deadline_ns())) as connector:
-            greet(connector, listener)
-            yield listener, connector
+    with contextlib.ExitStack() as closing:
+        listener = closing.enter_context(contextlib.closing(listen(url, token)))
+        connector = closing.enter_context(contextlib.closing(connect(url, token, deadline_ns())))
+        greet(connector, listener)
+        yield listener, connector
 
 
 def publish_until_paused(connector: Link) -> list[bytes]:

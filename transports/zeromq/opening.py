@@ -1,0 +1,102 @@
+"""How a ZeroMQ link comes to be: its sockets, and the endpoints at which they meet.
+
+Two components share one PAIR-PAIR connection, which takes one peer, so that nobody else is ever dealt an answer; with
+`?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
+ROUTER with DEALERs. The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show
+it, and anything that is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be
+reached from outside the process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import zmq
+
+from transports.base import Address, BadAddress, CannotListen, Link, TransportError
+from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
+
+RECONNECT_MS, HANDSHAKE_MS = 10, 300_000
+
+
+def _open(address: Address, inbound: int, outbound: int | None = None) -> ZeroMqLink:
+    """A link on new sockets of these kinds, one for both directions where no other is named."""
+    context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
+    first = _socket(context, address, inbound)
+    return ZeroMqLink(address, context, first, first if outbound is None else _socket(context, address, outbound))
+
+
+def _socket(context: Context, address: Address, kind: int) -> Socket:
+    socket = context.socket(kind)
+    socket.set_hwm(HIGH_WATER_MARK)
+    socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
+    socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+    socket.setsockopt(zmq.IPV6, address.place.startswith("["))
+    return socket
+
+
+def _endpoint(address: Address) -> str:
+    """The address in libzmq's words. BadAddress where there is something in it that ZeroMQ does not take."""
+    kind = address.scheme.partition("+")[2] or "tcp"
+    if kind == "tcp":
+        address.host_and_port()
+    if not address.place:
+        raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
+    if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
+        raise BadAddress(f"{address.url}: calls takes compiled or plain")
+    if "back" in address.options and not address.simplex:
+        raise BadAddress(f"{address.url}: back is the second port of topology=simplex")
+    return f"{kind}://{address.place}"
+
+
+def _back_endpoint(address: Address) -> str:
+    """Where the way back is met, for simplex: on the port that `back` names."""
+    back = address.options.get("back", "0")
+    if not back.isdecimal() or int(back) > 65535:
+        raise BadAddress(f"{address.url}: back is {back!r}; it takes a port, 0..65535")
+    return f"tcp://{address.place.rpartition(':')[0]}:{back}"
+
+
+def listen(address: Address) -> Link:
+    endpoint = _endpoint(address)
+    endpoints = [endpoint, _back_endpoint(address)] if address.simplex else [endpoint]
+    if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
+        raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
+    if address.simplex:
+        link = _open(address, zmq.PULL, zmq.PUSH)
+    else:
+        link = _open(address, zmq.ROUTER if address.fan_in else zmq.PAIR)
+    if not address.fan_in and address.scheme != "zeromq+inproc":
+        link.await_first_frame()
+    try:
+        link.bind(endpoints)
+    except zmq.ZMQError as error:
+        link.close(0)
+        raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another") from error
+    if endpoint.startswith("tcp://"):
+        link.url = _with_ports(address, list(link.bound.values()))
+    return link
+
+
+def _with_ports(address: Address, bound: list[str]) -> str:
+    """The URL with the ports that it got."""
+    port, *back = (endpoint.rpartition(":")[2] for endpoint in bound)
+    place = f"{address.place.rpartition(':')[0]}:{port}"
+    return replace(address, place=place, options={**address.options, **({"back": back[0]} if back else {})}).url
+
+
+def connect(address: Address, _until_ns: int) -> Link:
+    """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
+    endpoint = _endpoint(address)
+    endpoints = [_back_endpoint(address), endpoint] if address.simplex else [endpoint]
+    if address.simplex:
+        link = _open(address, zmq.PULL, zmq.PUSH)
+    else:
+        link = _open(address, zmq.DEALER if address.fan_in else zmq.PAIR)
+    try:
+        link.connect(endpoints, address.token)
+    except zmq.ZMQError as error:
+        link.close(0)
+        raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error
+    return link
