@@ -68,6 +68,8 @@ class RunSettings:
     """Some of NAGLE_ROLES: whose TCP sockets run with Nagle's algorithm on."""
     topology: str = "duplex"
     """One of TOPOLOGIES."""
+    network: str = "local"
+    """What joins the components: loopback, or a profile of docs/network.md."""
     record: bool = False
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from transports.base import Address, BadAddress
 
 if TYPE_CHECKING:
     from experiments.brokers_held import Brokers
+    from experiments.network.network import Network
     from transports.rabbitmq import NodeAddress, NodeSettings
 
 
@@ -38,12 +40,15 @@ class BrokerOfRun:
     environment: Mapping[str, str] = field(default_factory=dict)
     """What its clients need to know beside: the password."""
     node: OurNode | None = None
+    is_reachable: bool = True
+    """From here, that is; its clients can, wherever they are."""
 
 
 @contextlib.contextmanager
 def broker_of_run(
-    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None = None
-) -> Iterator[BrokerOfRun]:
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None = None,
+    network: Network | None = None,
+) -> Iterator[BrokerOfRun]:  # fmt: skip
     """Plain `amqp` never meets somebody else's broker; an address is taken as it stands.
 
     A private node comes from `brokers`, and stays with them, or is started here, and ends here.
@@ -63,18 +68,25 @@ def broker_of_run(
         return
     if scheme != "amqp":
         raise BadAddress(f"{scheme} needs an address: {scheme}://user@host:port/vhost")
-    with _private_node(settings, scratch, process_group, brokers) as node:
+    with _private_node(settings, scratch, process_group, brokers, network) as node:
         place = f"{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
-        yield BrokerOfRun(_with_options(settings, f"amqp://{place}"), {PASSWORD: node.password}, node)
+        url, environment = _with_options(settings, f"amqp://{place}"), {PASSWORD: node.password}
+        yield BrokerOfRun(url, environment, node, is_reachable=network is None)
 
 
 @contextlib.contextmanager
 def _private_node(
-    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None, network: Network | None
 ) -> Iterator[NodeAddress]:
-    from transports.rabbitmq import private_node
+    """A network is the run's own, and so is a node in it."""
+    from transports.rabbitmq import Where, private_node
 
     asked = node_settings(settings)
+    if network is not None:
+        there = Where(network.address["broker"], tuple(network.prefix("broker")), partial(network.socket, "broker"))
+        with private_node(scratch / "broker", process_group, asked, there) as own:
+            yield own
+        return
     if kept := brokers.node(asked) if brokers is not None else standing_node(asked):
         yield kept
         return

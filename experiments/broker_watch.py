@@ -15,12 +15,17 @@ EVERY_S = 1.0
 
 
 class BrokerWatch:
-    """Looks once a second, over a connection of its own, which also takes down what the run left."""
+    """Looks once a second, over a connection of its own, which also takes down what the run left.
+
+    A broker in another network namespace is the run's own, and is not looked into: it goes as a whole.
+    """
 
     def __init__(self, broker: BrokerOfRun, run: str, nodelay: bool) -> None:
         self._broker, self._nodelay = broker, nodelay
-        with _environment(broker.environment):
-            self._probe = Probe(broker.url, run)
+        self._probe: Probe | None = None
+        if broker.is_reachable:
+            with _environment(broker.environment):
+                self._probe = Probe(broker.url, run)
         self._at_start = None if broker.node is None else broker.node.usage()
         self._next_look_s = float("inf")
         self.sockets: tuple[dict[str, Any], ...] = ()
@@ -51,7 +56,7 @@ class BrokerWatch:
 
     def look(self) -> None:
         """Note the queues' depths, if it is time."""
-        if time.monotonic() < self._next_look_s:
+        if self._probe is None or time.monotonic() < self._next_look_s:
             return
         self._next_look_s = time.monotonic() + EVERY_S
         for name, messages in self._probe.depth().items():
@@ -61,11 +66,13 @@ class BrokerWatch:
     def facts(self) -> dict[str, Any]:
         """The `broker` of run.json."""
         own = self._broker.node.facts() if self._broker.node is not None else {}
-        return {**self._probe.facts, **own, "is_private": self._broker.node is not None, "deepest_queue": self.deepest}
+        said = self._probe.facts if self._probe else {}
+        return {**said, **own, "is_private": self._broker.node is not None, "deepest_queue": self.deepest}
 
     def close(self) -> None:
-        self._probe.take_down()
-        self._probe.close()
+        if self._probe:
+            self._probe.take_down()
+            self._probe.close()
 
 
 @contextlib.contextmanager

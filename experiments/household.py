@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -44,11 +44,16 @@ class Household:
         """Whoever is in it ends with us, whatever becomes of us."""
         return self._watchdog.pid
 
-    def start(self, role: str, arguments: list[str], log: Path, environment: Mapping[str, str]) -> None:
-        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours."""
+    def start(
+        self, role: str, arguments: list[str], log: Path, environment: Mapping[str, str], prefix: Sequence[str] = ()
+    ) -> None:
+        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours.
+
+        `prefix` goes before the command.
+        """
         with log.open("wb") as complaints:
             self.children[role] = subprocess.Popen(
-                [sys.executable, "-m", "experiments", role, "--launched", *arguments],
+                [*prefix, sys.executable, "-m", "experiments", role, "--launched", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,

@@ -16,6 +16,7 @@ import orjson
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.household import Household
+from experiments.network.of_run import network_of
 from experiments.places import Places, as_seen_by_peers, meeting_places, of_role
 from experiments.record import engine_result, gateway_result, reporter_result
 from experiments.status import Outcome
@@ -40,16 +41,20 @@ def launch(
     """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
     with contextlib.ExitStack() as held:
         household = held.enter_context(Household())
-        places = held.enter_context(meeting_places(settings, household.folder, household.process_group, brokers))
+        group = household.process_group
+        network = held.enter_context(network_of(settings, group))
+        places = held.enter_context(meeting_places(settings, household.folder, group, brokers, network))
         arguments = component_arguments(folder, settings, places.engine, places.reporter)
         for role in ROLES:
-            household.start(role, arguments[role], folder / f"{role}.log", places.environment)
+            there = network.prefix(role) if network else ()
+            household.start(role, arguments[role], folder / f"{role}.log", places.environment, there)
         watch = Watch(household, on_second, _broker_watch(places, folder.name, settings, held))
         try:
             watch.follow()
         finally:
             watch.close()
         outcome = watch.outcome()
+    outcome.network = network.facts if network else None
     for role in ROLES:
         log = folder / f"{role}.log"
         if not log.stat().st_size:

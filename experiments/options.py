@@ -131,6 +131,8 @@ nagle_option = click.option("--nagle", type=Nagle(), default="none", show_defaul
                             help="Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.")  # fmt: skip
 topology_option = click.option("--topology", type=click.Choice(TOPOLOGIES), default="duplex", show_default=True,
                                help="Orders and answers on one TCP connection, or on one each.")  # fmt: skip
+network_option = click.option("--network", default="local", show_default=True, metavar="PROFILE",
+                              help="What joins the components: see exchange network list.")  # fmt: skip
 
 workload_options = _together(list(_WORKLOAD.values()))
 terms_options = _together(list(_TERMS.values()))

@@ -17,6 +17,7 @@ from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:
     from experiments.brokers_held import Brokers
+    from experiments.network.network import Network
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Places:
 
 @contextlib.contextmanager
 def meeting_places(
-    settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None
-) -> Iterator[Places]:
+    settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None,
+    network: Network | None = None,
+) -> Iterator[Places]:  # fmt: skip
     """The engine's is the transport itself where that names a place.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
@@ -45,35 +47,36 @@ def meeting_places(
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
     with contextlib.ExitStack() as held:
         if kind == "broker":
-            broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers))
-            yield Places(_with_topology(broker.url, settings, held), broker.url, broker, broker.environment)
+            broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
+            yield Places(_with_topology(broker.url, settings, held, network), broker.url, broker, broker.environment)
             return
-        place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held)
-        reporter = _free_place(kind, scratch / "reporter", held)
-        engine = _with_topology(f"{scheme}://{place}{question_mark}{options}", settings, held)
+        place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held, network, "engine")
+        reporter = _free_place(kind, scratch / "reporter", held, network, "reporter")
+        engine = _with_topology(f"{scheme}://{place}{question_mark}{options}", settings, held, network)
         yield Places(engine, f"{scheme}://{reporter}")
 
 
-def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack) -> str:
+def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack, network: Network | None) -> str:
     """With what makes it two connections where that was asked for; some transports need a second port for that."""
     if settings.topology != "simplex":
         return url
     url = _with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
         return url
-    port = _free_place("port", Path(), held).rpartition(":")[2]
+    port = _free_place("port", Path(), held, network, "engine").rpartition(":")[2]
     return _with_option(url, f"back={port}")
 
 
-def _free_place(kind: str, path: Path, held: contextlib.ExitStack) -> str:
+def _free_place(kind: str, path: Path, held: contextlib.ExitStack, network: Network | None, role: str) -> str:
     if kind == "path":
         return str(path)
     if kind == "name":
         return secrets.token_hex(8)
-    holder = held.enter_context(socket.socket())
+    host = network.address[role] if network else "127.0.0.1"
+    holder = held.enter_context(network.socket(role) if network else socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    return f"127.0.0.1:{holder.getsockname()[1]}"
+    holder.bind((host, 0))
+    return f"{host}:{holder.getsockname()[1]}"
 
 
 def of_role(url: str, role: str, settings: RunSettings) -> str:

@@ -21,6 +21,8 @@ def show_record(record: dict[str, Any]) -> None:
     console.print(_headline(record), markup=False)
     for reason in record["reasons"]:
         console.print(f"  {reason}", style="bold red", markup=False)
+    for flag in record.get("network", {}).get("flags", ()):
+        console.print(f"  the network: {flag}", style="bold red", markup=False)
     for line in _traffic(record):
         console.print(f"  {line}")
     if record.get("completion_us"):

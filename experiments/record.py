@@ -60,6 +60,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "components": _components(outcome),
         "sockets": _sockets(outcome),
         **_broker(outcome),
+        **({"network": outcome.network} if outcome.network else {}),
         "host": conditions.host,
         "versions": conditions.versions,
         "started_at": conditions.started_at,

@@ -15,6 +15,7 @@ from experiments.component import sentence
 from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
 from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.network.profile import parse
 from experiments.options import warn_of_rejections
 from experiments.present import show_record
 from experiments.progress import progress_bar
@@ -75,7 +76,16 @@ def runs_in_one_process(settings: RunSettings) -> bool:
         raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
     if settings.topology == "simplex" and scheme not in transport.simplex:
         raise UserError(f"--topology is simplex; {scheme} has no connection for each direction: use tcp or zeromq")
+    if not parse(settings.network).is_local:
+        _check_network(settings, scheme in transport.over_tcp)
     return scheme in transport.one_process
+
+
+def _check_network(settings: RunSettings, over_tcp: bool) -> None:
+    """Components that are elsewhere need TCP, and places that are found for them there."""
+    if not over_tcp or "://" in settings.transport or scheme_of(settings.transport) == "amqps":
+        told = f"--network is {settings.network}; {settings.transport} cannot be there"
+        raise UserError(f"{told}: use tcp, zeromq or amqp, by name alone")
 
 
 def _print(record: dict[str, Any]) -> None:

@@ -26,6 +26,8 @@ class Outcome:
     """What the broker is, and how deep its queues were; None where there is none."""
     broker_usage: dict[str, Any] | None = None
     """As a component's; None where it could not be measured."""
+    network: dict[str, Any] | None = None
+    """What joined the components, and how it did; None for loopback."""
     broker_sockets: tuple[dict[str, Any], ...] = ()
     """The broker's ends of its connections to gateway, engine and reporter, as far as they could be read back."""
 

@@ -11,10 +11,12 @@ from experiments.options import (
     Rate,
     broker_options,
     json_option,
+    network_option,
     results_option,
     session_options,
     stream_options,
     terms_options,
+    topology_option,
 )
 
 
@@ -31,6 +33,8 @@ from experiments.options import (
 @stream_options
 @terms_options
 @broker_options
+@topology_option
+@network_option
 @session_options
 @results_option
 @click.option("--name", help="The experiment's folder in DIR.  [default: time and nagle]")

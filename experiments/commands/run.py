@@ -11,6 +11,7 @@ from experiments.options import (
     broker_options,
     json_option,
     nagle_option,
+    network_option,
     results_option,
     run_settings,
     session_options,
@@ -31,6 +32,7 @@ from experiments.options import (
 @broker_options
 @nagle_option
 @topology_option
+@network_option
 @workload_options
 @terms_options
 @session_options

@@ -72,6 +72,9 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--transport", "tcp?quickack=maybe"], "it takes on or off"),
         (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
         (["--transport", "zeromq?back=7001"], "second port of topology=simplex"),
+        (["--network", "moon"], "there are local, veth, gige, wan1, wan10"),
+        (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
+        (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
     ],
 )
 def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from transports.rabbitmq.node import Node, private_node
 from transports.rabbitmq.settings import NodeSettings
 from transports.rabbitmq.standing import reclaim, running_node, start_standing_node
 from transports.rabbitmq.usage import NodeUsage
+from transports.rabbitmq.where import Where
 
 __all__ = [
     "BadNodeSetting",
@@ -23,6 +24,7 @@ __all__ = [
     "NodeUsage",
     "RabbitMqError",
     "RabbitMqMissing",
+    "Where",
     "private_node",
     "reclaim",
     "running_node",

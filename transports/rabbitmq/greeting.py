@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
@@ -21,10 +22,14 @@ class Greeting:
     platform: str
 
 
-def greeting_of(host: str, port: int, patience_s: float) -> Greeting | None:
-    """None where nobody listens, nobody answers, or no AMQP is spoken."""
+def greeting_of(
+    host: str, port: int, patience_s: float, open_socket: Callable[[], socket.socket] = socket.socket
+) -> Greeting | None:
+    """None where nobody listens, nobody answers, or no AMQP is spoken. `open_socket` makes the socket for asking."""
     try:
-        with socket.create_connection((host, port), patience_s) as sock:
+        with open_socket() as sock:
+            sock.settimeout(patience_s)
+            sock.connect((host, port))
             sock.sendall(PROTOCOL_HEADER)
             kind, _, size = FRAME_HEADER.unpack(_exactly(sock, FRAME_HEADER.size))
             if kind != METHOD_FRAME or size > 1 << 16:
