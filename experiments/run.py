@@ -75,7 +75,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
     if settings.nagle and scheme not in transport.over_tcp:
         raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
     if settings.topology == "simplex" and scheme not in transport.simplex:
-        raise UserError(f"--topology is simplex; {scheme} has no connection for each direction: use tcp or zeromq")
+        told = f"--topology is simplex; {scheme} has no connection for each direction"
+        raise UserError(f"{told}: use tcp, zeromq or amqp")
     if not parse(settings.network).is_local:
         _check_network(settings, scheme in transport.over_tcp)
     return scheme in transport.one_process

@@ -10,8 +10,16 @@ __all__ = ["rabbitmq_node"]
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-SHARING = {"tests/spark/": "spark", "tests/experiments/test_compare.py": "compare"}
-"""Tests that share what is slow to make go to one process, together, and first; all others to whichever is free."""
+SHARING = {
+    "tests/spark/": "spark",
+    "tests/experiments/test_compare.py": "compare",
+    "tests/experiments/nagle/": "nagle",
+    "tests/experiments/network/": "network",
+}
+"""Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
+
+So do those that look whether a namespace is gone: its number is soon another's.
+"""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -72,6 +72,16 @@ def test_nagle_on_at_the_broker_is_read_back_from_its_own_sockets(tmp_path: Path
     assert found == {"gateway": True, "engine": True, "reporter": True, "broker": False}
 
 
+def test_simplex_is_a_connection_to_publish_on_and_one_to_consume_on(
+    tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    record = measured(tmp_path, "--transport", at_broker, "--topology", "simplex", *STREAM).record
+    assert record["checksums"] == matched["checksums"]
+    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
+    assert len({end["local"] for end in ends}) == 2
+    assert record["broker"]["links"]["gateway"]["published"] == ORDERS + 2
+
+
 def is_gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 

@@ -24,5 +24,6 @@ TRANSPORT = Transport(
     connect=connect,
     options=frozenset({"client", "delivery"}),
     over_tcp=frozenset({"amqp", "amqps"}),
+    simplex=frozenset({"amqp", "amqps"}),
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
 )

@@ -30,8 +30,14 @@ ACK_AFTER_NS = 10_000_000
 
 
 class AmqpLink(Link):
-    def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
+    """`consumes`, `publishes`: what its one connection is for; for both, unless there is another beside it."""
+
+    def __init__(
+        self, address: Address, listens: bool, until_ns: int, consumes: bool = True, publishes: bool = True
+    ) -> None:
         self.url = address.url
+        self._consumes, self._publishes = consumes, publishes
+        self._queue = ""
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay = broker.delivery, address.nodelay
         self._side = Side.of(address, listens)
@@ -61,12 +67,17 @@ class AmqpLink(Link):
         ask(lambda done: channel.exchange_declare(exchange, "direct", durable=durable, auto_delete=True, callback=done))
         for queue in self._side.declares:
             self._declare_queue(queue, until_ns)
-        if self._delivery.acks:
-            ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done))
-        if self._delivery.confirms:
+        if self._publishes and self._delivery.confirms:
             settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
             channel.add_on_return_callback(self._note_return)
             ask(lambda done: channel.confirm_delivery(settled, callback=done))
+        if self._consumes:
+            self._consume(ask)
+
+    def _consume(self, ask: Callable[[Callable[[Callable[..., None]], object]], None]) -> None:
+        channel = self._session.channel
+        if self._delivery.acks:
+            ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done))
         ask(
             lambda done: channel.basic_consume(
                 self._queue, self._client.message, not self._delivery.acks, exclusive=True, callback=done
@@ -79,7 +90,7 @@ class AmqpLink(Link):
         (declared,) = ask(lambda done: channel.queue_declare(queue.name, callback=done, **arguments), until_ns)
         name = declared.method.queue
         ask(lambda done: channel.queue_bind(name, self._side.exchange, queue.key, callback=done), until_ns)
-        if queue is self._side.consumes:
+        if queue is self._side.consumes or not self._consumes:
             self._queue = name
 
     def _note_return(self, *_: Any) -> None:
@@ -126,6 +137,21 @@ class AmqpLink(Link):
         self._acknowledge()
         self._loop.sleep(until_ns)
 
+    def serve(self) -> None:
+        """Look at what came, and let go what was written, where nobody waits here."""
+        self._client.serve()
+        self._loop.flush()
+        self._session.check()
+
+    def wait_beside(self, other: AmqpLink) -> None:
+        """From now on `wait` also ends for what another link's connection has to do."""
+        self._loop.sleep_beside(other._loop)
+
+    @property
+    def has_room(self) -> bool:
+        """Something may be published now."""
+        return self._room > 0
+
     @property
     def _room(self) -> int:
         """How many messages may be published now."""
@@ -168,7 +194,7 @@ class AmqpLink(Link):
             self._session.check()
             self._session.wait_for(self._is_settled, until_ns)
             self._acknowledge(at_once=True)
-            if self._queue:
+            if self._consumes:
                 channel = self._session.channel
                 self._session.ask(lambda done: channel.queue_delete(self._queue, callback=done), until_ns)
             self._session.close(until_ns)
@@ -190,4 +216,9 @@ def connect(address: Address, _until_ns: int) -> Link:
 
 def _open(address: Address, listens: bool) -> Link:
     warm()
-    return AmqpLink(address, listens, time.monotonic_ns() + int(OPEN_S * 1e9))
+    until_ns = time.monotonic_ns() + int(OPEN_S * 1e9)
+    if address.simplex:
+        from transports.amqp.two_connections import TwoConnections
+
+        return TwoConnections(address, listens, until_ns)
+    return AmqpLink(address, listens, until_ns)

@@ -17,6 +17,7 @@ from transports.amqp.stream import Stream
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PIECE_BYTES = 4_096
+UNSENT_NS = 1_000_000
 
 
 class Callbacks(Protocol):
@@ -34,6 +35,9 @@ class Loop(Protocol):
 
     def sleep(self, until_ns: int) -> None:
         """Until something came, what is unsent can go, or a time of the monotonic clock; pika's timers run."""
+
+    def sleep_beside(self, other: Any) -> None:
+        """From now on a sleep also ends for what another loop of the same kind has to do."""
 
     def serve(self) -> None:
         """Give pika everything that has come."""
@@ -70,7 +74,8 @@ class OwnLoop:
     def __init__(self, parameters: Parameters, told: Callbacks, until_ns: int) -> None:
         self.services = IoServices(until_ns)
         self.connection = _OwnConnection(parameters, told.opened, told.failed, told.closed, self.services)
-        self._sleepers: dict[bool, Sleeper] = {}
+        self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
+        self._beside: OwnLoop | None = None
         self.consume: Callable[[Stream], None] = _give_pika_everything
 
     @property
@@ -85,18 +90,32 @@ class OwnLoop:
     def descriptor(self) -> int | None:
         return self.stream.fd if self.stream else None
 
-    def sleep(self, until_ns: int) -> None:
-        unsent = not self.flush()
-        wake_ns = min(until_ns, self.services.next_due_ns)
-        if self.stream is not None and not self.stream.holds_back:
-            self._sleeper(self.stream.fd, unsent).sleep(wake_ns)
-        if self.services.next_due_ns <= time.monotonic_ns():
-            self.services.run_due()
+    def sleep_beside(self, other: OwnLoop) -> None:
+        """From now on a sleep also ends with what comes, or can go, on another connection, whose timers run too."""
+        self._beside = other
 
-    def _sleeper(self, descriptor: int, unsent: bool) -> Sleeper:
-        if unsent not in self._sleepers:
-            self._sleepers[unsent] = Sleeper([(descriptor, READABLE | WRITABLE if unsent else READABLE)])
-        return self._sleepers[unsent]
+    @property
+    def _both(self) -> list[OwnLoop]:
+        return [self] if self._beside is None else [self, self._beside]
+
+    def sleep(self, until_ns: int) -> None:
+        unsent = [not loop.flush() for loop in self._both]
+        streams = [loop.stream for loop in self._both if loop.stream is not None]
+        wake_ns = min(until_ns, *(loop.services.next_due_ns for loop in self._both))
+        if streams and not any(stream.holds_back for stream in streams):
+            self._sleeper(streams, unsent).sleep(wake_ns)
+        for loop in self._both:
+            if loop.services.next_due_ns <= time.monotonic_ns():
+                loop.services.run_due()
+
+    def _sleeper(self, streams: list[Stream], unsent: list[bool]) -> Sleeper:
+        case = unsent[0], unsent[-1]
+        if case not in self._sleepers:
+            events = [READABLE | WRITABLE if waits else READABLE for waits in unsent]
+            self._sleepers[case] = Sleeper(
+                [(stream.fd, wanted) for stream, wanted in zip(streams, events, strict=True)]
+            )
+        return self._sleepers[case]
 
     def serve(self) -> None:
         if self.stream is not None and self.stream.fill():
@@ -136,6 +155,7 @@ class PikaLoop:
 
     def __init__(self, parameters: Parameters, told: Callbacks, _until_ns: int) -> None:
         self._ioloop = _RecordingLoop()
+        self._beside: PikaLoop | None = None
         self._ioloop.activate_poller()
         self.connection = pika.SelectConnection(
             parameters, told.opened, told.failed, told.closed, custom_ioloop=self._ioloop
@@ -151,7 +171,15 @@ class PikaLoop:
     def descriptor(self) -> int | None:
         return self._ioloop.newest
 
+    def sleep_beside(self, other: PikaLoop) -> None:
+        """From now on a sleep also ends with what comes on another connection; it is short while that has to send."""
+        self._beside = other
+        if other.descriptor is not None:
+            IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
+
     def sleep(self, until_ns: int) -> None:
+        if self._beside and not self._beside.flush():
+            until_ns = min(until_ns, time.monotonic_ns() + UNSENT_NS)
         self._turn(max(until_ns - time.monotonic_ns(), 0) / 1e9)
 
     def serve(self) -> None:
