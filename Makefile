@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-bounds check bench lock clean
+.PHONY: help setup setup-dev run test test-long test-bounds check bench lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 
@@ -17,7 +17,10 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a br
 	@.ci/broker
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+
+test-long: setup-dev ## the variants that make test leaves out: more signals, transports and kills
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m long
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine

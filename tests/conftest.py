@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import rabbitmq_node
 
@@ -22,7 +23,12 @@ So do those that look whether a namespace is gone: its number is soon another's.
 """
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    for place, group in SHARING.items():
-        if item.nodeid.startswith(place):
-            item.add_marker(pytest.mark.xdist_group(group))
+class Sharing(LoadScopeScheduling):
+    """A test by itself, or with those that it shares something with."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((group for place, group in SHARING.items() if nodeid.startswith(place)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
+    return Sharing(config, log)

@@ -91,7 +91,7 @@ def test_the_table_fits_100_columns(small: tuple[Path, Said]) -> None:
     assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Signals, tmp_path: Path) -> None:
     words = command("compare", *FAST, "--seconds", 0.6, "--results", tmp_path, "--name", "mine")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

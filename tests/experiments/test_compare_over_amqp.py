@@ -78,7 +78,7 @@ def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(comparison: C
     comparison.assert_nothing_is_left_of(family)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
 def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_with_it(
     number: signal.Signals, comparison: Comparison
 ) -> None:
@@ -92,12 +92,14 @@ def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_w
     comparison.assert_nothing_is_left_of(family)
 
 
+@pytest.mark.long
 def test_the_node_of_a_comparison_that_is_killed_ends_by_itself(comparison: Comparison) -> None:
     family = comparison.family()
     comparison.process.kill()
     comparison.assert_nothing_is_left_of(family)
 
 
+@pytest.mark.long
 def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comparison) -> None:
     next(process for process in comparison.family() if "beam" in process.name()).kill()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)

@@ -19,6 +19,7 @@ from exchange.messages import Order, encode
 from tests.experiments.conftest import Running, listening_port, until
 
 Start = Callable[..., Running]
+ZEROMQ_AND_TCP = ["zeromq", pytest.param("tcp", marks=pytest.mark.long)]
 ENDLESS = ("--rate", 2000, "--duration", 600)
 FOREVER = (*ENDLESS, "--no-page")
 SHORT = ("--rate", 2000, "--duration", 3, "--no-page")
@@ -36,7 +37,7 @@ def gone(processes: list[psutil.Process]) -> bool:
     return not [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
 def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.Signals, running: Start) -> None:
     run = running(*FOREVER).under_way()
     family = run.family()
@@ -75,7 +76,7 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
     assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
 @pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
 def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
     run = running("--transport", transport, *ENDLESS).under_way()
@@ -107,7 +108,7 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
     assert any("the engine said nothing for 1 s" in reason for reason in said.record["reasons"])
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
 @pytest.mark.parametrize("role", ["engine", "reporter"])
 def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
     role: str, transport: str, running: Start

@@ -148,7 +148,7 @@ with Network.up(parse(sys.argv[1])) as net:
 
 
 @pytest.mark.parametrize("name", ["veth", "wan1"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_owner_that_is_killed_leaves_no_process_and_no_interface(name, number, available, eventually):
     before = set(psutil.net_if_addrs())
     command = [sys.executable, "-c", OWNER, available(name)]

@@ -18,7 +18,7 @@ def namespaces(available: Callable[[str], str]) -> None:
     available("veth")
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
+@pytest.mark.parametrize("transport", [pytest.param("zeromq", marks=pytest.mark.long), "tcp", "amqp"])
 def test_the_same_orders_have_the_same_answers_wherever_the_components_are(transport: str, tmp_path: Path) -> None:
     if transport == "amqp":
         need_rabbitmq()
@@ -32,6 +32,7 @@ def test_the_same_orders_have_the_same_answers_wherever_the_components_are(trans
     assert addresses["gateway"] == said.record["network"]["address"]["gateway"] != "127.0.0.1"
 
 
+@pytest.mark.long
 def test_nagle_is_switched_and_read_back_there_too(tmp_path: Path) -> None:
     record = measured(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
