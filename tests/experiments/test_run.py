@@ -70,7 +70,7 @@ def test_a_rate_that_nobody_could_hold_is_saturated_and_exits_0_with_the_reason(
 def test_a_duration_ends_a_run_in_band(tmp_path: Path) -> None:
     for rate in (2000, "max"):
         record = measured(tmp_path, *IN_THREADS, "--rate", rate, "--duration", 0.5).record
-        assert record["status"] == "complete"
+        assert record["status"] in {"complete", "saturated"}, "neither is an end that was forced"
         assert record["counts"]["orders_sent"] == (1000 if rate == 2000 else record["counts"]["orders_received"])
 
 

@@ -168,7 +168,7 @@ class AmqpLink(Link):
         """Until the broker has taken everything: its confirms say so, or its answer to what was asked after it."""
         channel = self._session.channel
         try:
-            self._session.wait_for(self._is_settled, until_ns)
+            self._settle(until_ns)
             if not self._delivery.confirms:
                 ask = channel.queue_declare
                 self._session.ask(lambda done: ask(self._queue, passive=True, callback=done), until_ns)
@@ -192,13 +192,18 @@ class AmqpLink(Link):
         until_ns = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(TransportError):
             self._session.check()
-            self._session.wait_for(self._is_settled, until_ns)
+            self._settle(until_ns)
             self._acknowledge(at_once=True)
             if self._consumes:
                 channel = self._session.channel
                 self._session.ask(lambda done: channel.queue_delete(self._queue, callback=done), until_ns)
             self._session.close(until_ns)
         self._loop.release()
+
+    def _settle(self, until_ns: int) -> None:
+        """TransportError where it could not be: a stream that was lost on the way has nothing unsent any more, too."""
+        self._session.wait_for(self._is_settled, until_ns)
+        self._session.check()
 
     def _is_settled(self) -> bool:
         confirmed = not self._delivery.confirms or self._client.confirmed >= self._client.published

@@ -89,7 +89,7 @@ def is_blocked(link: Link) -> bool:
 
 
 def carry_all(source: Link, target: Link, frames: FrameBatch, expected: int) -> list[bytes]:
-    got, sent = FrameBatch(), 0
+    got, sent = FrameBatch(expected + 1, 1 << 24), 0
 
     def all_there() -> bool:
         nonlocal sent
