@@ -48,7 +48,7 @@ def carry(source: socket.socket, sink: socket.socket, count: int) -> None:
     sender.join()
 
 
-@pytest.mark.parametrize("name", ["local", "veth", "gige"])
+@pytest.mark.parametrize("name", ["local", "veth", pytest.param("gige", marks=pytest.mark.long)])
 @pytest.mark.parametrize("pair", ["engine gateway", "broker engine", "broker reporter", "reporter engine"])
 def test_whoever_must_meet_can_exchange_tcp_both_ways(name, pair, available):
     to, of = pair.split()
