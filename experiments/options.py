@@ -79,7 +79,7 @@ class Nagle(click.ParamType[tuple[str, ...]]):
         return () if value == "none" else tuple(part.strip() for part in str(value).split(","))
 
 
-def _together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
+def together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
@@ -134,13 +134,13 @@ topology_option = click.option("--topology", type=click.Choice(TOPOLOGIES), defa
 network_option = click.option("--network", default="local", show_default=True, metavar="PROFILE",
                               help="What joins the components: see exchange network list.")  # fmt: skip
 
-workload_options = _together(list(_WORKLOAD.values()))
-terms_options = _together(list(_TERMS.values()))
-session_options = _together(list(_SESSION.values()))
-broker_options = _together(list(_BROKER.values()))
-book_options = _together(_BOOK)
-policy_options = _together([_TERMS["policy"], _TERMS["max_price"]])
-stream_options = _together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
+workload_options = together(list(_WORKLOAD.values()))
+terms_options = together(list(_TERMS.values()))
+session_options = together(list(_SESSION.values()))
+broker_options = together(list(_BROKER.values()))
+book_options = together(_BOOK)
+policy_options = together([_TERMS["policy"], _TERMS["max_price"]])
+stream_options = together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
 results_option = click.option("--results", default="results", show_default=True, metavar="DIR",

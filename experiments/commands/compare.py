@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from experiments.options import (
     Cpus,
@@ -17,22 +16,7 @@ from experiments.options import (
     stream_options,
     terms_options,
 )
-
-WITH_RESUME = {"resume", "results", "as_json"}
-
-
-class Listed(click.ParamType[list[Any]]):
-    """Values of one type, with commas between them."""
-
-    name = "list"
-
-    def __init__(self, of: click.ParamType[Any]) -> None:
-        self._of = of
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
-        if isinstance(value, list):
-            return value
-        return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
+from experiments.trial_options import Listed, folder_options, nothing_beside_resume, repeat_options
 
 
 @click.command()
@@ -40,9 +24,7 @@ class Listed(click.ParamType[list[Any]]):
               metavar="SCHEME,SCHEME[,...]", help="What to compare: two or more.")  # fmt: skip
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,8000,16000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second, or max.")  # fmt: skip
-@click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each transport at each rate.")
-@click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
-              help="How long a run offers orders; their number is seconds times rate.")  # fmt: skip
+@repeat_options
 @stream_options
 @terms_options
 @broker_options
@@ -51,9 +33,7 @@ class Listed(click.ParamType[list[Any]]):
               help="Seconds that analysis leaves out of each run.")  # fmt: skip
 @click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
 @results_option
-@click.option("--name", help="The comparison's folder in DIR.  [default: time and compare]")
-@click.option("--resume", metavar="NAME", help="Go on with a comparison that was interrupted.")
-@click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing.")
+@folder_options
 @json_option
 @click.pass_context
 def command(
@@ -78,12 +58,3 @@ def command(
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(comparing.show_plan(plan, as_json) if dry_run else comparing.compare(plan, results, name, as_json))
-
-
-def nothing_beside_resume(ctx: click.Context) -> None:
-    """A comparison goes on as it was planned, or its arms would not be comparable."""
-    typed = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    extra = [name for name in typed if name not in WITH_RESUME]
-    if extra:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
-        raise click.UsageError(f"--resume goes on as it was planned: leave out {options}")

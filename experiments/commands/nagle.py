@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from experiments.commands.compare import Listed, nothing_beside_resume
 from experiments.options import (
     Rate,
     broker_options,
@@ -18,6 +17,7 @@ from experiments.options import (
     terms_options,
     topology_option,
 )
+from experiments.trial_options import Listed, folder_options, nothing_beside_resume, repeat_options
 
 
 @click.command()
@@ -27,9 +27,7 @@ from experiments.options import (
               metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip
 @click.option("--roles", type=Listed(click.STRING), default="all", show_default=True, metavar="LEVEL[,...]",
               help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
-@click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm.")
-@click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
-              help="How long a run offers orders; their number is seconds times rate.")  # fmt: skip
+@repeat_options
 @stream_options
 @terms_options
 @broker_options
@@ -37,9 +35,7 @@ from experiments.options import (
 @network_option
 @session_options
 @results_option
-@click.option("--name", help="The experiment's folder in DIR.  [default: time and nagle]")
-@click.option("--resume", metavar="NAME", help="Go on with an experiment that was interrupted.")
-@click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing.")
+@folder_options
 @json_option
 @click.pass_context
 def command(

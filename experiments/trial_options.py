@@ -1,0 +1,47 @@
+"""Options that commands share which make a trial of runs: repeats, and how to go on with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from experiments.options import together
+
+WITH_RESUME = {"resume", "results", "as_json"}
+
+
+class Listed(click.ParamType[list[Any]]):
+    """Values of one type, with commas between them."""
+
+    name = "list"
+
+    def __init__(self, of: click.ParamType[Any]) -> None:
+        self._of = of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        if isinstance(value, list):
+            return value
+        return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
+
+
+repeat_options = together([
+    click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
+    click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
+                 help="How long a run offers orders; their number is seconds times rate."),
+])  # fmt: skip
+folder_options = together([
+    click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
+    click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
+    click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing."),
+])  # fmt: skip
+
+
+def nothing_beside_resume(ctx: click.Context) -> None:
+    """A comparison goes on as it was planned, or its arms would not be comparable."""
+    typed = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    extra = [name for name in typed if name not in WITH_RESUME]
+    if extra:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
+        raise click.UsageError(f"--resume goes on as it was planned: leave out {options}")
