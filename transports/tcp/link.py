@@ -29,8 +29,7 @@ class TcpLink(Link):
 
     def __init__(self, url: str, address: Address, door: Door | None = None) -> None:
         self.url = url
-        self._fan_in, self._simplex = address.fan_in, address.simplex
-        self._nodelay, self._quickack = address.nodelay, _quickack(address)
+        self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
         self._outbound: Stream | None = None
