@@ -5,11 +5,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import zmq
 
 KERNELS = """
 import sys
+from pathlib import Path
 from numba.core.registry import CPUDispatcher
 from transports.registry import listen
 link = listen(sys.argv[1], "token", fan_in=sys.argv[2] == "fan-in")
@@ -46,3 +49,24 @@ def test_links_meet_over_ipv6(scheme: str) -> None:
     with joined(f"{scheme}://[::1]:0") as (listener, connector):
         assert listener.url.startswith(f"{scheme}://[::1]:")
         assert listener.sockets()[0]["local"] == connector.sockets()[0]["peer"] == listener.url.partition("://")[2]
+
+
+@pytest.mark.parametrize(
+    "url", ["zeromq+ipc://{path}/link", "zeromq://127.0.0.1:0", "zeromq://127.0.0.1:0?topology=simplex"]
+)
+def test_no_zeromq_listener_lingers_for_ever(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps what was set at its birth, which by itself is for ever: a full pipe to a gone peer then never ends."""
+    from transports.registry import listen
+
+    bound_with: list[int] = []
+    bind = zmq.Socket.bind
+
+    def remember(socket: zmq.Socket[bytes], endpoint: str) -> object:
+        if not endpoint.startswith("inproc:"):
+            bound_with.append(int(socket.linger))
+        return bind(socket, endpoint)
+
+    monkeypatch.setattr(zmq.Socket, "bind", remember)
+    listen(url.format(path=tmp_path), "token").close()
+    assert bound_with
+    assert all(each >= 0 for each in bound_with)

@@ -123,11 +123,13 @@ class ZeroMqLink(Link):
         self._serve()
         for doorman in self._doormen:
             doorman.close()
+        for socket in self._each_way:
+            socket.linger = int(linger_s * 1000)  # an unbound listener ends with what is set by then
         for socket, endpoint in self.bound.items():
             self._unbind(socket, endpoint)
         self._throw_away_unread()
         for socket in self._each_way:
-            socket.close(linger=int(linger_s * 1000))
+            socket.close()
         if self._context is not zmq.Context.instance():
             self._context.term()
 

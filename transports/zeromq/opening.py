@@ -17,7 +17,7 @@ import zmq
 from transports.base import Address, BadAddress, CannotListen, Link, TransportError
 from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
 
-RECONNECT_MS, HANDSHAKE_MS = 10, 300_000
+RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 300_000, 1000
 
 
 def _open(address: Address, inbound: int, outbound: int | None = None) -> ZeroMqLink:
@@ -30,6 +30,7 @@ def _open(address: Address, inbound: int, outbound: int | None = None) -> ZeroMq
 def _socket(context: Context, address: Address, kind: int) -> Socket:
     socket = context.socket(kind)
     socket.set_hwm(HIGH_WATER_MARK)
+    socket.linger = LINGER_MS  # a listener copies it at birth; by itself it is for ever
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
     socket.setsockopt(zmq.IPV6, address.place.startswith("["))
