@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 
 import click
 
 from experiments import commands
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""NumPy's linear algebra, which nothing here uses, would start and spin a thread a processor in every component."""
 
 
 class Subcommands(click.Group):

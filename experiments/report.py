@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from experiments.errors import UserError
-from experiments.page import write_page
 from experiments.page.run_folder import read_run_folder
+from experiments.page.writer import write_page
 from experiments.present import show_record
 from experiments.seconds import show_seconds
 

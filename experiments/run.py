@@ -49,7 +49,7 @@ def run(settings: RunSettings, results: str, name: str | None, with_spark: bool,
 
 def _page(folder: Path) -> Path:
     """What draws it takes half a second to import, which no run should wait for."""
-    from experiments.page import write_page
+    from experiments.page.writer import write_page
 
     return write_page(folder)
 

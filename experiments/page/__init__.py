@@ -1,5 +1,4 @@
-"""A run's page, `report.html`: one offline file, made from `run.json` and the spool; without Spark."""
+"""A run's page, `report.html`: one offline file, made from `run.json` and the spool; without Spark.
 
-from experiments.page.writer import write_page
-
-__all__ = ["write_page"]
+Nothing is imported here: some of these rooms draw, and what draws takes a third of a second to import.
+"""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exchange.settings import RunSettings
 from experiments.brokers_held import Brokers
-from experiments.page import write_page
+from experiments.page.writer import write_page
 from experiments.run import measure
 from experiments.trials.attempts import Record
 

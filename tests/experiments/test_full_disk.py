@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from experiments.errors import UserError
-from experiments.page import write_page
+from experiments.page.writer import write_page
 from experiments.run_folder import new_run_folder, write_json
 from experiments.streams import RecordedStream
 from tests.experiments.conftest import exchange

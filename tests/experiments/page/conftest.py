@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from synthetic_run import SyntheticRun
 
-from experiments.page import write_page
+from experiments.page.writer import write_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ABSENT = "no Chromium on PATH, so the page was not opened in a browser; .ci/browser installs one"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from synthetic_run import SyntheticRun
 
-from experiments.page import write_page
+from experiments.page.writer import write_page
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}

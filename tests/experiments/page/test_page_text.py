@@ -11,8 +11,8 @@ import orjson
 import pytest
 from synthetic_run import SyntheticRun
 
-from experiments.page import write_page
 from experiments.page.sentences import circumstances, title
+from experiments.page.writer import write_page
 
 
 def page_of(folder: Path) -> str:
