@@ -16,6 +16,9 @@ SHARING = {
     "tests/experiments/test_compare.py": "compare",
     "tests/experiments/nagle/": "nagle",
     "tests/experiments/network/": "network",
+    "tests/transports/amqp/test_tls.py": "tls",
+    "tests/transports/amqp/test_alarm.py": "alarm",
+    "tests/transports/rabbitmq/test_running_node.py": "running node",
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 
