@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 import click
 import orjson
@@ -50,6 +50,11 @@ def stay_on(cpu: int) -> None:
         os.sched_setaffinity(0, {cpu})
     except (OSError, AttributeError) as error:
         raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
+
+
+def do_without_scipy() -> None:
+    """Numba imports it where it is installed, for linear algebra, which no kernel here does: a quarter of a start."""
+    sys.modules.setdefault("scipy", cast(Any, None))
 
 
 def settle_down() -> None:
@@ -109,6 +114,7 @@ def serve(
 def _play(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
     if cpu is not None:
         stay_on(cpu)
+    do_without_scipy()
     service, url = open_service()
     service.warm()
     settle_down()

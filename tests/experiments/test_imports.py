@@ -20,3 +20,15 @@ def test_a_run_without_a_page_imports_neither_what_draws_nor_what_tabulates(modu
 def test_a_component_has_no_threads_for_linear_algebra() -> None:
     imports = "import experiments.cli, gateway.service, matching_engine.service, os"
     assert said_by(f"{imports}; print(len(os.listdir('/proc/self/task')))") == ["1"]
+
+
+def test_a_component_loads_its_kernels_without_scipy() -> None:
+    program = """
+import sys
+from experiments.component import do_without_scipy
+from transports.registry import listen
+do_without_scipy()
+listen("zeromq://127.0.0.1:0", "token").close()
+print("numba" in sys.modules, any(name.startswith("scipy.") for name in sys.modules))
+"""
+    assert said_by(program) == ["True", "False"]
