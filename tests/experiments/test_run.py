@@ -23,7 +23,7 @@ def test_the_same_seed_gives_the_same_streams_on_every_transport(
     assert said.record["checksums"] == matched["checksums"]
 
 
-@pytest.mark.parametrize("packing", [3, 64])
+@pytest.mark.parametrize("packing", [3, pytest.param(64, marks=pytest.mark.long)])
 def test_packing_changes_the_messages_and_not_the_streams(
     packing: int, tmp_path: Path, matched: dict[str, object]
 ) -> None:
@@ -135,7 +135,7 @@ def test_all_is_whoever_there_is(tmp_path: Path) -> None:
     assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
 def test_simplex_is_a_connection_for_each_direction_with_the_same_streams(
     transport: str, tmp_path: Path, matched: dict[str, object]
 ) -> None:

@@ -30,7 +30,12 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize(
     ("client", "delivery"),
-    [("compiled", "lossy"), ("compiled", "durable"), ("joined", "confirmed"), ("pika", "acked")],
+    [
+        ("compiled", "durable"),
+        ("joined", "confirmed"),
+        ("pika", "acked"),
+        pytest.param("compiled", "lossy", marks=pytest.mark.long),  # what other tests run
+    ],
 )
 def test_the_same_seed_gives_the_same_streams_through_a_broker(
     client: str, delivery: str, tmp_path: Path, at_broker: str, matched: dict[str, object]

@@ -102,9 +102,10 @@ def test_receive_appends_behind_what_the_batch_holds(url: str) -> None:
 
 def test_send_never_blocks_and_loses_nothing_when_the_peer_does_not_read(url: str) -> None:
     chunk = FrameBatch.of(*[bytes([n % 256]) * 100 for n in range(1000)])
+    most = 10 if "amqp" in url else 110  # a broker takes whatever comes
     with joined(url) as (listener, connector):
         taken = []
-        while (end := connector.send(chunk, 0)) == chunk.count and len(taken) < 110:
+        while (end := connector.send(chunk, 0)) == chunk.count and len(taken) < most:
             taken.append(end)
         total, got = sum(taken) + end, FrameBatch(200_000, 1 << 20)
         count = 0

@@ -54,9 +54,9 @@ def left_at(url: str, expected: int) -> list[bytes]:
 @pytest.mark.parametrize(
     ("client", "number"),
     [
-        ("compiled", signal.SIGTERM),
         ("compiled", signal.SIGKILL),
-        ("joined", signal.SIGKILL),
+        pytest.param("compiled", signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param("joined", signal.SIGKILL, marks=pytest.mark.long),
         ("pika", signal.SIGTERM),
     ],
 )
