@@ -17,10 +17,10 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a br
 	@.ci/broker
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope
 
 test-long: setup-dev ## the variants that make test leaves out: more signals, transports and kills
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m long
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m long
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine

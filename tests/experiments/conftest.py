@@ -49,6 +49,9 @@ def measured(results: Path, *words: object) -> Said:
     return exchange("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
 
 
+VALID = {"complete", "saturated"}
+"""A busy machine falls behind a rate, and loses nothing."""
+
 ORDERS = 10_000
 STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
 """The run whose checksums `matched` knows."""

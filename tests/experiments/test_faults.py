@@ -16,14 +16,13 @@ import pytest
 import zmq
 
 from exchange.messages import Order, encode
-from tests.experiments.conftest import Running, listening_port, until
+from tests.experiments.conftest import VALID, Running, listening_port, until
 
 Start = Callable[..., Running]
 ZEROMQ_AND_TCP = ["zeromq", pytest.param("tcp", marks=pytest.mark.long)]
 ENDLESS = ("--rate", 2000, "--duration", 600)
 FOREVER = (*ENDLESS, "--no-page")
 SHORT = ("--rate", 2000, "--duration", 3, "--no-page")
-VALID = {"complete", "saturated"}  # a busy machine saturates, and loses nothing
 
 
 @pytest.fixture(autouse=True)

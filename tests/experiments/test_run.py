@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.conftest import ORDERS, STREAM, exchange, measured
+from tests.experiments.conftest import ORDERS, STREAM, VALID, exchange, measured
 
 TRANSPORTS = ["zeromq", "zeromq+ipc", "zeromq+inproc", "tcp", "memory", "zeromq?calls=plain"]
 IN_THREADS = ("--transport", "memory")
@@ -70,7 +70,7 @@ def test_a_rate_that_nobody_could_hold_is_saturated_and_exits_0_with_the_reason(
 def test_a_duration_ends_a_run_in_band(tmp_path: Path) -> None:
     for rate in (2000, "max"):
         record = measured(tmp_path, *IN_THREADS, "--rate", rate, "--duration", 0.5).record
-        assert record["status"] in {"complete", "saturated"}, "neither is an end that was forced"
+        assert record["status"] in VALID, "neither is an end that was forced"
         assert record["counts"]["orders_sent"] == (1000 if rate == 2000 else record["counts"]["orders_received"])
 
 
@@ -121,7 +121,8 @@ def test_one_order_is_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
 def test_nagle_is_on_where_it_was_asked_for_and_read_back_at_every_end(transport: str, tmp_path: Path) -> None:
     record = measured(tmp_path, "--transport", transport, "--nagle", "engine", "--rate", 2000, "--orders", 1000).record
-    assert (record["status"], record["settings"]["nagle"]) == ("complete", ["engine"])
+    assert record["status"] in VALID
+    assert record["settings"]["nagle"] == ["engine"]
     found = [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]]
     assert found == [("gateway", True), ("engine", False), ("reporter", True), ("reporter", True)]
     gateway, engine, *_ = record["sockets"]
