@@ -118,6 +118,7 @@ def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbi
         assert brokers.node(NodeSettings(nodelay=False)) is other
 
 
+@pytest.mark.long
 def test_nodes_are_kept_by_how_they_are_set() -> None:
     with Brokers() as brokers:
         plain, quiet = brokers.node(NodeSettings()), brokers.node(NodeSettings(extra={"heartbeat": "0"}))

@@ -55,11 +55,8 @@ def test_all_four_figures_are_seen_and_nothing_is_wider_than_the_screen(
     assert width == size["width"]
 
 
-@pytest.mark.parametrize(("scheme", "size"), VIEWS)
-def test_headline_numbers_are_those_of_run_json(
-    browser: Browser, complete_run: Path, scheme: str, size: dict[str, int]
-) -> None:
-    with opened(browser, complete_run, scheme, size) as page:
+def test_headline_numbers_are_those_of_run_json(browser: Browser, complete_run: Path) -> None:
+    with opened(browser, complete_run) as page:
         shown = {tile: page.locator(f"{tile} .value data") for tile in HEADLINES}
         exact = {tile: float(data.get_attribute("value") or "nan") for tile, data in shown.items()}
         rounded = {tile: float(data.inner_text().replace(",", "")) for tile, data in shown.items()}
