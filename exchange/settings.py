@@ -71,6 +71,9 @@ class RunSettings:
     network: str = "local"
     """What joins the components: loopback, or a profile of docs/network.md."""
     record: bool = False
+    """Keep both streams, for `match` to replay."""
+    capture: bool = False
+    """Keep what tcpdump sees between gateway and engine, or at the broker; it costs the run its latency."""
 
     def __post_init__(self) -> None:
         self._check_numbers()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
 from experiments.household import Household
 from experiments.network.of_run import network_of
+from experiments.packets.of_run import capture_of
 from experiments.places import Places, as_seen_by_peers, meeting_places, of_role
 from experiments.status import Outcome
 from experiments.watch import ROLES, Progress, Watch
@@ -31,6 +33,7 @@ def launch(
         for role in ROLES:
             there = network.prefix(role) if network else ()
             household.start(role, arguments[role], folder / f"{role}.log", places.environment, there)
+        capture = held.enter_context(capture_of(settings, places.engine, folder, network, group))
         watch = Watch(household, on_second, _broker_watch(places, folder.name, settings, held))
         try:
             watch.follow()
@@ -38,6 +41,7 @@ def launch(
             watch.close()
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
+    outcome.capture = asdict(capture.captured) if capture and capture.captured else None
     for role in ROLES:
         log = folder / f"{role}.log"
         if not log.stat().st_size:

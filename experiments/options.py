@@ -133,6 +133,8 @@ topology_option = click.option("--topology", type=click.Choice(TOPOLOGIES), defa
                                help="Orders and answers on one TCP connection, or on one each.")  # fmt: skip
 network_option = click.option("--network", default="local", show_default=True, metavar="PROFILE",
                               help="What joins the components: see exchange network list.")  # fmt: skip
+capture_option = click.option("--capture", is_flag=True,
+                              help="Hold the packet counters against tcpdump, which slows the run.")  # fmt: skip
 
 workload_options = together(list(_WORKLOAD.values()))
 terms_options = together(list(_TERMS.values()))

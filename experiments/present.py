@@ -29,6 +29,10 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(_completion_table(record))
     if record.get("components"):
         console.print(_cpu(record["components"]))
+    if record.get("capture"):
+        from experiments.packets.captured import show_capture
+
+        show_capture(record)
 
 
 def _headline(record: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from exchange.checksum import NAME
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
+from experiments.packets.of_run import FILE as CAPTURE
 from experiments.run_folder import write_json
 from experiments.spool import completion
 from experiments.status import Outcome, judge
@@ -45,7 +46,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
     figures = {clock: b.figures_us() for clock, b in completion(folder, warm_up_s or 0.0).items()}
     lag = figures.pop("lag", {})
     status, reasons = judge(outcome, offered, lag.get("p99"))
-    return {
+    record = {
         "schema": SCHEMA,
         "name": conditions.name,
         "status": status,
@@ -66,6 +67,11 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "started_at": conditions.started_at,
         "duration_s": outcome.gateway.duration_s if outcome.gateway else None,
     }
+    if outcome.capture:
+        from experiments.packets.check import held_against
+
+        record["capture"] = held_against(record, folder / CAPTURE, outcome.capture)
+    return record
 
 
 def _counts(outcome: Outcome) -> dict[str, int]:

@@ -77,6 +77,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
     if settings.topology == "simplex" and scheme not in transport.simplex:
         told = f"--topology is simplex; {scheme} has no connection for each direction"
         raise UserError(f"{told}: use tcp, zeromq or amqp")
+    if settings.capture and scheme not in transport.over_tcp:
+        raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
     if not parse(settings.network).is_local:
         _check_network(settings, scheme in transport.over_tcp)
     return scheme in transport.one_process

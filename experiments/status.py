@@ -28,6 +28,8 @@ class Outcome:
     """As a component's; None where it could not be measured."""
     network: dict[str, Any] | None = None
     """What joined the components, and how it did; None for loopback."""
+    capture: dict[str, int] | None = None
+    """tcpdump's own counts of packets; None where nobody captured."""
     broker_sockets: tuple[dict[str, Any], ...] = ()
     """The broker's ends of its connections to gateway, engine and reporter, as far as they could be read back."""
 

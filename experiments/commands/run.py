@@ -9,6 +9,7 @@ import click
 from experiments.options import (
     Cpus,
     broker_options,
+    capture_option,
     json_option,
     nagle_option,
     network_option,
@@ -33,6 +34,7 @@ from experiments.options import (
 @nagle_option
 @topology_option
 @network_option
+@capture_option
 @workload_options
 @terms_options
 @session_options

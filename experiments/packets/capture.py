@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -34,6 +35,8 @@ DRAIN_S = 5.0
 class Capture:
     """A context: from entering to leaving it, the TCP packets of these ports on this interface go to a pcap file.
 
+    `prefix` goes before tcpdump's command, so that it is in another network namespace.
+
     tcpdump joins the process group, which is to end with us whatever happens; `captured` is known after leaving.
     UserError where tcpdump is missing, not permitted or does not know the interface.
     """
@@ -50,11 +53,12 @@ class Capture:
         path: Path,
         *,
         process_group: int,
+        prefix: Sequence[str] = (),
         interface: str = LOOPBACK,
         snaplen: int = SNAPLEN,
     ) -> None:
         self._ports, self._path, self._group = ports, path, process_group
-        self._interface, self._snaplen = interface, snaplen
+        self._prefix, self._interface, self._snaplen = prefix, interface, snaplen
         self._said = ""
         self.captured: Captured | None = None
 
@@ -89,7 +93,7 @@ class Capture:
             raise cannot_write(self._path, error) from error
         with file:
             return subprocess.Popen(
-                command(tcpdump, self._ports, self._interface, self._snaplen),
+                [*self._prefix, *command(tcpdump, self._ports, self._interface, self._snaplen)],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.PIPE,

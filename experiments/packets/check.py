@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from experiments.packets.pcap import Direction, Traffic
-from experiments.packets.table import PacketRow
+from experiments.packets.headers import BadCapture
+from experiments.packets.pcap import Direction, Traffic, counts
+from experiments.packets.table import PacketRow, packet_rows
 
 NOTHING = Traffic(segments=0, payload_bytes=0, wire_bytes=0, first_ns=0, last_ns=0)
 
@@ -35,6 +38,41 @@ def disagreement(rows: Sequence[PacketRow], traffic: Mapping[Direction, Traffic]
         (row.source, row.destination): _of(row, traffic.get((row.source, row.destination), NOTHING))
         for row in rows
         if row.source
+    }
+
+
+def held_against(record: Mapping[str, Any], capture: Path, said: Mapping[str, int]) -> dict[str, Any]:
+    """run.json's `capture`: both counts of each direction that was captured, and what tcpdump `said` of its packets."""
+    seen, problem = _read(capture)
+    rows = [row for row in packet_rows(record) if (row.source, row.destination) in seen]
+    directions = [_both(row, seen[row.source, row.destination]) for row in rows]
+    off_by = {kind: _off_by(directions, kind) for kind in ("segments", "bytes")}
+    return {"file": capture.name, **said, "problem": problem, "off_by": off_by, "directions": directions}
+
+
+def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
+    """Of all directions together: a share, 0 to 1."""
+    one, other = (sum(each[name] for each in directions) for name in (kind, f"{kind}_captured"))
+    return _share(one, other) if directions else None
+
+
+def _read(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
+    try:
+        return counts(capture), None
+    except (BadCapture, OSError) as error:
+        return {}, str(error)
+
+
+def _both(row: PacketRow, seen: Traffic) -> dict[str, Any]:
+    return {
+        "from": row.sender,
+        "to": row.receiver,
+        "source": row.source,
+        "destination": row.destination,
+        "segments": row.segments,
+        "segments_captured": seen.segments,
+        "bytes": row.bytes,
+        "bytes_captured": seen.payload_bytes,
     }
 
 
