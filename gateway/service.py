@@ -94,7 +94,8 @@ class Gateway:
             if self._stop_asked:
                 return False
             if time.monotonic_ns() > deadline:
-                raise PeerGone(f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s")
+                nobody = f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s"
+                raise PeerGone(nobody + self._engine.excuse())
             self._intake.take() or self._engine.wait(deadline)
         self._terms.agree(self._intake.hello)
         return True
@@ -139,7 +140,8 @@ class Gateway:
     def _heard_in_time(self) -> bool:
         if not self._awaiting or time.monotonic_ns() - self._heard_ns < self._timeout_ns:
             return True
-        self._stopped = self._stopped or f"the engine said nothing for {self._settings.timeout_s:g} s"
+        silence = f"the engine said nothing for {self._settings.timeout_s:g} s"
+        self._stopped = self._stopped or silence + self._engine.excuse()
         return False
 
     def _check_end(self) -> None:

@@ -135,6 +135,10 @@ class Link(ABC):
         """What else this end has noticed: confirms, pauses, redeliveries; nothing where there is nothing between."""
         return {}
 
+    def excuse(self) -> str:
+        """What explains a silence, as the end of a sentence; nothing where this end knows of nothing."""
+        return ""
+
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:
         """Release everything; frames already taken get `linger_s` seconds to leave."""

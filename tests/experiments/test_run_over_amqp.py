@@ -12,7 +12,7 @@ from tests.broker import need_rabbitmq
 from tests.experiments.conftest import ORDERS, STREAM, VALID, Running, measured, until
 from transports.amqp.address import PASSWORD
 from transports.amqp.probe import Probe
-from transports.rabbitmq import Node
+from transports.rabbitmq import Node, NodeSettings, private_node
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,15 @@ def test_the_same_seed_gives_the_same_streams_through_a_broker(
     probe = Probe(at_broker, "streams")
     assert probe.depth() == {}, "the run has taken its queues down"
     probe.close()
+
+
+def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
+        monkeypatch.setenv(PASSWORD, node.password)
+        place = f"amqp://{node.user}@{node.host}:{node.port}"
+        said = measured(tmp_path, "--transport", place, "--rate", 100, "--orders", 10, "--timeout", 2)
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert "it is in alarm for want of memory or disk" in said.record["reasons"][0]
 
 
 def test_a_broker_of_its_own_is_started_measured_and_removed(running: Callable[..., Running], tmp_path: Path) -> None:

@@ -187,6 +187,10 @@ class AmqpLink(Link):
             "blocked_s": self._session.blocked_s,
         }
 
+    def excuse(self) -> str:
+        held_back = self._session.blocked_since_ns
+        return ": the broker takes no messages, it is in alarm for want of memory or disk" if held_back else ""
+
     def close(self, linger_s: float = 1.0) -> None:
         """Everything written leaves, confirms come in, what was received is settled; then Close and CloseOk."""
         until_ns = time.monotonic_ns() + int(linger_s * 1e9)

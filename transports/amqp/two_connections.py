@@ -45,6 +45,9 @@ class TwoConnections(Link):
         """Of the publishing connection, and what was delivered again on the other."""
         return {**self._outbound.facts(), "redelivered": self._inbound.facts()["redelivered"]}
 
+    def excuse(self) -> str:
+        return self._outbound.excuse()
+
     def close(self, linger_s: float = 1.0) -> None:
         """What was published leaves first."""
         self._outbound.close(linger_s)
