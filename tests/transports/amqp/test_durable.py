@@ -57,7 +57,7 @@ def left_at(url: str, expected: int) -> list[bytes]:
         ("compiled", signal.SIGKILL),
         pytest.param("compiled", signal.SIGTERM, marks=pytest.mark.long),
         pytest.param("joined", signal.SIGKILL, marks=pytest.mark.long),
-        ("pika", signal.SIGTERM),
+        pytest.param("pika", signal.SIGTERM, marks=pytest.mark.long),
     ],
 )
 def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(
