@@ -191,7 +191,8 @@ def test_the_peer_s_leaving_is_noticed_although_a_silent_stranger_stays(url: str
             connector.close()
             with pytest.raises(PeerGone):
                 until(lambda: listener.receive(batch) > 0, listener)
-        assert listener.sockets() == [] or "zeromq" not in url
+        if "zeromq" in url:  # the other one of two connections may close a moment later
+            until(lambda: listener.sockets() == [])
 
 
 def test_a_frame_longer_than_the_largest_is_never_delivered(url: str) -> None:
