@@ -12,7 +12,6 @@ import zmq
 
 KERNELS = """
 import sys
-from pathlib import Path
 from numba.core.registry import CPUDispatcher
 from transports.registry import listen
 link = listen(sys.argv[1], "token", fan_in=sys.argv[2] == "fan-in")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ import pytest
 from experiments.errors import UserError
 from experiments.packets import tcpdump
 from experiments.packets.capture import Capture
-from experiments.packets.check import disagreement
+from experiments.packets.check import held_against
 from experiments.packets.pcap import counts
 from experiments.packets.table import packet_rows
 from tests.experiments.conftest import until
@@ -42,17 +43,6 @@ with Household() as household, Capture([9], Path(sys.argv[1]), process_group=hou
     print(capture._process.pid, flush=True)
     sys.stdin.read()
 """
-
-
-@pytest.fixture
-def pcap(tmp_path: Path) -> Path:
-    """A file for a capture; the test is left out where nothing can be captured."""
-    try:
-        with Capture([9], tmp_path / "probe.pcap", process_group=os.getpgrp()):
-            pass
-    except UserError as error:
-        pytest.skip(error.message)
-    return tmp_path / "it.pcap"
 
 
 @pytest.fixture
@@ -94,11 +84,12 @@ def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
     before = [tcp_info.counters(end) for end in ends]
     with Capture([ends[0].getsockname()[1]], pcap, process_group=os.getpgrp()) as capture:
         play(*ends, ROUNDS)
-    rows = packet_rows(as_record(ends, before))
-    shares = disagreement(rows, counts(pcap))
-    assert len(shares) == 2
-    assert all(share.worst < 0.001 for share in shares.values()), (rows, counts(pcap))
+    record = as_record(ends, before)
+    rows = packet_rows(record)
     assert capture.captured
+    held = held_against(record, pcap, asdict(capture.captured))
+    assert len(held["directions"]) == 2
+    assert max(held["off_by"].values()) < 0.001, held
     assert capture.captured.dropped == 0
     assert capture.captured.captured == pytest.approx(sum(row.segments for row in rows), rel=0.001)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from experiments.errors import UserError
-from experiments.packets.capture import Capture
 from experiments.packets.captured import sentences
 from experiments.packets.check import held_against
 from experiments.packets.of_run import FILE, ports_of
@@ -17,16 +14,7 @@ from tests.experiments.conftest import VALID, measured
 SAID = {"captured": 9, "received": 18, "dropped": 0}
 
 
-@pytest.fixture
-def _may_capture(tmp_path: Path) -> None:
-    try:
-        with Capture([9], tmp_path / "probe.pcap", process_group=os.getpgrp()):
-            pass
-    except UserError as error:
-        pytest.skip(error.message)
-
-
-@pytest.mark.usefixtures("_may_capture")
+@pytest.mark.usefixtures("pcap")
 def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
     said = measured(tmp_path, "--transport", "tcp", "--rate", 4000, "--orders", 4000, "--capture", "--name", "it")
     capture = said.record["capture"]
