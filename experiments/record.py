@@ -61,6 +61,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "components": _components(outcome),
         "sockets": _sockets(outcome),
         **_broker(outcome),
+        **({"noise": outcome.noise.beside(_components(outcome))} if outcome.noise else {}),
         **({"network": outcome.network} if outcome.network else {}),
         "host": conditions.host,
         "versions": conditions.versions,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
+from experiments.noise import Noise
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
@@ -26,6 +27,8 @@ class Outcome:
     """What the broker is, and how deep its queues were; None where there is none."""
     broker_usage: dict[str, Any] | None = None
     """As a component's; None where it could not be measured."""
+    noise: Noise | None = None
+    """What else the machine did while the clock ran; None where it never stopped."""
     network: dict[str, Any] | None = None
     """What joined the components, and how it did; None for loopback."""
     capture: dict[str, int] | None = None

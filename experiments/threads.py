@@ -16,6 +16,7 @@ from exchange.settings import RunSettings
 from experiments.component import Service, sentence
 from experiments.components import open_engine, open_gateway, open_reporter
 from experiments.errors import UserError
+from experiments.noise import NoiseMeter
 from experiments.places import meeting_places
 from experiments.status import Outcome
 from experiments.streams import open_streams
@@ -31,17 +32,19 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
     """Run it; (the engine's URL, what came out)."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
-    stage = Stage(folder)
+    stage, noise = Stage(folder), NoiseMeter()
     with meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as held:
                 stage.open(held, settings, places.engine, places.reporter, on_second)
+                noise.clock_starts()
                 stage.play()
+                noise.clock_stops()
         except OSError as error:  # a recorded stream that cannot be closed
             if not stage.results:
                 raise
             stage.failures.append(f"gateway: {sentence(error)}")
-    return places.engine, Outcome(**stage.results, failures=tuple(stage.failures))
+    return places.engine, Outcome(**stage.results, failures=tuple(stage.failures), noise=noise.noise)
 
 
 class Stage:

@@ -38,10 +38,16 @@ folder_options = together([
 ])  # fmt: skip
 
 
+def typed(ctx: click.Context) -> dict[str, Any]:
+    """What stands on the command line, by parameter; no defaults."""
+    said = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in said}
+
+
 def nothing_beside_resume(ctx: click.Context) -> None:
-    """A comparison goes on as it was planned, or its arms would not be comparable."""
-    typed = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    extra = [name for name in typed if name not in WITH_RESUME]
+    """A trial goes on as it was planned, or its arms would not be comparable."""
+    extra = typed(ctx).keys() - WITH_RESUME
     if extra:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
-        raise click.UsageError(f"--resume goes on as it was planned: leave out {options}")
+        words = [param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")
+                 for param in ctx.command.params if param.name in extra]  # fmt: skip
+        raise click.UsageError(f"--resume goes on as it was planned: leave out {', '.join(sorted(words))}")

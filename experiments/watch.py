@@ -13,6 +13,7 @@ import orjson
 
 from experiments.errors import UserError
 from experiments.household import Household
+from experiments.noise import NoiseMeter
 from experiments.record import engine_result, gateway_result, reporter_result
 from experiments.status import Outcome
 
@@ -34,6 +35,7 @@ class Watch:
 
     def __init__(self, household: Household, on_second: Progress, broker: BrokerWatch | None = None) -> None:
         self._household, self._on_second, self._broker = household, on_second, broker
+        self._noise = NoiseMeter()
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
         self._failures: list[str] = []
@@ -99,19 +101,25 @@ class Watch:
                     self._deadline_s = None
                     if self._broker:
                         self._broker.clock_starts()
+                    self._noise.clock_starts()
                     self._household.say_start()
                     self._started = True
             case {"event": "second", "sent": sent, "answered": answered}:
                 self._on_second(sent, answered)
             case {"event": "result", "result": result}:
                 self._results[role] = result
-                if role == "gateway" and self._broker:
-                    self._broker.clock_stops()
+                if role == "gateway":
+                    self._clock_stops()
                 self._deadline_s = self._deadline_s or time.monotonic() + PATIENCE_S
             case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{role}: {message}", *ROLES)
+
+    def _clock_stops(self) -> None:
+        self._noise.clock_stops()
+        if self._broker:
+            self._broker.clock_stops()
 
     def _ended(self, role: str) -> None:
         """A child closed its events: if it leaves no result it was killed, or broke."""
@@ -146,6 +154,7 @@ class Watch:
             failures=("interrupted",) * unsaid + tuple(self._failures),
             broker=self._broker.facts if self._broker else None,
             broker_usage=self._broker.usage if self._broker else None,
+            noise=self._noise.noise,
         )
         if self._broker:
             outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)

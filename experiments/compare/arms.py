@@ -20,21 +20,32 @@ def comparison_arms(
 ) -> tuple[Arm, ...]:
     """A run of about so many seconds for every transport at every rate. A mistake in any of them is said here."""
     settings = ArmSettings(transports, seconds, given)
-    return arms_of(settings, [transport_factor(transports)], [rate_factor(rates)])
+    return of_one_kind(arms_of(settings, [transport_factor(transports)], [rate_factor(rates)]))
+
+
+def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
+    """UserError where threads of one process would be held against processes: their figures do not compare."""
+    kinds = {runs_in_one_process(arm.settings): arm.settings.transport for arm in arms}
+    if len(kinds) > 1:
+        raise UserError(f"{kinds[True]} runs in threads of one process, {kinds[False]} in processes: compare one kind")
+    return arms
 
 
 class ArmSettings:
     """Makes an arm's settings of what it chooses and what all arms are given."""
 
     def __init__(self, transports: Sequence[str], seconds: float, given: dict[str, Any]) -> None:
+        """`seconds` is how long a run is that is told neither its orders nor its duration."""
         self._seconds, self._given = seconds, given
         self._some_have_a_broker = any(map(has_broker, transports))
         self._about_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
 
     def __call__(self, **chosen: Any) -> RunSettings:
         all_of_it = has_broker(chosen["transport"]) or not self._some_have_a_broker
-        told = self._given if all_of_it else self._about_all
-        made = run_settings(**told, **chosen, **_length(chosen["orders_per_s"], self._seconds))
+        told = {**(self._given if all_of_it else self._about_all), **chosen}
+        if told.get("orders") is None and told.get("duration_s") is None:
+            told |= _length(chosen["orders_per_s"], self._seconds)
+        made = run_settings(**{"orders": None, **told})
         runs_in_one_process(made)
         return made
 

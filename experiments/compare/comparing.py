@@ -71,7 +71,7 @@ def _go_on(folder: Path, plan: Plan, as_json: bool, show: Show) -> int:
     steps = to_do(folder, plan)
     _say(announcement(plan, steps), to_stderr=as_json)
     with Brokers() as brokers:
-        ended = execute(folder, steps, partial(measured, brokers=brokers), Progress(steps))
+        ended = execute(folder, steps, partial(measured, brokers=brokers), Progress(steps), plan.pause_s)
     record = results(folder, plan)
     write_json(folder / "comparison.json", record)
     page = write_page(folder, record)

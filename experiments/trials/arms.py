@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -29,6 +29,15 @@ class Arm:
     contender: str
     block: str
     settings: RunSettings
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """What makes the contender: a factor's words by its field. Empty where a single thing does, its name."""
+
+    def differs_in_one(self, other: Arm) -> bool:
+        """Of the factors that both have, one: of arms that differ in more, no one could say which of them it was."""
+        if not self.levels or not other.levels:
+            return True
+        both = self.levels.keys() & other.levels.keys()
+        return sum(self.levels[name] != other.levels[name] for name in both) == 1
 
     @property
     def label(self) -> str:
@@ -43,16 +52,28 @@ class Arm:
 def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[Arm, ...]:
     """Every contender in every block; every arm's settings are made here, so that a mistake costs no run."""
     return tuple(
-        Arm(contender, block, make(**chosen, **held))
-        for block, held in _points(blocks)
-        for contender, chosen in _points(contenders)
+        Arm(_words(contender), _words(block), make(**_values(contender), **_values(block)), _levels(contender))
+        for block in _points(blocks)
+        for contender in _points(contenders)
     )
 
 
-def _points(factors: Sequence[Factor]) -> list[tuple[str, dict[str, Any]]]:
-    """(words, fields) of each point of the factors' product."""
-    levels = [[(words, factor.field, value) for words, value in factor.levels.items()] for factor in factors]
-    return [
-        (", ".join(words for words, _, _ in point), {field: value for _, field, value in point})
-        for point in product(*levels)
-    ]
+Level = tuple[str, str, Any]
+"""(words, field, value)"""
+
+
+def _points(factors: Sequence[Factor]) -> list[tuple[Level, ...]]:
+    """The factors' product."""
+    return list(product(*([(words, f.field, value) for words, value in f.levels.items()] for f in factors)))
+
+
+def _words(point: tuple[Level, ...]) -> str:
+    return ", ".join(words for words, _, _ in point if words)
+
+
+def _values(point: tuple[Level, ...]) -> dict[str, Any]:
+    return {name: value for _, name, value in point}
+
+
+def _levels(point: tuple[Level, ...]) -> dict[str, str]:
+    return {name: words for words, name, _ in point}

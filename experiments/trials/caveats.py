@@ -11,6 +11,9 @@ from experiments.trials.plan import Plan
 from experiments.trials.significance import ALPHA, repeats_needed, smallest_p
 from experiments.trials.verdicts import most_rows
 
+MOST_NOISE = 0.1
+"""Of the processors' time: more is told."""
+
 
 def unreachable(plan: Plan) -> str | None:
     """Why no repeat of this plan could ever lead to a verdict; None where one may."""
@@ -27,7 +30,7 @@ def unreachable(plan: Plan) -> str | None:
 
 def caveats(plan: Plan, observed: dict[str, Observations], conditions: dict[str, Any]) -> list[str]:
     found = [unreachable(plan), *_missing(plan, observed), *_excluded(observed), *_saturated(observed)]
-    found += [*_streams(plan, observed), *_differences(conditions)]
+    found += [*_streams(plan, observed), *_noisy(observed), *_differences(conditions)]
     return [sentence for sentence in found if sentence]
 
 
@@ -65,6 +68,27 @@ def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
             same_orders.setdefault(sums.get("orders"), set()).add(sums.get("answers"))
         if any(len(answers) > 1 for answers in same_orders.values()):
             yield f"{block}: the same orders had different answers; do not trust these runs"
+
+
+def _noisy(observed: dict[str, Observations]) -> Iterator[str]:
+    """Runs beside which the machine, or its host, did much else."""
+    shares = [
+        share for arm in observed.values() for run in arm.runs.values() if (share := noise_share(run)) is not None
+    ]
+    noisy = [share for share in shares if share > MOST_NOISE]
+    if noisy:
+        yield (
+            f"other work or steal took over {MOST_NOISE:.0%} of the processors beside {len(noisy)} of "
+            f"{count(len(shares), 'run')}, at most {max(noisy):.0%}"
+        )
+
+
+def noise_share(run: dict[str, Any]) -> float | None:
+    """Of the machine's processor time while a run's clock ran; None where it was not measured."""
+    noise, cores = run.get("noise"), run.get("host", {}).get("cores")
+    if not noise or not cores or not noise["window_s"]:
+        return None
+    return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -28,11 +29,13 @@ def to_do(trial: Path, plan: Plan) -> list[Step]:
     return [*warm_ups, *left]
 
 
-def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress) -> bool:
+def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress, pause_s: float = 0.0) -> bool:
     """Whether it came to its end; False where a signal ended it. UserError where a warm-up cannot start."""
     with CtrlC() as ctrl_c:
         for step in steps:
             try:
+                if step is not steps[0]:
+                    time.sleep(pause_s)
                 with progress.of(step) as say:
                     say(_attempt(trial, step, measure))
             except KeyboardInterrupt:

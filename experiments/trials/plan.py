@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -17,6 +18,7 @@ OVERHEAD_S = 2.5
 UNKNOWN_S = 5.0
 """A run of so many orders as fast as it goes; only running it tells."""
 MOST_REPEATS = 1_000
+MOST_PAUSE_S = 3_600.0
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,14 @@ class Plan:
     repeats: int
     seed: int
     study: Study = COMPARE
+    pause_s: float = 0.0
+    """Between two runs, for what the one before left to drain: closing sockets, a broker's queues, a disk's writes."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
             raise BadSetting("repeats", self.repeats, f"a whole number from 1 to {MOST_REPEATS:,}")
+        if not 0 <= self.pause_s <= MOST_PAUSE_S:
+            raise BadSetting("pause", self.pause_s, f"seconds, 0 to {MOST_PAUSE_S:g}")
         slugs = [arm.slug for arm in self.arms]
         if len(set(slugs)) < len(slugs) or not slugs:
             raise BadSetting("arms", slugs, "one or more arms, no two alike")
@@ -57,8 +63,9 @@ class Plan:
 
     @property
     def pairs(self) -> list[tuple[Arm, Arm]]:
-        """The arms that are compared with each other, block by block."""
-        pairs = (pair for block in self.blocks for pair in combinations(self.arms_of(block), 2))
+        """The arms that are compared with each other, block by block: those that differ in one thing."""
+        every = (pair for block in self.blocks for pair in combinations(self.arms_of(block), 2))
+        pairs = [(first, second) for first, second in every if first.differs_in_one(second)]
         firsts = {block: self.arms_of(block)[0] for block in self.blocks}
         return [pair for pair in pairs if not self.study.against_the_first or pair[0] is firsts[pair[0].block]]
 
@@ -88,7 +95,12 @@ class Plan:
         return [Step(repeat, arm) for arms in by_block for arm in arms]
 
 
-def expected_s(settings: RunSettings) -> float:
+def expected_s(plan: Plan, steps: Sequence[Step]) -> float:
+    """How long so many runs will take."""
+    return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
+
+
+def run_s(settings: RunSettings) -> float:
     """How long a run will take, its start and end included."""
     if settings.orders_per_s is not None:
         return settings.order_limit / settings.orders_per_s + OVERHEAD_S

@@ -25,9 +25,19 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "study": plan.study.name,
         "seed": plan.seed,
         "repeats": plan.repeats,
-        "arms": [{"contender": a.contender, "block": a.block, "settings": a.settings.as_dict()} for a in plan.arms],
+        "pause_s": plan.pause_s,
+        "arms": [_arm_as_dict(arm) for arm in plan.arms],
         "warm_ups": [step.name for step in plan.warm_ups],
         "order": [step.name for step in plan.steps],
+    }
+
+
+def _arm_as_dict(arm: Arm) -> dict[str, Any]:
+    return {
+        "contender": arm.contender,
+        "block": arm.block,
+        "levels": dict(arm.levels),
+        "settings": arm.settings.as_dict(),
     }
 
 
@@ -58,9 +68,20 @@ def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
 
 
 def _plan(written: dict[str, Any]) -> Plan:
-    arms = tuple(Arm(arm["contender"], arm["block"], _settings(arm["settings"])) for arm in written["arms"])
+    arms = tuple(_arm(arm) for arm in written["arms"])
     study = STUDIES[written.get("study", COMPARE.name)]
-    return Plan(arms=arms, repeats=written["repeats"], seed=written["seed"], study=study)
+    return Plan(
+        arms=arms,
+        repeats=written["repeats"],
+        seed=written["seed"],
+        study=study,
+        pause_s=written.get("pause_s", 0.0),
+    )
+
+
+def _arm(written: dict[str, Any]) -> Arm:
+    settings = _settings(written["settings"])
+    return Arm(written["contender"], written["block"], settings, written.get("levels", {}))
 
 
 def _settings(written: dict[str, Any]) -> RunSettings:

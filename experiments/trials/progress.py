@@ -11,7 +11,7 @@ from rich.control import Control
 from rich.segment import ControlType
 
 from experiments.trials.attempts import Record
-from experiments.trials.plan import Step, expected_s
+from experiments.trials.plan import Step, run_s
 
 Say = Callable[[Record], None]
 ONE_LINE_UP = Control((ControlType.CURSOR_UP, 1), ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
@@ -28,7 +28,7 @@ class Progress:
         )  # fmt: skip
         self._total = len(steps)
         self._begun = 0
-        self._task = self._bar.add_task("", total=sum(expected_s(step.arm.settings) for step in steps))
+        self._task = self._bar.add_task("", total=sum(run_s(step.arm.settings) for step in steps))
 
     @contextlib.contextmanager
     def of(self, step: Step) -> Iterator[Say]:
@@ -43,7 +43,7 @@ class Progress:
         finally:
             if self._console.is_terminal:
                 self._console.control(ONE_LINE_UP)
-            self._bar.update(self._task, advance=expected_s(step.arm.settings))
+            self._bar.update(self._task, advance=run_s(step.arm.settings))
 
     def _ended(self, words: str, record: Record) -> None:
         if not self._console.is_terminal:

@@ -35,5 +35,6 @@ NAGLE = Study(
     name="nagle", metrics=HELD_BACK, block="pair", drawn=("mean", "p50"), against_the_first=True, by_metric=True,
     differ=hurts_or_helps,
 )  # fmt: skip
-STUDIES = {study.name: study for study in (COMPARE, NAGLE)}
+SWEEP = Study(name="sweep", metrics=COMPARED, block="block")
+STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}
 """By name."""

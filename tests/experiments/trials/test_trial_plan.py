@@ -14,7 +14,7 @@ from made_trials import arms, plan
 from exchange.settings import BadSetting, RunSettings
 from experiments.errors import UserError
 from experiments.trials.arms import Factor, arms_of
-from experiments.trials.plan import OVERHEAD_S, Plan, expected_s
+from experiments.trials.plan import OVERHEAD_S, Plan, run_s
 from experiments.trials.plan_file import read_plan, write_plan
 
 RATES = (1000.0, 2000.0, 4000.0)
@@ -81,8 +81,8 @@ def test_a_product_of_several_settings_has_an_arm_for_each_point() -> None:
 
 
 def test_a_run_takes_its_orders_over_its_rate_or_its_duration_and_something_around_it() -> None:
-    assert expected_s(RunSettings(orders=8000, orders_per_s=2000)) == 4.0 + OVERHEAD_S
-    assert expected_s(RunSettings(orders=None, duration_s=3.0, orders_per_s=None, window=10)) == 3.0 + OVERHEAD_S
+    assert run_s(RunSettings(orders=8000, orders_per_s=2000)) == 4.0 + OVERHEAD_S
+    assert run_s(RunSettings(orders=None, duration_s=3.0, orders_per_s=None, window=10)) == 3.0 + OVERHEAD_S
 
 
 @given(PLANS)

@@ -1,0 +1,74 @@
+"""The machine's noise while a run's clock ran: who else took processor time from what was measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psutil
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineTimes:
+    """Counters of the whole machine, which only grow; seconds are of all processors together."""
+
+    at_s: float
+    busy_s: float
+    steal_s: float | None
+    """Taken by other guests of the same host; None where this system does not tell."""
+    context_switches: int
+
+    @classmethod
+    def now(cls) -> MachineTimes:
+        times = psutil.cpu_times()
+        at_work = ("user", "nice", "system", "irq", "softirq")
+        return cls(
+            at_s=time.monotonic(),
+            busy_s=sum(getattr(times, name, 0.0) for name in at_work),
+            steal_s=getattr(times, "steal", None),
+            context_switches=psutil.cpu_stats().ctx_switches,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What the machine did between two readings."""
+
+    window_s: float
+    busy_s: float
+    steal_s: float | None
+    context_switches: int
+    load_after: list[float]
+
+    def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """run.json's `noise`: `busy_s` less what the run's own components used is what others used."""
+        own_s = sum(usage["cpu_s"] for usage in components.values())
+        facts = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**facts, "other_cpu_s": max(0.0, self.busy_s - own_s)}
+
+
+class NoiseMeter:
+    """Reads twice: when the run's clock starts, and when it stops."""
+
+    def __init__(self) -> None:
+        self._start: MachineTimes | None = None
+        self.noise: Noise | None = None
+
+    def clock_starts(self) -> None:
+        self._start = MachineTimes.now()
+
+    def clock_stops(self) -> None:
+        """The first time counts."""
+        if self._start is None or self.noise is not None:
+            return
+        start, end = self._start, MachineTimes.now()
+        self.noise = Noise(
+            window_s=end.at_s - start.at_s,
+            busy_s=end.busy_s - start.busy_s,
+            steal_s=None if start.steal_s is None or end.steal_s is None else end.steal_s - start.steal_s,
+            context_switches=end.context_switches - start.context_switches,
+            load_after=list(os.getloadavg()),
+        )

@@ -1,0 +1,1 @@
+"""`exchange sweep`: a product of run settings, described in a file or by options; repeated, compared, reported."""
