@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -59,9 +59,9 @@ def keys() -> dict[str, Key]:
     return {name: Key(name, option) for option in options for name in [option.opts[0].removeprefix("--")]}
 
 
-def shared_options() -> list[click.Option]:
-    """For a command, to set what all runs share."""
-    return [_with_help(key) for key in keys().values() if key.name not in SHORT]
+def shared_options(besides: Collection[str] = ()) -> list[click.Option]:
+    """For a command, to set what all its runs share, besides what it has options of its own for."""
+    return [_with_help(key) for key in keys().values() if key.name not in {*SHORT, *besides}]
 
 
 def _with_help(key: Key) -> click.Option:

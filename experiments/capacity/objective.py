@@ -1,0 +1,68 @@
+"""An objective in words, `p99 <= 1ms, lag p99 <= 500us`, and whether a run holds it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.errors import UserError
+from experiments.trials.attempts import Record
+
+CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
+"""By the words before a figure: completion from due time, from handing over, the gateway's own lag."""
+FIGURES = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999", "max": "max"}
+UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
+LOSS = re.compile(r"loss *(?:<=|==?) *0")
+ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One figure of a run and the most it may be."""
+
+    clock: str
+    figure: str
+    most_us: float
+    words: str
+
+    def broken_by(self, record: Record) -> str | None:
+        """What it is instead; None where it is held."""
+        measured: dict[str, Any] = record.get("completion_us", {}) | {"lag": record.get("lag_us", {})}
+        value_us = measured.get(self.clock, {}).get(self.figure)
+        if value_us is None:
+            return f"{self.words}: not measured"
+        return None if value_us <= self.most_us else f"{self.words}: {value_us:,.0f} us"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """All of its terms; and that a run is complete, so nothing was lost and the rate was held, goes without saying."""
+
+    terms: tuple[Term, ...]
+
+    def broken_by(self, record: Record) -> str | None:
+        """The first reason why the run does not hold it."""
+        if record["status"] != "complete":
+            return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
+        return next((why for term in self.terms if (why := term.broken_by(record))), None)
+
+    @property
+    def words(self) -> str:
+        return ", ".join(term.words for term in self.terms) or "loss = 0"
+
+
+def objective_of(text: str) -> Objective:
+    """UserError says what was not understood."""
+    parts = [part.strip() for part in text.split(",")]
+    return Objective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
+
+
+def _term(part: str, text: str) -> Term:
+    found = TERM.fullmatch(part)
+    if found is None:
+        raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
+    clock, figure, number, unit = found.groups()
+    words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
+    return Term(CLOCKS[clock or ""], FIGURES[figure], float(number) * UNITS_US[unit], words)

@@ -1,0 +1,64 @@
+"""A capacity in the terminal: the answer, and the evidence rate by rate; 80 columns."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.words import counted
+
+COLUMNS = 80
+
+
+def show(record: dict[str, Any]) -> None:
+    """From capacity.json's content."""
+    console = Console(width=COLUMNS, highlight=False)
+    console.print(_evidence(record["probes"]))
+    console.print()
+    console.print(headline(record), style="bold", markup=False)
+    for flag in record["flags"]:
+        console.print(f"[bold red]![/bold red] {flag}")
+
+
+def headline(record: dict[str, Any]) -> str:
+    """zeromq holds p99 <= 1ms up to 61,200 orders/s (59,800..63,900): 5 searches, 27 runs"""
+    found, transport = record["capacity_orders_per_s"], record["settings"]["transport"]
+    if found is None:
+        return f"{transport}: no edge found where {record['objective']} begins to fail"
+    interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
+    searches = "1 search" if len(record["searches"]) == 1 else f"{len(record['searches'])} searches"
+    made = f"{searches}, {counted(len(record['probes']), 'runs')}"
+    return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {made}"
+
+
+def _evidence(probes: list[dict[str, Any]]) -> Table:
+    """A row a rate."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("orders/s", "held", "p50 us", "p99 us", "lag p99"):
+        table.add_column(title, justify="right")
+    table.add_column("why not", overflow="ellipsis", no_wrap=True)
+    by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
+    for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
+        runs = list(group)
+        held = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
+        why = next((run["why"] for run in runs if run["why"]), "")
+        figures = (_middle(runs, "completion_us", "due", name) for name in ("p50", "p99"))
+        table.add_row(f"{rate:,.0f}", held, *figures, _middle(runs, "lag_us", "p99"), why)
+    return table
+
+
+def _middle(runs: list[dict[str, Any]], *path: str) -> str:
+    """The median over the runs at a rate."""
+    found = [value for run in runs if (value := _value(run, path)) is not None]
+    return f"{median(found):,.0f}" if found else "-"
+
+
+def _value(run: dict[str, Any], path: tuple[str, ...]) -> float | None:
+    found: Any = run
+    for name in path:
+        found = (found or {}).get(name)
+    return found

@@ -1,0 +1,97 @@
+"""`exchange capacity`: what is made of the searches, and the command as its user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.capacity.finding import Finding, Search
+from experiments.capacity.objective import objective_of
+from experiments.capacity.probing import Probe
+from experiments.capacity.table import headline
+from experiments.cli import main
+from tests.experiments.conftest import exchange
+
+TRANSPORT = {"settings": {"transport": "tcp"}, "objective": "p99 <= 1ms"}
+
+
+class Made:
+    """A prober whose runs are made up: they hold up to `capacity_per_s`."""
+
+    def __init__(self, capacity_per_s: float, ceiling_per_s: float = 1e6) -> None:
+        self._capacity, self._ceiling = capacity_per_s, ceiling_per_s
+        self.probes: list[Probe] = []
+
+    def ceiling_per_s(self) -> float:
+        return self._ceiling
+
+    def holds(self, rate: float) -> bool:
+        probe = Probe(rate, {"name": "made", "status": "complete"}, None if rate <= self._capacity else "too slow")
+        self.probes.append(probe)
+        return probe.holds
+
+
+def found(*of_prober: float) -> Finding:
+    finding = Finding(Made(*of_prober), Search(repeats=3))  # type: ignore[arg-type]
+    finding.find()
+    return finding
+
+
+def test_a_capacity_is_the_median_of_the_searches_about_the_edge() -> None:
+    finding = found(61_234.0)
+    assert len(finding.edges) == 3
+    assert finding.capacity is not None
+    assert finding.capacity.value == pytest.approx(61_234, rel=0.05)
+    record = {**TRANSPORT, **finding.as_dict()}
+    assert headline(record).startswith(f"tcp holds p99 <= 1ms up to {finding.capacity.value:,.0f} orders/s")
+    assert record["flags"] == []
+
+
+def test_a_capacity_near_what_the_generator_itself_can_do_is_flagged() -> None:
+    assert found(61_234.0, 70_000.0).flags() == ["over 80% of the generator's own ceiling, 70,000 orders/s"]
+
+
+def test_a_rate_that_held_at_the_ceiling_was_the_generators() -> None:
+    finding = found(2e6, 70_000.0)
+    assert finding.capacity is None
+    assert "the generator is the limit" in finding.flags()[0]
+    assert "no edge found" in headline({**TRANSPORT, **finding.as_dict()})
+
+
+def test_what_never_holds_is_told() -> None:
+    assert found(0.5).flags() == ["not held even at 1 order/s"]
+
+
+def test_an_interrupted_search_says_so() -> None:
+    finding = Finding(Made(1_000.0), Search())  # type: ignore[arg-type]
+    assert finding.as_dict()["status"] == "partial"
+    assert finding.flags() == ["interrupted: what was found until then"]
+
+
+def test_a_search_of_real_runs_leaves_them_and_its_record(tmp_path: Path) -> None:
+    words = ("--transport", "memory", "--slo", "max <= 9s", "--from", 200_000, "--seconds", 0.1, "--precision", 1)
+    said = exchange("capacity", *words, "--repeats", 1, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
+    assert said.code == 0, said.err
+    assert said.record["ceiling_orders_per_s"] > 10_000
+    names = {path.parent.name for path in (tmp_path / "it").glob("*/run.json")}
+    assert {probe["run"] for probe in said.record["probes"]} == {name for name in names if "ceiling" not in name}
+    assert objective_of("max <= 9s").words == said.record["objective"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--slo", "fast"], "not understood"),
+        (["--transport", "pigeon"], "known are"),
+        (["--from", "0"], "--from"),
+        (["--precision", "2"], "--precision"),
+        (["--packing", "0"], "--packing is 0"),
+    ],
+)
+def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["capacity", "--results", str(tmp_path / "results"), *words])
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.output.split())
+    assert not (tmp_path / "results").exists()
