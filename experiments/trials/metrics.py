@@ -72,6 +72,27 @@ def cpu_s_per_million(*components: str) -> Read:
     return read
 
 
+def peak_mb(component: str) -> Read:
+    """The most memory that a component held, in millions of bytes."""
+
+    def read(record: Record) -> float | None:
+        peak = _number(record, "components", component, "max_rss_bytes")
+        return None if peak is None else peak / 1e6
+
+    return read
+
+
+def switches_per_order(component: str) -> Read:
+    """Context switches, voluntary (it slept) and involuntary (it was made to wait), for an answered order."""
+
+    def read(record: Record) -> float | None:
+        kinds = [_number(record, "components", component, f"{kind}voluntary_context_switches") for kind in ("", "in")]
+        orders = _number(record, "counts", "orders_answered")
+        return None if None in kinds or not orders else sum(kind or 0.0 for kind in kinds) / orders
+
+    return read
+
+
 def _number(record: Record, *path: str) -> float | None:
     """None where it was not measured."""
     found: Any = record
@@ -106,6 +127,16 @@ def _cpu(component: str) -> Metric:
     return Metric(name=name, title=f"CPU of the {component}", unit=unit, read=cpu_s_per_million(component))
 
 
+def _resources(component: str) -> tuple[Metric, ...]:
+    memory, switches = f"{component}_peak_mb", f"{component}_switches_per_order"
+    return (
+        _cpu(component),
+        Metric(name=memory, title=f"peak memory of the {component}", unit="MB", read=peak_mb(component)),
+        Metric(name=switches, title=f"context switches of the {component}", unit="an order",
+               read=switches_per_order(component)),
+    )  # fmt: skip
+
+
 def _completions(*judged: str) -> tuple[Metric, ...]:
     """Those named are judged, from due time."""
     return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
@@ -119,7 +150,7 @@ COMPARED = (
     Metric(name="cpu_s_per_million", title="CPU of all components", unit="CPU s per million orders",
            read=cpu_s_per_million(*COMPONENTS), judged=always,
            says="{larger} takes {times} times the CPU of {smaller}"),
-    *(_cpu(component) for component in COMPONENTS),
+    *(metric for component in COMPONENTS for metric in _resources(component)),
 )  # fmt: skip
 """Of a comparison of transports."""
 HELD_BACK = (
