@@ -11,11 +11,6 @@ from experiments.trials.metrics import COMPARED
 METRICS = {metric.name: metric for metric in COMPARED}
 USED = {"cpu_s": 2.0, "max_rss_bytes": 150_000_000}
 USED |= {"voluntary_context_switches": 900, "involuntary_context_switches": 100}
-    "cpu_s": 2.0,
-    "max_rss_bytes": 150_000_000,
-    "voluntary_context_switches": 900,
-    "involuntary_context_switches": 100,
-}
 RECORD: dict[str, Any] = {"components": {"engine": USED}, "counts": {"orders_answered": 1_000}}
 
 
