@@ -83,8 +83,11 @@ class RunSettings:
         self._settle_broker("amqp_client", AMQP_CLIENTS)
         self._settle_broker("delivery", DELIVERIES)
         self._settle_nagle()
-        if not isinstance(self.record, bool):
-            raise BadSetting("record", self.record, "True or False")
+        for name in ("record", "capture"):
+            if not isinstance(getattr(self, name), bool):
+                raise BadSetting(name, getattr(self, name), "True or False")
+        if not isinstance(self.network, str):
+            raise BadSetting("network", self.network, "a profile's name")
         if self.topology not in TOPOLOGIES:
             raise BadSetting("topology", self.topology, " or ".join(TOPOLOGIES))
         if self.policy not in list(POLICIES):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from experiments.trials.attempts import Record
-from experiments.trials.observations import Observations
+if TYPE_CHECKING:
+    from experiments.trials.attempts import Record
+    from experiments.trials.observations import Observations
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """The port that was free, and the load, which is told as a range."""

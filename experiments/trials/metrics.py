@@ -51,6 +51,10 @@ def completion_us(clock: str, percentile: str) -> Read:
     return lambda record: _number(record, "completion_us", clock, percentile)
 
 
+def lag_us(percentile: str) -> Read:
+    return lambda record: _number(record, "lag_us", percentile)
+
+
 def orders_per_s(record: Record) -> float | None:
     return _number(record, "rates", "orders_per_s")
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.settings import BadSetting
 from experiments.errors import UserError
 from experiments.run_folder import write_json
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
 from experiments.trials.study import COMPARE, STUDIES
+from experiments.written_settings import UnknownSettings, settings_as_written
 
 SCHEMA = 1
+ANEW = "start anew under another name"
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
@@ -53,10 +54,12 @@ def read_plan(folder: Path) -> Plan:
         plan = _plan(written)
     except FileNotFoundError as error:
         raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it") from error
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, BadSetting) as error:
-        raise UserError(f"{path} is damaged ({error}): start anew under another name") from error
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
+    except (OSError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, BadSetting) as error:
+        raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
     if not _means_the_same(written, plan_as_dict(plan)):
-        raise UserError(f"{path} was written by another version of exchange: start anew under another name")
+        raise UserError(f"{path} was written by another version of exchange: {ANEW}")
     return plan
 
 
@@ -80,12 +83,5 @@ def _plan(written: dict[str, Any]) -> Plan:
 
 
 def _arm(written: dict[str, Any]) -> Arm:
-    settings = _settings(written["settings"])
+    settings = settings_as_written(written["settings"])
     return Arm(written["contender"], written["block"], settings, written.get("levels", {}))
-
-
-def _settings(written: dict[str, Any]) -> RunSettings:
-    known = {field.name for field in fields(RunSettings)} & written.keys()
-    values: dict[str, Any] = {name: written[name] for name in known}
-    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return RunSettings(**values)

@@ -28,6 +28,9 @@ NONSENSE = [
     ("warm_up_s", [-0.1, 10**7 + 1, NAN]),
     ("timeout_s", [0, 0.09, 10**6 + 1, NAN, INFINITE]),
     ("cpus", [{"broker": 0}, {"gateway": -1}, {"engine": 4_096}, {"reporter": 1.5}]),
+    ("network", [None, 5]),
+    ("record", [None, "yes", 1]),
+    ("capture", [None, "yes", 1]),
 ]
 
 EDGES = [

@@ -105,3 +105,12 @@ def test_a_plan_that_would_now_be_run_otherwise_is_refused(tmp_path: Path) -> No
     (tmp_path / "plan.json").write_bytes(orjson.dumps({**written, "order": written["order"][::-1]}))
     with pytest.raises(UserError, match="another version"):
         read_plan(tmp_path)
+
+
+def test_a_plan_with_a_setting_that_this_version_does_not_have_is_refused_by_its_name(tmp_path: Path) -> None:
+    write_plan(tmp_path, plan())
+    written = orjson.loads((tmp_path / "plan.json").read_bytes())
+    written["arms"][0]["settings"]["colour"] = "red"
+    (tmp_path / "plan.json").write_bytes(orjson.dumps(written))
+    with pytest.raises(UserError, match="another version of exchange: .* no setting colour"):
+        read_plan(tmp_path)
