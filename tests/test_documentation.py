@@ -19,7 +19,7 @@ from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = "run|compare|nagle|network|broker|report|tape|match|engine|gateway|reporter"
+NAMES = "run|results|compare|nagle|network|broker|report|tape|match|engine|gateway|reporter"
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)
 
 

@@ -1,0 +1,58 @@
+"""What was run once is run once more: a run with its record's settings, a trial with its plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from exchange.settings import BadSetting, RunSettings
+from experiments.errors import UserError
+from experiments.kept import runs, trials
+from experiments.kept.unlike_then import unlike_then
+from experiments.kept.unread import Record, Unread
+from experiments.written_settings import UnknownSettings, settings_as_written
+
+LEAST = ("transport", "orders_per_s", "orders", "seed")
+"""Without these nobody knows what was run; what came later has the default that was before."""
+
+
+def run_again(folder: Path, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:
+    """The new run's exit code. UserError where the record does not say all of what was run."""
+    from experiments.run import run
+
+    record = runs.read(folder)
+    settings = _settings(folder / runs.FILE, record.get("settings") or {})
+    _warn(record, settings)
+    return run(settings, results, name, with_spark=with_spark, with_page=True, as_json=as_json)
+
+
+def _settings(path: Path, written: Record) -> RunSettings:
+    if missing := [name for name in LEAST if name not in written]:
+        raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
+    try:
+        return settings_as_written(written)
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
+    except (BadSetting, TypeError) as error:
+        raise UserError(f"{path} holds settings that nothing can be run with: {error}") from error
+
+
+def trial_again(folder: Path, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
+    """The new trial's exit code; its runs have no tables of Spark's, as those of any trial."""
+    trials.read_plan(folder)  # what this version does not know is told as in a list
+    from experiments.compare.comparing import compare
+    from experiments.trials.plan_file import read_plan
+
+    plan = read_plan(folder)
+    try:
+        _warn(trials.read(folder)["conditions"])
+    except Unread:
+        click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
+    return compare(plan, results, name, as_json, trials.show_of(folder, plan.study.name))
+
+
+def _warn(then: Record, settings: RunSettings | None = None) -> None:
+    """One line, where something will be unlike it was."""
+    if told := list(unlike_then(then, settings)):
+        click.echo(f"unlike then: {'; '.join(told)}", err=True)

@@ -1,0 +1,56 @@
+"""The kinds of folder that a results directory holds. A new kind is a file with these functions, and an entry here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.errors import UserError
+from experiments.kept import again, run_difference, runs, trial_difference, trials
+from experiments.kept.row import Row
+from experiments.kept.unread import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    name: str
+    marks: tuple[str, ...]
+    """A folder that holds one of these is of this kind, and of no later one in the table."""
+    file: str
+    """Its record, which `read` reads."""
+    row: Callable[[Path], Row]
+    read: Callable[[Path], Record]
+    """Unread where there is none that this version can use."""
+    show: Callable[[Path, Record], None]
+    differ: Callable[[Record, Record], Record]
+    """What differs between two; `show_difference` presents it."""
+    show_difference: Callable[[Record], None]
+    rerun: Callable[[Path, str, str | None, bool, bool], int]
+    """Once more what is in the folder, into results under a name, with_spark and as_json or not; the exit code."""
+
+
+KINDS = (
+    Kind(
+        name="trial", marks=trials.MARKS, file=trials.FILE, row=trials.row, read=trials.read, show=trials.show,
+        differ=trial_difference.differ, show_difference=trial_difference.show, rerun=again.trial_again,
+    ),
+    Kind(
+        name="run", marks=runs.MARKS, file=runs.FILE, row=runs.row, read=runs.read, show=runs.show,
+        differ=run_difference.differ, show_difference=run_difference.show, rerun=again.run_again,
+    ),
+)  # fmt: skip
+
+
+def kind_of(folder: Path) -> Kind | None:
+    """None where it is no folder of ours."""
+    return next((kind for kind in KINDS if any(os.path.exists(folder / mark) for mark in kind.marks)), None)
+
+
+def known_kind(folder: Path) -> Kind:
+    """UserError where it is no folder of ours."""
+    if (kind := kind_of(folder)) is None:
+        marks = ", ".join(kind.file for kind in KINDS)
+        raise UserError(f"{folder} is no folder of ours: it holds none of {marks}, nor what a run leaves on its way")
+    return kind
