@@ -20,5 +20,6 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str =
 
 def part_of(record: Record, part: str, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Some fields of a part, or all; none where the record has no such part."""
-    found = record.get(part) or {}
-    return {name: value for name, value in found.items() if names is None or name in names}
+    found = record.get(part)
+    known = found if isinstance(found, dict) else {}
+    return {name: value for name, value in known.items() if names is None or name in names}

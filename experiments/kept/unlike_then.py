@@ -36,7 +36,7 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
     if "://" in settings.transport or settings.network != "local":
         return None
     try:
-        url = urlsplit(part_of(record, "settings").get("url") or "")
+        url = urlsplit(str(part_of(record, "settings").get("url")))
         return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
     except ValueError:
         return None
