@@ -14,6 +14,7 @@ settings.load_profile("untimed")
 SHARING = {
     "tests/spark/": "spark",
     "tests/experiments/test_compare.py": "compare",
+    "tests/experiments/kept/": "kept",
     "tests/experiments/nagle/": "nagle",
     "tests/experiments/network/": "network",
     "tests/experiments/page/test_page_in_browser.py": "browser",

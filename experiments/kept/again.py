@@ -17,7 +17,7 @@ LEAST = ("transport", "orders_per_s", "orders", "seed")
 """Without these nobody knows what was run; what came later has the default that was before."""
 
 
-def run_again(folder: Path, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:
+def run_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
     """The new run's exit code. UserError where the record does not say all of what was run."""
     from experiments.run import run
 
@@ -38,9 +38,9 @@ def _settings(path: Path, written: Record) -> RunSettings:
         raise UserError(f"{path} holds settings that nothing can be run with: {error}") from error
 
 
-def trial_again(folder: Path, results: str, name: str | None, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
+def trial_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
     """The new trial's exit code; its runs have no tables of Spark's, as those of any trial."""
-    trials.read_plan(folder)  # what this version does not know is told as in a list
+    show = trials.show_of(folder, trials.study_of(trials.read_plan(folder)))
     from experiments.compare.comparing import compare
     from experiments.trials.plan_file import read_plan
 
@@ -49,7 +49,7 @@ def trial_again(folder: Path, results: str, name: str | None, with_spark: bool, 
         _warn(trials.read(folder)["conditions"])
     except Unread:
         click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
-    return compare(plan, results, name, as_json, trials.show_of(folder, plan.study.name))
+    return compare(plan, results, name, as_json, show)
 
 
 def _warn(then: Record, settings: RunSettings | None = None) -> None:

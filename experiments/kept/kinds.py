@@ -6,11 +6,18 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from experiments.errors import UserError
 from experiments.kept import again, run_difference, runs, trial_difference, trials
 from experiments.kept.row import Row
 from experiments.kept.unread import Record
+
+
+class Rerun(Protocol):
+    """Once more what is in a folder, into `results`, under a name or one that is made; the exit code."""
+
+    def __call__(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +34,7 @@ class Kind:
     differ: Callable[[Record, Record], Record]
     """What differs between two; `show_difference` presents it."""
     show_difference: Callable[[Record], None]
-    rerun: Callable[[Path, str, str | None, bool, bool], int]
-    """Once more what is in the folder, into results under a name, with_spark and as_json or not; the exit code."""
+    rerun: Rerun
 
 
 KINDS = (

@@ -10,4 +10,4 @@ from experiments.kept.finding import find
 def rerun(results: str, name: str, new_name: str | None, with_spark: bool, as_json: bool) -> int:
     """The exit code, as of the command that made it."""
     folder, kind = find(Path(results), name)
-    return kind.rerun(folder, results, new_name, with_spark, as_json)
+    return kind.rerun(folder, results, new_name, with_spark=with_spark, as_json=as_json)

@@ -25,7 +25,7 @@ def read(folder: Path) -> Record:
     if (folder / FILE).exists():
         return read_record(folder / FILE, SCHEMA, SHAPE)
     plan = read_plan(folder)
-    made, planned, study = _made(folder, plan), len(plan["order"]), _study(plan)
+    made, planned, study = _made(folder, plan), len(plan["order"]), study_of(plan)
     raise Unread(
         folder, UNFINISHED,
         f"has no {FILE}: {made} of {planned} runs are there; where it does not go on, "
@@ -46,7 +46,7 @@ def _row(folder: Path, plan: Record) -> Row:
     settings = [arm["settings"] for arm in plan["arms"]]
     planned: dict[str, Any] = {
         "name": folder.name,
-        "what": _study(plan),
+        "what": study_of(plan),
         "transports": tuple(dict.fromkeys(scheme_of(of_arm["transport"]) for of_arm in settings)),
         "orders_per_s": tuple(dict.fromkeys(of_arm["orders_per_s"] for of_arm in settings)),
         "repeats": plan["repeats"],
@@ -66,7 +66,7 @@ def read_plan(folder: Path) -> Record:
     return read_record(folder / PLAN, SCHEMA, PLAN_SHAPE)
 
 
-def _study(plan: Record) -> str:
+def study_of(plan: Record) -> str:
     """Before there were several, every trial was a comparison."""
     return str(plan.get("study") or "compare")
 

@@ -81,9 +81,12 @@ def test_a_newer_record_is_never_interpreted(tmp_path: Path) -> None:
 
 def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path: Path) -> None:
     trial = put_trial(tmp_path, "trial")
-    found = orjson.loads((trial / "comparison.json").read_bytes())
-    (trial / "comparison.json").write_bytes(orjson.dumps({**found, "study": "capacity"}))
-    assert "made by exchange capacity, which this version does not have" in results(tmp_path, "show", "trial").stderr
+    for name in ("plan.json", "comparison.json"):
+        found = orjson.loads((trial / name).read_bytes())
+        (trial / name).write_bytes(orjson.dumps({**found, "study": "capacity"}))
+    for word in ("show", "rerun"):
+        said = results(tmp_path, word, "trial").stderr
+        assert "made by exchange capacity, which this version does not have" in said
 
 
 def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:

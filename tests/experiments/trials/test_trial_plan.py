@@ -112,5 +112,5 @@ def test_a_plan_with_a_setting_that_this_version_does_not_have_is_refused_by_its
     written = orjson.loads((tmp_path / "plan.json").read_bytes())
     written["arms"][0]["settings"]["colour"] = "red"
     (tmp_path / "plan.json").write_bytes(orjson.dumps(written))
-    with pytest.raises(UserError, match="another version of exchange: .* no setting colour"):
+    with pytest.raises(UserError, match=r"another version of exchange: .* no setting colour"):
         read_plan(tmp_path)
