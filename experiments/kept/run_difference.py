@@ -46,11 +46,9 @@ def _head(record: Record) -> Record:
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
     for part, names in CONDITIONS.items():
-        kept = [
-            {name: value for name, value in part_of(record, part, names).items() if (part, name) not in DIFFERS_BY_RUN}
-            for record in (first, second)
-        ]
-        yield from differing(*kept, prefix=f"{part}.")
+        for found in differing(part_of(first, part, names), part_of(second, part, names)):
+            if (part, found["field"]) not in DIFFERS_BY_RUN:
+                yield {**found, "field": f"{part}.{found['field']}"}
 
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:

@@ -42,9 +42,11 @@ def _head(record: Record) -> Record:
 
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
-    yield from differing(*({name: record[name] for name in PLAN} for record in (first, second)))
+    """Of the plan, then of those under which the runs were made."""
+    yield from differing({name: first[name] for name in PLAN}, {name: second[name] for name in PLAN})
+    then, later = first["conditions"], second["conditions"]
     for part in ("host", "versions"):
-        yield from differing(*(part_of(record["conditions"], part) for record in (first, second)), prefix=f"{part}.")
+        yield from differing(part_of(then, part), part_of(later, part), prefix=f"{part}.")
 
 
 def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:

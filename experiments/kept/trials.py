@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from experiments.kept.row import Row, last_written_at, unread_row
 from experiments.kept.unread import NEWER, UNFINISHED, Record, Shape, Unread, damage_told, read_record
@@ -44,21 +44,22 @@ def row(folder: Path) -> Row:
 
 def _row(folder: Path, plan: Record) -> Row:
     settings = [arm["settings"] for arm in plan["arms"]]
-    planned: dict[str, Any] = {
-        "name": folder.name,
-        "what": study_of(plan),
-        "transports": tuple(dict.fromkeys(scheme_of(of_arm["transport"]) for of_arm in settings)),
-        "orders_per_s": tuple(dict.fromkeys(of_arm["orders_per_s"] for of_arm in settings)),
-        "repeats": plan["repeats"],
-        "planned_runs": len(plan["order"]),
-    }
+    planned = Row(
+        name=folder.name,
+        what=study_of(plan),
+        status=UNFINISHED,
+        transports=tuple(dict.fromkeys(scheme_of(of_arm["transport"]) for of_arm in settings)),
+        orders_per_s=tuple(dict.fromkeys(of_arm["orders_per_s"] for of_arm in settings)),
+        repeats=plan["repeats"],
+        planned_runs=len(plan["order"]),
+    )
     try:
         found = read(folder)
     except Unread as error:
-        known = {"last_written_at": last_written_at(folder), "runs": _made(folder, plan)}
-        return Row(**planned, **known, status=error.status, reason=error.told)
+        known = replace(planned, runs=_made(folder, plan), last_written_at=last_written_at(folder))
+        return replace(known, status=error.status, reason=error.told)
     runs = sum(len(arm["runs"]) for arm in found["arms"])
-    return Row(**planned, status=found["status"], started_at=found["conditions"].get("started_at"), runs=runs)
+    return replace(planned, status=found["status"], started_at=found["conditions"].get("started_at"), runs=runs)
 
 
 def read_plan(folder: Path) -> Record:

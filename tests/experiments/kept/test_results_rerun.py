@@ -43,7 +43,7 @@ def test_a_run_that_is_run_again_has_the_same_settings_and_the_same_streams(tmp_
     first = measured(tmp_path, *words).record
     said = exchange("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")
     assert said.code == 0, said.err
-    assert said.out.encode() == (tmp_path / "second" / "run.json").read_bytes() + b"\n"
+    assert said.out.encode() == (tmp_path / "second" / "run.json").read_bytes()
     assert said.record["checksums"] == first["checksums"]
     assert {**said.record["settings"], "url": 0} == {**first["settings"], "url": 0}
     assert "unlike then" not in said.err

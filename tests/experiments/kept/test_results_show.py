@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from kept_folders import put_bytes, put_run, put_trial, record, results
+from kept_folders import figures, put_bytes, put_run, put_trial, record, results
 
 from experiments.compare.table import show as as_compare_does
 from experiments.present import show_record
@@ -103,7 +103,9 @@ def spoilt(good: Any, depth: int = 0) -> Iterator[Any]:
 def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
     put_run(tmp_path, "good")
     put_bytes(tmp_path, "bad", b"")
-    for content in spoilt(record("bad")):
+    small = record("bad", lag_us={}, completion_us={"due": figures(1.0)})
+    small["settings"] = {name: small["settings"][name] for name in ("transport", "orders_per_s", "seed", "network")}
+    for content in spoilt(small):
         (tmp_path / "bad" / "run.json").write_bytes(orjson.dumps(content))
         for words in (["list"], ["show", "bad"], ["diff", "good", "bad"]):
             said = results(tmp_path, *words)
