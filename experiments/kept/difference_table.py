@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +25,7 @@ def bold(words: str) -> Text:
     return Text(words, style="bold")
 
 
-def said(*lines: Table | Text | str) -> None:
+def said(*lines: Padding | Table | Text | str) -> None:
     for line in lines:
         Console(width=COLUMNS, highlight=False, markup=False).print(line)
 
@@ -35,7 +36,7 @@ def sides(difference: Record, told: Callable[[Record], Iterable[str]]) -> None:
         head = difference[side]
         said(bold(f"{letter}  {head['name']}"))
         style = "" if head["status"] in USABLE else "bold red"
-        said(*(Text(f"   {line}", style=style) for line in told(head)))
+        said(*(Padding(Text(line, style=style), (0, 0, 0, 3)) for line in told(head)))
 
 
 def columns(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:

@@ -81,6 +81,14 @@ def test_a_trial_is_one_line_that_tells_its_command_and_its_repeats(there: Path)
     assert told.endswith("2 repeats, zeromq 1k")
 
 
+def test_a_trial_without_a_record_tells_how_far_it_came(there: Path) -> None:
+    row = rows(there)["killed-trial"]
+    assert (row["status"], row["runs"], row["planned_runs"]) == ("unfinished", 4, 4)
+    assert "4 of 4 runs, written " in next(
+        line for line in results(there, "list").stdout.splitlines() if "killed-t" in line
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "status", "why"),
     [
@@ -127,6 +135,6 @@ def test_an_empty_directory_is_said_to_be_empty_and_one_that_is_not_there_is_a_m
 
 def test_a_run_without_a_record_says_when_something_of_it_was_last_written(tmp_path: Path) -> None:
     (tmp_path / "killed" / "spool").mkdir(parents=True)
-    for folder in (tmp_path / "killed" / "spool", tmp_path / "killed"):
-        os.utime(folder, times=(time.time() - 3 * 3600,) * 2)
+    for folder, hours in {"killed/spool": 3, "killed": 5}.items():
+        os.utime(tmp_path / folder, times=(time.time() - hours * 3600,) * 2)
     assert "written 3 hours ago" in results(tmp_path, "list").stdout

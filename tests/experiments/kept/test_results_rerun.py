@@ -17,7 +17,8 @@ from experiments.trials.plan import Plan
 from tests.experiments.conftest import exchange, measured
 from tests.experiments.trials.made_trials import plan
 
-HERE = {"host": host_facts(), "versions": versions()}
+HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions": versions()}
+"""This machine, once when it was busy."""
 
 
 @pytest.fixture
