@@ -29,16 +29,19 @@ SCHEMA = 1
 FILE = "capacity.json"
 
 
-def capacity(
-    settings: RunSettings, objective: Objective, search: Search, pause_s: float, folder: Path, as_json: bool
-) -> int:
+def capacity(settings: RunSettings, objective: Objective, search: Search, folder: Path, as_json: bool) -> int:
     """The exit code: 0 where the search came to its end, else 1."""
     runs_in_one_process(settings)
     new_run_folder(folder.parent, folder.name)
     known = {"schema": SCHEMA, "name": folder.name, "started_at": now(), "objective": objective.words,
              "settings": settings.as_dict(), "host": host_facts(), "versions": versions()}  # fmt: skip
     with ended_as_by_ctrl_c(), CtrlC() as ctrl_c, Brokers() as brokers:
-        prober = Prober(folder, settings, objective, brokers, pause_s, _say, lambda: ctrl_c.pressed)
+
+        def tell(probe: Probe) -> None:
+            click.echo(f"{probe.rate_per_s:>12,.0f} orders/s: {probe.why or 'held'}", err=True)
+            write_json(folder / FILE, {**known, **finding.as_dict()})
+
+        prober = Prober(folder, settings, objective, brokers, search.pause_s, tell, lambda: ctrl_c.pressed)
         finding = Finding(prober, search)
         _find(finding, folder)
     record = {**known, **finding.as_dict()}
@@ -57,10 +60,6 @@ def _find(finding: Finding, folder: Path) -> None:
             shutil.rmtree(folder)
             raise
         finding.stopped = error.message
-
-
-def _say(probe: Probe) -> None:
-    click.echo(f"{probe.rate_per_s:>12,.0f} orders/s: {probe.why or 'held'}", err=True)
 
 
 def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:

@@ -24,7 +24,10 @@ class Search:
     precision: float = 0.05
     repeats: int = 5
     """Searches about the edge; each is one observation of it."""
+    pause_s: float = 0.5
+    """Between two runs, for what the one before left to drain."""
     seed: int = 1
+    """Of the bootstrap."""
 
 
 class Finding:

@@ -42,9 +42,9 @@ def command(
 
     objective = objective_of(slo)
     settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
-    search = Search(start_per_s=start_per_s, precision=precision, repeats=repeats, seed=settings.seed)
+    search = Search(start_per_s=start_per_s, precision=precision, repeats=repeats, pause_s=pause_s, seed=settings.seed)
     folder = Path(results) / (name or unnamed())
-    raise SystemExit(capacity(settings, objective, search, pause_s, folder, as_json))
+    raise SystemExit(capacity(settings, objective, search, folder, as_json))
 
 
 command.params += shared_options(besides=("orders", "duration"))

@@ -8,7 +8,7 @@ import click
 
 from exchange.settings import BadSetting, RunSettings
 from experiments.errors import UserError
-from experiments.kept import runs, trials
+from experiments.kept import capacities, runs, trials
 from experiments.kept.unlike_then import unlike_then
 from experiments.kept.unread import Record, Unread
 from experiments.written_settings import UnknownSettings, settings_as_written
@@ -50,6 +50,19 @@ def trial_again(folder: Path, results: str, name: str | None, *, with_spark: boo
     except Unread:
         click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
     return compare(plan, results, name, as_json, show)
+
+
+def capacity_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
+    """The new search's exit code."""
+    from experiments.capacity.answering import capacity, unnamed
+    from experiments.capacity.finding import Search
+    from experiments.capacity.objective import objective_of
+
+    record = capacities.read(folder)
+    settings = _settings(folder / capacities.FILE, record["settings"])
+    _warn(record, settings)
+    place = Path(results) / (name or unnamed())
+    return capacity(settings, objective_of(record["objective"]), Search(**record["search"]), place, as_json)
 
 
 def _warn(then: Record, settings: RunSettings | None = None) -> None:

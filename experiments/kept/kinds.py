@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.errors import UserError
-from experiments.kept import again, run_difference, runs, trial_difference, trials
+from experiments.kept import again, capacities, run_difference, runs, trial_difference, trials
 from experiments.kept.row import Row
 from experiments.kept.unread import Record
 
@@ -41,6 +41,11 @@ KINDS = (
     Kind(
         name="trial", marks=trials.MARKS, file=trials.FILE, row=trials.row, read=trials.read, show=trials.show,
         differ=trial_difference.differ, show_difference=trial_difference.show, rerun=again.trial_again,
+    ),
+    Kind(
+        name="capacity", marks=capacities.MARKS, file=capacities.FILE, row=capacities.row, read=capacities.read,
+        show=capacities.show, differ=capacities.differ, show_difference=capacities.show_difference,
+        rerun=again.capacity_again,
     ),
     Kind(
         name="run", marks=runs.MARKS, file=runs.FILE, row=runs.row, read=runs.read, show=runs.show,

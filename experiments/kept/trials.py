@@ -88,7 +88,7 @@ def show_of(folder: Path, study: str) -> Callable[[Record], None]:
     from experiments.compare.table import show as compared
     from experiments.nagle.table import show as held_back
 
-    shows = {"compare": compared, "nagle": held_back}
+    shows = {"compare": compared, "nagle": held_back, "sweep": compared}
     if study not in shows:
         raise Unread(folder, NEWER, f"was made by exchange {study}, which this version does not have")
     return shows[study]
