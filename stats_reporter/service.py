@@ -11,7 +11,7 @@ import orjson
 
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
-from exchange.records import END, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
+from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
 from exchange.results import ReporterResult
 from exchange.settings import POLICIES
 from exchange.usage import Usage
@@ -21,6 +21,7 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
 
+GATEWAY = Source.GATEWAY.name.lower()
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
 THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
 TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
@@ -135,7 +136,15 @@ class Reporter:
             self._results[record.source] = record.payload
         else:
             self._spool.write(document)
+            self._note_second(record)
         return True
+
+    def _note_second(self, record: Record) -> None:
+        """The reporter, which has no clock of the run, says what it has used when the gateway does."""
+        second = record.payload.get("second")
+        if record.kind == PROCESS and record.source == GATEWAY and isinstance(second, int):
+            used = {"second": second, **self._usage().since(self._at_start)}
+            self._spool.write(self._writers[Source.REPORTER].document(PROCESS, used))
 
     def _finish(self) -> ReporterResult:
         announced = sum(end.sent for end in self._ends)

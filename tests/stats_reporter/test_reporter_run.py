@@ -198,6 +198,43 @@ def test_statistics_reach_the_spool_as_they_were_written(bureau):
     assert document in lines
 
 
+def test_the_reporter_says_what_it_has_used_in_each_second_of_the_gateway(bureau):
+    bureau.engine.reporting.next_second(0)
+    for second in (0, 3):
+        bureau.gateway.reporting.record("process", {"second": second})
+    bureau.gateway.reporting.record("process", {"second": "?"})
+    bureau.run_to_the_end()
+    own = bureau.payloads("process", "reporter")
+    assert [used["second"] for used in own] == [0, 3]
+    assert 0 <= own[0]["cpu_s"] <= own[1]["cpu_s"]
+    assert set(own[0]) == set(bureau.payloads("process", "engine")[0])
+
+
+def test_who_looks_once_a_second_finds_what_was_told_a_second_before(bureau, clock, monkeypatch):
+    """Also what came just after a file was closed, with nothing else to wake the reporter."""
+    bureau.reporter._spool = SpoolWriter(bureau.folder, lambda: clock.now_ns / 1e9)
+    told_ns: list[int] = []
+    late_ns: list[int] = []
+
+    def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        if len(bureau.payloads("traffic")) > len(late_ns):
+            late_ns.append(clock.now_ns - told_ns[-1])
+        if len(late_ns) == 20:
+            bureau.gateway.end()
+            bureau.engine.end()
+        elif len(late_ns) == len(told_ns):
+            told_ns.append(clock.now_ns)
+            bureau.gateway.reporting.record("traffic", {})
+            bureau.gateway.outbox.flush()
+        else:
+            clock.wait(until_ns - 13_000_000)
+
+    monkeypatch.setattr(bureau.link, "wait", wait)
+    bureau.run()
+    assert len(late_ns) == 20
+    assert max(late_ns) < 1_000_000_000
+
+
 def test_a_throughput_belongs_to_the_source_whose_meter_it_is(bureau):
     bureau.gateway.say(*(Throughput(meter, 100 * meter) for meter in (1, 2, 3, 4)))
     bureau.run_to_the_end()

@@ -69,7 +69,7 @@ def test_files_are_numbered_in_the_order_of_arrival(spool, folder):
     assert spool.files == 12
 
 
-def test_a_second_after_the_last_file_there_is_another(spool, folder, seconds):
+def test_before_long_there_is_another_file(spool, folder, seconds):
     spool.write(b"first")
     seconds.now_s += FILE_SECONDS - 0.01
     spool.roll()
