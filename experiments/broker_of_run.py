@@ -28,6 +28,9 @@ class OurNode(Protocol):
     def usage(self) -> Any:
         """Counters with `since(earlier)`, which names them as a component's."""
 
+    def cpu_ns(self) -> int:
+        """Since it was started; OSError where it is gone."""
+
     def facts(self) -> dict[str, Any]: ...
 
     def accepted(self) -> list[dict[str, Any]]:

@@ -54,6 +54,14 @@ class BrokerWatch:
             with contextlib.suppress(OSError):
                 self.usage = self._broker.node.usage().since(self._at_start)
 
+    @property
+    def cpu_s(self) -> float | None:
+        """Since the clock started; None of a broker that is not ours, or is gone."""
+        if self._broker.node is not None and self._at_start is not None:
+            with contextlib.suppress(OSError):
+                return float(self._broker.node.cpu_ns() - self._at_start.cpu_ns) / 1e9
+        return None
+
     def look(self) -> None:
         """Note the queues' depths, if it is time."""
         if self._probe is None or time.monotonic() < self._next_look_s:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
 from experiments.household import Household
+from experiments.moment import OnSecond
 from experiments.network.of_run import network_of
 from experiments.packets.of_run import capture_of
 from experiments.places import Places, as_seen_by_peers, meeting_places, of_role
 from experiments.status import Outcome
-from experiments.watch import ROLES, Progress, Watch
+from experiments.watch import ROLES, Watch
 
 if TYPE_CHECKING:
     from experiments.broker_watch import BrokerWatch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def launch(
-    folder: Path, settings: RunSettings, on_second: Progress, brokers: Brokers | None = None
+    folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None = None
 ) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
     with contextlib.ExitStack() as held:

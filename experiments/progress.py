@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
+from experiments.moment import Moment, OnSecond
 from transports.registry import scheme_of
 
-OnSecond = Callable[[int, int], None]
 SAY_EVERY_S = 5.0
 
 
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
-    """Called with orders sent and answered, once a second."""
+    """Called once a second."""
     console, scheme = Console(stderr=True), scheme_of(settings.transport)
     total = settings.order_limit if settings.orders_per_s is not None else settings.orders
     of_total = " orders" if total is None else f" of {total:,} orders"
@@ -39,16 +39,16 @@ def _bar(console: Console, scheme: str, total: int | None, of_total: str) -> Ite
     )  # fmt: skip
     with bar:
         task = bar.add_task(scheme, total=total)
-        yield lambda _sent, answered: bar.update(task, completed=answered, refresh=True)
+        yield lambda moment: bar.update(task, completed=moment.answered, refresh=True)
 
 
 def _lines(scheme: str, of_total: str) -> OnSecond:
     said_s = time.monotonic()
 
-    def on_second(_sent: int, answered: int) -> None:
+    def on_second(moment: Moment) -> None:
         nonlocal said_s
         if time.monotonic() - said_s >= SAY_EVERY_S:
             said_s = time.monotonic()
-            click.echo(f"{scheme}: {answered:,}{of_total} answered", err=True)
+            click.echo(f"{scheme}: {moment.answered:,}{of_total} answered", err=True)
 
     return on_second

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from exchange.settings import RunSettings
 from experiments.component import Service, sentence
 from experiments.components import open_engine, open_gateway, open_reporter
 from experiments.errors import UserError
+from experiments.moment import Moment, OnSecond
 from experiments.noise import NoiseMeter
 from experiments.places import meeting_places
 from experiments.status import Outcome
@@ -24,8 +25,6 @@ from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001
 """How long a thread may keep the interpreter: 5 ms, the default, would be the completion time."""
-
-OnSecond = Callable[[int, int], None]
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
@@ -36,9 +35,9 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
     with meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as held:
-                stage.open(held, settings, places.engine, places.reporter, on_second)
+                stage.open(held, settings, places.engine, places.reporter)
                 noise.clock_starts()
-                stage.play()
+                stage.play(on_second)
                 noise.clock_stops()
         except OSError as error:  # a recorded stream that cannot be closed
             if not stage.results:
@@ -55,10 +54,9 @@ class Stage:
         self.results: dict[str, Any] = {}
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
+        self._told: queue.SimpleQueue[Moment | None] = queue.SimpleQueue()  # None: a component has ended
 
-    def open(
-        self, held: contextlib.ExitStack, settings: RunSettings, engine_url: str, reporter_url: str, on_second: OnSecond
-    ) -> None:
+    def open(self, held: contextlib.ExitStack, settings: RunSettings, engine_url: str, reporter_url: str) -> None:
         folder, name = self._folder, self._folder.name
         streams = held.enter_context(open_streams(folder if settings.record else None))
         reporter, _ = open_reporter(name, reporter_url, lambda: folder, settings.timeout_s, of_thread=True)
@@ -67,20 +65,27 @@ class Stage:
         held.callback(engine.close)
         gateway = open_gateway(name, engine_url, reporter_url, settings, streams, of_thread=True)
         held.callback(gateway.close)
-        gateway.on_second = on_second
+        gateway.on_second = lambda sent, answered: self._told.put(Moment(sent, answered))
         self._services = {"reporter": reporter, "engine": engine, "gateway": gateway}
 
-    def play(self) -> None:
+    def play(self, on_second: OnSecond) -> None:
         """Until all have ended. Ctrl-C asks the gateway to end the run in band; again, everybody; again, leaves."""
         threads = [threading.Thread(target=self._play, args=[role], name=role, daemon=True) for role in self._services]
         for thread in threads:
             thread.start()
         for asked in (["gateway"], list(self._services)):
             try:
-                return _join(threads)
+                return self._follow(threads, on_second)
             except KeyboardInterrupt:
                 self._stop(asked, "interrupted")
-        return _join(threads)
+        return self._follow(threads, on_second)
+
+    def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
+        """Here, so that showing a second is neither the gateway's CPU time nor a wait of its orders."""
+        while (moment := self._told.get()) is not None:
+            on_second(moment)
+        for thread in threads:
+            thread.join()
 
     def _play(self, role: str) -> None:
         try:
@@ -90,6 +95,7 @@ class Stage:
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same
             self._log(role, error)
         finally:
+            self._told.put(None)
             if role not in self.results:
                 self._stop(list(self._services), f"the {role} failed")
                 self._services[role].close()
@@ -103,8 +109,3 @@ class Stage:
     def _stop(self, roles: list[str], reason: str) -> None:
         for role in roles:
             self._services[role].stop(reason)
-
-
-def _join(threads: list[threading.Thread]) -> None:
-    for thread in threads:
-        thread.join()

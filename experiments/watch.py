@@ -6,13 +6,13 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from experiments.errors import UserError
 from experiments.household import Household
+from experiments.moment import Moment, OnSecond
 from experiments.noise import NoiseMeter
 from experiments.record import engine_result, gateway_result, reporter_result
 from experiments.status import Outcome
@@ -20,7 +20,6 @@ from experiments.status import Outcome
 if TYPE_CHECKING:
     from experiments.broker_watch import BrokerWatch
 
-Progress = Callable[[int, int], None]
 ROLES = ("reporter", "engine", "gateway")
 PATIENCE_S = 5.0
 """How long the others may take to finish in band once one has failed, or has ended."""
@@ -33,7 +32,7 @@ READY_S = 180.0
 class Watch:
     """Reads the children's events."""
 
-    def __init__(self, household: Household, on_second: Progress, broker: BrokerWatch | None = None) -> None:
+    def __init__(self, household: Household, on_second: OnSecond, broker: BrokerWatch | None = None) -> None:
         self._household, self._on_second, self._broker = household, on_second, broker
         self._noise = NoiseMeter()
         self._selector = selectors.DefaultSelector()
@@ -105,7 +104,7 @@ class Watch:
                     self._household.say_start()
                     self._started = True
             case {"event": "second", "sent": sent, "answered": answered}:
-                self._on_second(sent, answered)
+                self._on_second(Moment(sent, answered, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
                 self._results[role] = result
                 if role == "gateway":

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from exchange.settings import RunSettings
 from experiments import progress, seconds
+from experiments.moment import Moment
 from tests.experiments.conftest import exchange
 
 
@@ -25,16 +26,16 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
     settings: RunSettings, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with progress.progress_bar(settings) as on_second:
-        on_second(2_000, 1_234)
+        on_second(Moment(sent=2_000, answered=1_234))
         monkeypatch.setattr(progress, "SAY_EVERY_S", 0.0)
-        on_second(2_000, 1_234)
+        on_second(Moment(sent=2_000, answered=1_234))
     assert capsys.readouterr() == ("", said)
 
 
 def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with progress._bar(console, "zeromq", None, " orders") as on_second:
-        on_second(2_000, 1_234)
+        on_second(Moment(sent=2_000, answered=1_234))
         assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
 
 

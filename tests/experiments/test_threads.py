@@ -40,7 +40,7 @@ def test_a_component_that_fails_ends_the_run_with_its_reason(
 
     monkeypatch.setattr(EngineService, "_step", fail_once_greeted)
     settings = RunSettings(transport="memory", orders_per_s=1000.0, orders=10_000_000, timeout_s=30.0)
-    _, outcome = run_in_threads(tmp_path, settings, lambda sent, answered: None)
+    _, outcome = run_in_threads(tmp_path, settings, lambda moment: None)
     assert outcome.failures == (reason,)
     assert outcome.engine is None
     assert outcome.gateway is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transports.rabbitmq.usage import NodeUsage
+from transports.rabbitmq.usage import NodeUsage, cpu_ns_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class NodeAddress:
         from transports.rabbitmq.accepted import accepted_sockets
 
         return accepted_sockets(self.pid, self.port)
+
+    def cpu_ns(self) -> int:
+        """One call of the kernel, where `usage` reads a file a thread. OSError where it is gone."""
+        return cpu_ns_of(self.pid)
 
     def usage(self) -> NodeUsage:
         """Cheap: the node is not asked. OSError where it is gone."""

@@ -38,8 +38,13 @@ class NodeUsage:
         }
 
 
+def cpu_ns_of(pid: int) -> int:
+    """Of all its threads. OSError where there is no such process."""
+    return time.clock_gettime_ns(_cpu_clock(pid)) if sys.platform == "linux" else _from_psutil(pid).cpu_ns
+
+
 def _from_proc(pid: int) -> NodeUsage:
-    cpu_ns = time.clock_gettime_ns(_cpu_clock(pid))
+    cpu_ns = cpu_ns_of(pid)
     memory = _status(Path(f"/proc/{pid}/status"))
     if "VmRSS" not in memory:  # a zombie has none
         raise ProcessLookupError(f"process {pid} has ended")

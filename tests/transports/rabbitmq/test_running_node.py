@@ -73,6 +73,7 @@ def test_its_usage_grows_and_has_the_names_of_a_component_s(rabbitmq_node: Node)
     of_a_component = Usage.now().since(Usage.now())
     assert set(used) == {*of_a_component, "rss_bytes"}
     assert 0 < used["cpu_s"] < 10
+    assert rabbitmq_node.cpu_ns() >= before.cpu_ns + used["cpu_s"] * 1e9
     assert used["voluntary_context_switches"] > 0
     assert used["max_rss_bytes"] >= used["rss_bytes"] > 30_000_000
 
@@ -89,6 +90,8 @@ def test_the_usage_of_a_process_that_is_gone_is_an_oserror(rabbitmq_node: Node) 
     gone = dataclasses.replace(rabbitmq_node, pid=2**22 + 1)
     with pytest.raises(OSError, match=r".*"):
         gone.usage()
+    with pytest.raises(OSError, match=r".*"):
+        gone.cpu_ns()
 
 
 def test_usage_of_this_process_is_what_the_kernel_says_of_it() -> None:
