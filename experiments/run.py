@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ from experiments.component import sentence
 from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
 from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.moment import OnSecond
 from experiments.network.profile import parse
 from experiments.options import warn_of_rejections
 from experiments.present import show_record
@@ -30,12 +34,15 @@ if TYPE_CHECKING:
     from experiments.brokers_held import Brokers
 
 
-def run(settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, as_json: bool) -> int:
+def run(
+    settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, live: bool, as_json: bool
+) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
     _check(settings)
+    showing = _showing(settings, live)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
-        record = measure(folder, settings)
+        record = measure(folder, settings, showing=showing(folder))
         (_print if as_json else show_record)(record)
         if with_spark and record["status"] == "partial":
             click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
@@ -45,6 +52,15 @@ def run(settings: RunSettings, results: str, name: str | None, with_spark: bool,
     if page and not as_json:
         click.echo(f"page: {page}")
     return exit_code(record)
+
+
+def _showing(settings: RunSettings, live: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
+    """What says how it goes, once there is a folder. UserError where a window has no terminal."""
+    if not live:
+        return lambda _: progress_bar(settings)
+    from experiments.live.window import live_window, terminal
+
+    return partial(live_window, settings, terminal())
 
 
 def _page(folder: Path) -> Path:
@@ -98,11 +114,18 @@ def _print(record: dict[str, Any]) -> None:
     click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
 
 
-def measure(folder: Path, settings: RunSettings, brokers: Brokers | None = None) -> dict[str, Any]:
-    """Run the components and keep the record; a private broker is one of `brokers`, or the run's own."""
+def measure(
+    folder: Path, settings: RunSettings, brokers: Brokers | None = None,
+    showing: AbstractContextManager[OnSecond] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run the components and keep the record; a private broker is one of `brokers`, or the run's own.
+
+    `showing` says how it goes, in place of a progress bar.
+    """
     started_at, host = now(), host_facts()
     try:
-        url, outcome = _started(folder, settings, brokers)
+        with showing or progress_bar(settings) as on_second:
+            url, outcome = _started(folder, settings, brokers, on_second)
     except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
         when = "" if is_measured(folder) else " before the start"
         url, outcome = None, Outcome(failures=(f"interrupted{when}",))
@@ -117,13 +140,14 @@ def measure(folder: Path, settings: RunSettings, brokers: Brokers | None = None)
     return write_record(folder, known, outcome)
 
 
-def _started(folder: Path, settings: RunSettings, brokers: Brokers | None) -> tuple[str | None, Outcome]:
+def _started(
+    folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond
+) -> tuple[str | None, Outcome]:
     """(the engine's URL, what came out)."""
-    with progress_bar(settings) as on_second:
-        if runs_in_one_process(settings):
-            from experiments.threads import run_in_threads
+    if runs_in_one_process(settings):
+        from experiments.threads import run_in_threads
 
-            return run_in_threads(folder, settings, on_second)
-        from experiments.launcher import launch
+        return run_in_threads(folder, settings, on_second)
+    from experiments.launcher import launch
 
-        return launch(folder, settings, on_second, brokers)
+    return launch(folder, settings, on_second, brokers)

@@ -46,13 +46,20 @@ from experiments.options import (
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
 @click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
+@click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
 @json_option
-def command(results: str, name: str | None, no_spark: bool, no_page: bool, as_json: bool, **given: Any) -> None:
+def command(
+    results: str, name: str | None, no_spark: bool, no_page: bool, live: bool, as_json: bool, **given: Any
+) -> None:
     """Run the exchange once: gateway, matching engine and stats reporter over one transport.
 
     Example: exchange run --transport zeromq --rate 8000 --orders 80000
     """
     from experiments.run import run
 
+    if live and as_json:
+        raise click.UsageError("--live is for who looks on, --json for a program: leave one of them out")
     settings = run_settings(**given)
-    raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, as_json=as_json))
+    raise SystemExit(
+        run(settings, results, name, with_spark=not no_spark, with_page=not no_page, live=live, as_json=as_json)
+    )

@@ -11,7 +11,7 @@ def said_by(program: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("module", ["matplotlib", "pyspark", "scipy.stats", "pandas", "pika"])
+@pytest.mark.parametrize("module", ["matplotlib", "pyspark", "scipy.stats", "pandas", "pika", "experiments.live"])
 def test_a_run_without_a_page_imports_neither_what_draws_nor_what_tabulates(module: str) -> None:
     assert said_by(f"import sys, experiments.run; print('{module}' in sys.modules)") == ["False"]
 
