@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
 from experiments.moment import Moment, OnSecond
+from experiments.screen import screen
 from transports.registry import scheme_of
 
 SAY_EVERY_S = 5.0
@@ -20,7 +21,7 @@ SAY_EVERY_S = 5.0
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
     """Called once a second."""
-    console, scheme = Console(stderr=True), scheme_of(settings.transport)
+    console, scheme = screen(), scheme_of(settings.transport)
     total = settings.order_limit if settings.orders_per_s is not None else settings.orders
     of_total = " orders" if total is None else f" of {total:,} orders"
     if console.is_terminal:

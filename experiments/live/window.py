@@ -20,11 +20,12 @@ from experiments.live.headline import Headline
 from experiments.live.interval import Reading
 from experiments.live.picture import COLUMNS, picture
 from experiments.moment import Moment, OnSecond
+from experiments.screen import screen
 
 
 def terminal() -> Console:
     """Where it is drawn. UserError where stderr takes no drawing."""
-    console = Console(stderr=True, highlight=False)
+    console = screen()
     if not console.is_interactive:
         told = "--live draws in a terminal, and stderr is none"
         raise UserError(f"{told}: leave it out, and the run says now and then how far it is")

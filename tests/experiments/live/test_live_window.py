@@ -22,6 +22,7 @@ from exchange.settings import RunSettings
 from experiments.live import window as window_module
 from experiments.live.window import Window, live_window
 from experiments.moment import Moment
+from experiments.screen import screen
 from stats_reporter.writer import SpoolWriter
 from tests.experiments.conftest import PATIENCE_S, command
 from tests.experiments.live.told import traffic
@@ -91,6 +92,17 @@ def test_a_terminal_without_blocks_is_given_none(tmp_path: Path) -> None:
     with live_window(RunSettings(), console, tmp_path) as on_second:
         on_second(Moment(1, 1))
     assert re.search(r"^sent +8,000 +# ", seen(shown_on(console)), re.MULTILINE)
+
+
+def test_a_terminal_that_is_closed_in_the_middle_takes_no_run_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as file, live_window(RunSettings(), screen(file), tmp_path) as on_second:
+        on_second(Moment(1, 1))
+        os.close(ours)
+        on_second(Moment(2, 2))
 
 
 class Terminal:
