@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, live: bool, as_json: bool
+    settings: RunSettings,
+    results: str,
+    name: str | None,
+    with_spark: bool,
+    with_page: bool,
+    as_json: bool,
+    live: bool = False,
 ) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
     _check(settings)
