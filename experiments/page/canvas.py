@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from experiments.page.colours import GRID, INK, MUTED
+from experiments.page.colours import GRID, INK, MUTED, STAND_INS, paint
 from experiments.page.formats import axis_number
 
 # As many points as there are pixels on a small screen, so that the text stays legible there.
@@ -31,10 +31,14 @@ STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def page_style() -> Iterator[None]:
-    """Draw and save in here: matplotlib reads some settings only when it saves."""
-    with mpl.rc_context(STYLE):
-        yield
+def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
+    """Draw and save in here: matplotlib reads some settings, and colours' names, only when it saves."""
+    paint(palette)
+    try:
+        with mpl.rc_context(STYLE):
+            yield
+    finally:
+        paint(STAND_INS)
 
 
 def empty_axes(y_unit: str, x_unit: str) -> Axes:

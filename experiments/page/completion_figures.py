@@ -5,20 +5,22 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from experiments.page.canvas import empty_axes, log_y, time_x
+from experiments.page.chart import Chart, of_lines
 from experiments.page.colours import BLUE, GREEN, MUTED, ORANGE
 from experiments.page.completion_series import completion_lines, percentile_curves
-from experiments.page.formats import axis_number, is_number
+from experiments.page.formats import is_number
 from experiments.page.labelled_lines import draw, label_ends
 from experiments.page.run_folder import Record, RunFolder, part
-from experiments.page.series import length_s, seconds_per_point
+from experiments.page.series import Line, length_s, seconds_per_point
 
 PERCENTILE_COLOURS = {"max": MUTED, "p99": ORANGE, "p50": BLUE}
 CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
 CLOCK_COLOURS = {"due": ORANGE, "handed_over": BLUE, "lag": GREEN}
-NINES_TICKS = {0.30103: 50.0, 1: 90.0, 2: 99.0, 3: 99.9, 4: 99.99, 5: 99.999, 6: 99.9999}
+HALF = 0.30103  # in nines
+ROOM = 0.11  # of the axis, for a tick's number
 
 
-def over_time(folder: RunFolder) -> Axes | None:
+def over_time(folder: RunFolder) -> Chart | None:
     """p50, p99 and max of every second."""
     lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool))
     if not lines:
@@ -28,10 +30,10 @@ def over_time(folder: RunFolder) -> Axes | None:
     log_y(axes)
     time_x(axes, length_s(folder))
     label_ends(axes, labels)
-    return axes
+    return Chart(axes, of_lines("second", "us", lines))
 
 
-def by_percentile(folder: RunFolder) -> Axes | None:
+def by_percentile(folder: RunFolder) -> Chart | None:
     """Every clock over the nines: 90, 99, 99.9 % lie equally far apart."""
     curves = percentile_curves(folder.spool["completion"], warm_up_s(folder.run))
     if not curves:
@@ -42,7 +44,11 @@ def by_percentile(folder: RunFolder) -> Axes | None:
     log_y(axes)
     _nines_x(axes)
     label_ends(axes, labels)
-    return axes
+    return Chart(axes, of_lines("percent", "us", {clock: _over_percent(curves[clock]) for clock in shown}))
+
+
+def _over_percent(curve: Line) -> Line:
+    return Line(100.0 * (1.0 - 10.0**-curve.x), curve.y)
 
 
 def warm_up_s(run: Record) -> float:
@@ -51,7 +57,18 @@ def warm_up_s(run: Record) -> float:
 
 
 def _nines_x(axes: Axes) -> None:
+    """From the fastest to the slowest order, which is as far as their number carries."""
     right = axes.dataLim.x1
-    nines = [nine for nine in NINES_TICKS if nine <= right]
+    ticks = nines_ticks(right)
     axes.set_xlim(0.0, right)
-    axes.set_xticks(nines, [axis_number(NINES_TICKS[nine]) for nine in nines])
+    axes.set_xticks(list(ticks), list(ticks.values()))
+
+
+def nines_ticks(right: float) -> dict[float, str]:
+    """50, 90, 99, 99.9 ... and the slowest, by their place in nines; as far as there is room for their numbers."""
+    nines = {HALF: 50.0} | {float(n): 100.0 - 100.0 / 10**n for n in range(1, int(right) + 1)}
+    ticks: dict[float, str] = {}
+    for nine, percent in nines.items():
+        if nine <= 1 or nine - max(ticks) >= ROOM * right:
+            ticks[nine] = f"{percent:.10g}"
+    return {nine: text for nine, text in ticks.items() if right - nine >= ROOM * right} | {right: "max"}

@@ -25,7 +25,7 @@ def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]
     def point_of(record: Record) -> int:
         return int(record["payload"]["second"]) // point_s
 
-    handed_over = sorted(_of_clock(completions, "handed_over"), key=point_of)
+    handed_over = sorted(of_clock(completions, "handed_over"), key=point_of)
     if not handed_over:
         return {}
     y = np.full((len(PERCENTS), point_of(handed_over[-1]) + 1), np.nan)
@@ -46,7 +46,7 @@ def tells_enough(last: float, others: Sequence[float]) -> bool:
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
     """Each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
     warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
-    histograms = {clock: merged(_of_clock(warm, clock)) for clock in CLOCKS}
+    histograms = {clock: merged(of_clock(warm, clock)) for clock in CLOCKS}
     return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
 
 
@@ -58,7 +58,7 @@ def merged(completions: Iterable[Record]) -> LogBuckets:
     return total
 
 
-def _of_clock(completions: list[Record], clock: str) -> list[Record]:
+def of_clock(completions: list[Record], clock: str) -> list[Record]:
     """As in run.json, analysis leaves out the last order, which has records of its own."""
     payloads = ((record, record["payload"]) for record in completions)
     return [r for r, p in payloads if p["clock"] == clock and p["count"] and not p["last_order"]]

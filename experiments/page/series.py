@@ -25,6 +25,15 @@ class Line:
     y: Floats
 
 
+def level(y: float) -> Line:
+    """One number for the whole run, so at no x."""
+    return Line(np.array([np.nan]), np.array([y]))
+
+
+def is_level(line: Line) -> bool:
+    return bool(np.isnan(line.x).all())
+
+
 def line_where_measured(x: Floats, y: Floats) -> Line | None:
     """A line has at least one value."""
     return Line(x, y) if np.isfinite(y).any() else None
@@ -36,9 +45,9 @@ def seconds_begun(spool: Spool) -> int:
     return 1 + max((int(record["payload"]["second"]) for record in per_second), default=-1)
 
 
-def seconds_per_point(spool: Spool) -> int:
+def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
     """1, unless the run is so long that a page of single seconds would grow large."""
-    return 1 + seconds_begun(spool) // MAX_POINTS
+    return 1 + seconds_begun(spool) // most
 
 
 def length_s(folder: RunFolder) -> float:

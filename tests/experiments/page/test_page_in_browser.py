@@ -44,13 +44,13 @@ def opened(browser: Browser, folder: Path, scheme: str = "light", size: dict[str
 
 
 @pytest.mark.parametrize(("scheme", "size"), VIEWS)
-def test_all_four_figures_are_seen_and_nothing_is_wider_than_the_screen(
+def test_all_five_figures_are_seen_and_nothing_is_wider_than_the_screen(
     browser: Browser, complete_run: Path, scheme: str, size: dict[str, int]
 ) -> None:
     with opened(browser, complete_run, scheme, size) as page:
         boxes = [svg.bounding_box() for svg in page.locator("figure svg").all()]
         width = page.evaluate("document.documentElement.scrollWidth")
-    assert len(boxes) == 4
+    assert len(boxes) == 5
     assert all(box and box["width"] > 300 and box["height"] > 150 for box in boxes)
     assert width == size["width"]
 

@@ -9,6 +9,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from experiments.page.completion_figures import nines_ticks
 from experiments.page.completion_series import completion_lines, merged, percentile_curves
 from experiments.page.load_series import cpu_line, meter_dots, traffic_line
 from experiments.page.run_folder import Record, read_run_folder
@@ -107,3 +108,21 @@ def test_meters_start_with_the_first_order(tmp_path: Path) -> None:
     dots = meter_dots(folder.spool["throughput"], sampling_interval=10_000)
     assert dots[Meter.GATEWAY_ORDERS_SENT].x == pytest.approx([1.25, 2.5, 3.75, 5.0])
     assert dots[Meter.ENGINE_MESSAGES_SENT].y == pytest.approx([8_000 * 2.43] * 4)
+
+
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        (80_000, ["50", "90", "99", "99.9", "99.99", "max"]),
+        (1_000, ["50", "90", "99", "max"]),
+        (1, ["max"]),
+    ],
+)
+def test_percentiles_are_marked_up_to_what_the_count_carries(orders: int, expected: list[str]) -> None:
+    assert list(nines_ticks(float(np.log10(orders))).values()) == expected
+
+
+def test_the_marks_of_a_hundred_million_orders_leave_each_other_room() -> None:
+    places = list(nines_ticks(8.0))
+    assert np.diff(places)[2:].min() >= 0.1 * 8
+    assert places[-1] == 8

@@ -113,7 +113,7 @@ def test_what_is_absent_was_not_measured_and_is_never_zero(tmp_path: Path) -> No
     page = page_of(tmp_path)
     assert "<data" not in page
     assert words_of(page).count("not measured") > 15
-    assert words_of(page).count("Not measured.") == 4
+    assert words_of(page).count("Not measured.") == 5
 
 
 def test_a_killed_run_without_its_record_shows_what_the_spool_holds(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_killed_run_without_its_record_shows_what_the_spool_holds(tmp_path: Pa
     (folder / "run.json").unlink()
     page = page_of(folder)
     assert "before it wrote its record" in words_of(page)
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
 
 
 def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [1, 2, 3])
 def test_a_short_run_has_every_figure(tmp_path: Path, seconds: int) -> None:
-    assert page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run")).count("<svg") == 4
+    assert page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run")).count("<svg") == 5
 
 
 def test_markup_in_any_text_of_run_json_is_escaped(tmp_path: Path) -> None:
@@ -173,7 +173,8 @@ def test_ids_are_unique_and_every_reference_has_its_target(complete_run: Path) -
 def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
     page = page_of(complete_run)
     links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(([^#)][^)]*)\)|@import', page)
-    assert [link for pair in links for link in pair if link] == ["data:,"]
+    fetched = [link for pair in links for link in pair if not link.startswith("data:")]
+    assert [link for link in fetched if link] == []
 
 
 def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
