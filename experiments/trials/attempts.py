@@ -16,6 +16,7 @@ Record = dict[str, Any]
 
 VALID = ("complete", "saturated")
 """The statuses of a run whose figures can be used."""
+ATTEMPT = re.compile("(?P<step>.+)-[0-9a-f]{6}")
 UNRECORDED = "ended before it wrote its record"
 
 
@@ -24,16 +25,22 @@ def new_attempt(trial: Path, step: Step) -> Path:
     return new_run_folder(trial, f"{step.name}-{secrets.token_hex(3)}")
 
 
-def attempts(trial: Path, step: Step) -> list[Record]:
-    """The records of all attempts at a step, oldest first; of one that was killed, as much as is known."""
-    names = re.compile(re.escape(step.name) + "-[0-9a-f]{6}")
-    found = [folder for folder in trial.iterdir() if names.fullmatch(folder.name) and folder.is_dir()]
-    return sorted((read_record(folder) for folder in found), key=lambda record: str(record.get("started_at")))
+def attempts(trial: Path) -> dict[str, list[Record]]:
+    """The records of all attempts by their step's name, oldest first; of one that was killed, as much as is known.
+
+    In one look at the folder, which may hold thousands.
+    """
+    found: dict[str, list[Record]] = {}
+    for folder in trial.iterdir():
+        named = ATTEMPT.fullmatch(folder.name)
+        if named and folder.is_dir():
+            found.setdefault(named["step"], []).append(read_record(folder))
+    return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
 
 
-def valid_attempt(trial: Path, step: Step) -> Record | None:
-    """The run that counts."""
-    return next((record for record in attempts(trial, step) if record["status"] in VALID), None)
+def is_valid(record: Record) -> bool:
+    """Whether the run's figures can be used."""
+    return record["status"] in VALID
 
 
 def read_record(folder: Path) -> Record:

@@ -12,7 +12,7 @@ from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.interrupts import on_signals
 from experiments.run_folder import write_json
-from experiments.trials.attempts import Record, new_attempt, unmeasured, valid_attempt
+from experiments.trials.attempts import Record, attempts, is_valid, new_attempt, unmeasured
 from experiments.trials.plan import WARM_UP, Plan, Step
 from experiments.trials.progress import Progress
 
@@ -23,7 +23,8 @@ Measure = Callable[[Path, RunSettings], Record]
 
 def to_do(trial: Path, plan: Plan) -> list[Step]:
     """What is left, in the plan's order; the machine is warmed up anew, for contenders that have runs left."""
-    left = [step for step in plan.steps if valid_attempt(trial, step) is None]
+    made = attempts(trial)
+    left = [step for step in plan.steps if not any(map(is_valid, made.get(step.name, ())))]
     kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
     warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
     return [*warm_ups, *left]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.trials.arms import Arm
-from experiments.trials.attempts import VALID, Record, attempts
+from experiments.trials.attempts import Record, attempts, is_valid
 from experiments.trials.metrics import Metric
 from experiments.trials.plan import Plan, Step
 
@@ -40,15 +40,16 @@ class Observations:
 
 def observe(trial: Path, plan: Plan) -> dict[str, Observations]:
     """By the arm's label."""
-    return {arm.label: _of(trial, plan, arm) for arm in plan.arms}
+    made = attempts(trial)
+    return {arm.label: _of(made, plan, arm) for arm in plan.arms}
 
 
-def _of(trial: Path, plan: Plan, arm: Arm) -> Observations:
+def _of(made: dict[str, list[Record]], plan: Plan, arm: Arm) -> Observations:
     runs: dict[int, Record] = {}
     excluded: list[tuple[int, Record]] = []
     for repeat in range(1, plan.repeats + 1):
-        for record in attempts(trial, Step(repeat, arm)):
-            if record["status"] in VALID and repeat not in runs:
+        for record in made.get(Step(repeat, arm).name, ()):
+            if is_valid(record) and repeat not in runs:
                 runs[repeat] = record
             else:
                 excluded.append((repeat, record))

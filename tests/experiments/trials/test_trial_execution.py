@@ -10,11 +10,12 @@ from typing import Any
 
 import orjson
 import pytest
-from made_trials import plan, record_of
+from made_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.trials.execution import execute, to_do
+from experiments.trials.observations import observe
 from experiments.trials.plan import Plan
 from experiments.trials.progress import Progress
 
@@ -117,3 +118,13 @@ def test_a_warm_up_that_cannot_start_ends_it_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nobody listens"):
         ran(tmp_path, measure)
     assert len(measure.names) == 2
+
+
+def test_a_trial_s_folder_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_all(tmp_path, MADE, {"a": [1.0] * 3, "b": [1.0] * 3})
+    looks: list[Path] = []
+    iterdir = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: looks.append(folder) or iterdir(folder))
+    assert to_do(tmp_path, MADE) == []
+    assert [len(arm.runs) for arm in observe(tmp_path, MADE).values()] == [3, 3]
+    assert looks == [tmp_path] * 2

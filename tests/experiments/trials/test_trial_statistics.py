@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from experiments.trials.estimates import median, ratio_of_medians
+from experiments.trials.estimates import RESAMPLES, median, ratio_of_medians
 from experiments.trials.significance import ALPHA, holm, paired_p, repeats_needed, share_lower, smallest_p
 
 ROWS, REPEATS = 15, 10
@@ -40,6 +41,21 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     found = [ratio_of_medians(first, second, seed) for seed, (first, second) in enumerate(trials)]
     held = sum((e.low or 9) <= 1.0 <= (e.high or 0) for e in found) / len(found)
     assert 0.90 <= held <= 0.98
+
+
+@pytest.mark.parametrize("repeats", [2, 7, 10])
+def test_resampled_medians_are_those_of_scipy_to_the_bit(repeats: int) -> None:
+    first, second = np.random.default_rng(repeats).lognormal(0.0, 0.2, (2, repeats)).round(1)
+
+    def ratio(one: np.ndarray, other: np.ndarray, axis: int = -1) -> np.ndarray:
+        return np.median(one, axis=axis) / np.median(other, axis=axis)
+
+    expected = stats.bootstrap(
+        (first, second), ratio, paired=True, vectorized=True, method="percentile", n_resamples=RESAMPLES,
+        rng=np.random.default_rng(3),
+    ).confidence_interval  # fmt: skip
+    found = ratio_of_medians(first.tolist(), second.tolist(), seed=3)
+    assert (found.low, found.high) == (expected.low, expected.high)
 
 
 def test_no_difference_is_p_1_and_a_clear_one_the_smallest_p_there_is() -> None:
