@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from experiments.page.canvas import empty_axes, log_y
+from experiments.page.chart import Chart, Numbers
 from experiments.page.colours import BLUE, GREEN, MUTED, ORANGE, PURPLE
 from experiments.page.formats import axis_number
 from experiments.page.labelled_lines import EndLabel, label_ends
@@ -20,7 +22,7 @@ MOST_TICKS = 6
 Record = dict[str, Any]
 
 
-def against_rate(arms: list[Record], metric: str) -> Axes:
+def against_rate(arms: list[Record], metric: str) -> Chart:
     axes = empty_axes("µs", "orders/s")
     contenders = list(dict.fromkeys(arm["contender"] for arm in arms))
     labels = []
@@ -32,7 +34,14 @@ def against_rate(arms: list[Record], metric: str) -> Axes:
     _rate_x(axes, arms)
     log_y(axes)
     label_ends(axes, labels)
-    return axes
+    return Chart(axes, by_contender(arms, metric, "us"))
+
+
+def by_contender(arms: list[Record], metric: str, unit: str) -> Numbers:
+    """A median with the ends of its interval for each arm."""
+    columns = ("series", "orders_per_s", f"median_{unit}", f"low_{unit}", f"high_{unit}")
+    measured = [(arm, arm["metrics"][metric]) for arm in arms if metric in arm["metrics"]]
+    return Numbers(columns, [(a["contender"], rate_of(a), e["median"], e["low"], e["high"]) for a, e in measured])
 
 
 def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float) -> EndLabel:
@@ -47,6 +56,14 @@ def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float
         chosen = np.array([arm["held"] is held for arm in arms])
         axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=6, markerfacecolor=fill)
     return EndLabel(float(y[-1]), arms[-1]["contender"], colour)
+
+
+def by(arms: list[Record], name_of: Callable[[Record], str]) -> dict[str, list[Record]]:
+    """The arms of each name, both in the order in which they come."""
+    named: dict[str, list[Record]] = {}
+    for arm in arms:
+        named.setdefault(name_of(arm), []).append(arm)
+    return named
 
 
 def rate_of(arm: Record) -> float:

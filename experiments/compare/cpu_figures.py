@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from experiments.compare.completion_figures import rate_of
 from experiments.page.canvas import empty_axes, linear_y
+from experiments.page.chart import Chart, Numbers
 from experiments.page.formats import axis_number
 from experiments.page.labelled_lines import EndLabel, label_ends
 from experiments.page.load_figures import COMPONENT_COLOURS
@@ -19,29 +20,34 @@ BAR_WIDTH = 0.62  # of the distance between two rates
 Record = dict[str, Any]
 
 
-def stacked_by_contender(arms: list[Record]) -> dict[str, Axes]:
+def stacked_by_contender(arms: list[Record]) -> dict[str, Chart]:
     """All to one scale."""
     contenders = list(dict.fromkeys(arm["contender"] for arm in arms))
     drawn = {name: _stacked([arm for arm in arms if arm["contender"] == name]) for name in contenders}
-    highest = max(axes.get_ylim()[1] for axes in drawn.values())
-    for axes in drawn.values():
-        axes.set_ylim(0.0, highest)
-        _finish(axes)
+    highest = max(chart.axes.get_ylim()[1] for chart in drawn.values())
+    for chart in drawn.values():
+        chart.axes.set_ylim(0.0, highest)
+        _finish(chart.axes)
     return drawn
 
 
-def _stacked(arms: list[Record]) -> Axes:
+def _stacked(arms: list[Record]) -> Chart:
     """A bar for each rate, of a part for each component."""
     axes = empty_axes("CPU s per million orders", "orders/s")
     arms = sorted(arms, key=rate_of)
+    parts = {name: [_cpu_s(arm, name) for arm in arms] for name in COMPONENTS}
+    shown = {name: heights for name, heights in parts.items() if any(heights)}
     foot = np.zeros(len(arms))
-    for name in COMPONENTS:
-        heights = np.array([arm["metrics"].get(f"{name}_cpu_s_per_million", {}).get("median", 0.0) for arm in arms])
-        if heights.any():
-            axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=COMPONENT_COLOURS[name], label=name)
+    for name, heights in shown.items():
+        axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=COMPONENT_COLOURS[name], label=name)
         foot += heights
     axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
-    return axes
+    rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]
+    return Chart(axes, Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows)))
+
+
+def _cpu_s(arm: Record, component: str) -> float:
+    return float(arm["metrics"].get(f"{component}_cpu_s_per_million", {}).get("median", 0.0))
 
 
 def _finish(axes: Axes) -> None:

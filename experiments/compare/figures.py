@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from experiments.compare.completion_figures import against_rate
+from experiments.compare.completion_figures import against_rate, by
 from experiments.compare.cpu_figures import stacked_by_contender
 from experiments.page.canvas import page_style
+from experiments.page.chart import Chart
 from experiments.page.inline_svg import inline_svg
 from experiments.trials.study import COMPARE, STUDIES
 
 COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
+
+
+@dataclass(frozen=True)
+class Figure:
+    title: str
+    chart: Chart
+    caption: str
+
+    @property
+    def name(self) -> str:
+        """Of its files, and before its ids on the page."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+    @property
+    def svg(self) -> Markup:
+        """In the style that holds."""
+        return inline_svg(self.chart.figure, self.name, self.title)
 
 
 @dataclass(frozen=True)
@@ -27,30 +45,38 @@ class Drawing:
 
 
 def draw(record: dict[str, Any]) -> list[Drawing]:
-    """What has something to show; rates as fast as it goes have no place on an axis."""
-    arms = [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
-    if not arms:
-        return []
-    drawn = STUDIES[record["study"]].drawn
+    """The page's figures."""
+    return drawings(trial_figures(record))
+
+
+def drawings(figures: Iterable[Figure]) -> list[Drawing]:
+    """Figures as the page has them; made in its style, so given before they are."""
     with page_style():
-        if record["study"] != COMPARE.name:
-            return [_completion(part, name, f", {words}") for words, part in _over(arms).items() for name in drawn]
-        cpu = stacked_by_contender(arms)
-        return [*(_completion(arms, name) for name in drawn), *(_drawn(cpu[name], f"CPU, {name}", CPU) for name in cpu)]
+        return [Drawing(figure.title, figure.svg, figure.caption) for figure in figures]
 
 
-def _over(arms: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The arms by transport: a figure each."""
-    transports = dict.fromkeys(arm["settings"]["transport"] for arm in arms)
-    return {name: [arm for arm in arms if arm["settings"]["transport"] == name] for name in transports}
+def trial_figures(record: dict[str, Any]) -> Iterator[Figure]:
+    """What has something to show, in the style that holds; rates as fast as it goes have no place on an axis."""
+    arms = with_rate(record)
+    drawn = STUDIES[record["study"]].drawn
+    if not arms:
+        return
+    if record["study"] != COMPARE.name:
+        over = by(arms, lambda arm: arm["settings"]["transport"])
+        yield from (f for words, own in over.items() for name in drawn for f in _completion(own, name, f", {words}"))
+        return
+    yield from (figure for name in drawn for figure in _completion(arms, name))
+    yield from (Figure(f"CPU, {name}", chart, CPU) for name, chart in stacked_by_contender(arms).items())
 
 
-def _completion(arms: list[dict[str, Any]], name: str, over: str = "") -> Drawing:
-    return _drawn(against_rate(arms, f"due_{name}_us"), f"Completion time from due, {name}{over}", COMPLETION)
+def with_rate(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arms that were offered a rate, and measured something."""
+    return [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
 
 
-def _drawn(axes: Axes, title: str, caption: str) -> Drawing:
-    figure = axes.get_figure(root=True)
-    assert isinstance(figure, Figure)
-    name = "".join(letter for letter in title.lower() if letter.isalnum())
-    return Drawing(title, inline_svg(figure, name, title), caption)
+def _completion(arms: list[dict[str, Any]], name: str, over: str = "") -> Iterator[Figure]:
+    """Nothing where no arm has measured it."""
+    metric = f"due_{name}_us"
+    measured = [arm for arm in arms if metric in arm["metrics"]]
+    if measured:
+        yield Figure(f"Completion time from due, {name}{over}", against_rate(arms, metric), COMPLETION)

@@ -7,8 +7,10 @@ from typing import Any
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
-from experiments.compare.figures import draw
+from experiments.compare.figures import draw, drawings
 from experiments.compare.paper import FIGURES_8, TABLE_1
+from experiments.compare.paper_figures import paper_figures
+from experiments.compare.published import published, transports
 from experiments.compare.rounding import interval, number, rounded
 from experiments.compare.sentences import circumstances, common_settings, own_settings, title
 from experiments.errors import cannot_write
@@ -42,6 +44,7 @@ def page_html(record: dict[str, Any]) -> str:
     return _environment().get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
         completion=COMPLETION, cpu={name: words for name, words in CPU.items() if _is_measured(record, name)},
+        as_in_paper=drawings(paper_figures(record)), published=published(record), transports=transports(record),
         packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip

@@ -61,8 +61,22 @@ def orders_per_s(record: Record) -> float | None:
 
 def messages_per_s(record: Record) -> float | None:
     """Orders and answers."""
-    orders, answers = orders_per_s(record), _number(record, "rates", "answers_per_s")
+    orders, answers = orders_per_s(record), answers_per_s(record)
     return None if orders is None or answers is None else orders + answers
+
+
+def answers_per_s(record: Record) -> float | None:
+    return _number(record, "rates", "answers_per_s")
+
+
+def cpu_percent(component: str) -> Read:
+    """Of a core, over the run's length."""
+
+    def read(record: Record) -> float | None:
+        cpu_s, duration_s = _number(record, "components", component, "cpu_s"), _number(record, "duration_s")
+        return 100 * cpu_s / duration_s if cpu_s is not None and duration_s else None
+
+    return read
 
 
 def cpu_s_per_million(*components: str) -> Read:
@@ -141,6 +155,21 @@ def _resources(component: str) -> tuple[Metric, ...]:
     )  # fmt: skip
 
 
+AS_IN_THE_PAPER = (
+    Metric(name="answers_per_s", title="answers", unit="answers/s", read=answers_per_s),
+    *(
+        Metric(
+            name=f"{name}_cpu_percent",
+            title=f"CPU utilisation of the {name}",
+            unit="% of a core",
+            read=cpu_percent(name),
+        )
+        for name in ("gateway", "engine", "broker")
+    ),
+)
+"""What its figures 8 (a) and 9 show."""
+
+
 def _completions(*judged: str) -> tuple[Metric, ...]:
     """Those named are judged, from due time."""
     return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
@@ -155,6 +184,7 @@ COMPARED = (
            read=cpu_s_per_million(*COMPONENTS), judged=always,
            says="{larger} takes {times} times the CPU of {smaller}"),
     *(metric for component in COMPONENTS for metric in _resources(component)),
+    *AS_IN_THE_PAPER,
 )  # fmt: skip
 """Of a comparison of transports."""
 HELD_BACK = (
