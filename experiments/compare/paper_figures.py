@@ -20,7 +20,7 @@ PARTS = {"broker": "a", "gateway": "b", "engine": "c"}
 """Of figure 9."""
 RATES = (
     "Sent and received are one line each: a run in which they differ is invalid, and left out. Dashed: what was "
-    "offered. Colours as in 8 (b)."
+    "offered. Colours as in 8 (b); rates that are held lie upon each other."
 )
 COMPLETION = "Mean, from handing over, as the paper has it; medians over repeats."
 CPU = "Of one core, all threads; medians over repeats."

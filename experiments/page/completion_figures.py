@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from experiments.page.canvas import empty_axes, log_y, time_x
 from experiments.page.chart import Chart, of_lines
 from experiments.page.colours import BLUE, GREEN, MUTED, ORANGE
-from experiments.page.completion_series import completion_lines, percentile_curves
+from experiments.page.completion_series import completion_lines, percentile_curves, percents_of
 from experiments.page.formats import is_number
 from experiments.page.labelled_lines import draw, label_ends
 from experiments.page.run_folder import Record, RunFolder, part
@@ -17,7 +17,7 @@ PERCENTILE_COLOURS = {"max": MUTED, "p99": ORANGE, "p50": BLUE}
 CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
 CLOCK_COLOURS = {"due": ORANGE, "handed_over": BLUE, "lag": GREEN}
 HALF = 0.30103  # in nines
-ROOM = 0.11  # of the axis, for a tick's number
+ROOM, LAST_ROOM = 0.11, 0.13  # of the axis, for a tick's number, and before the last one
 
 
 def over_time(folder: RunFolder) -> Chart | None:
@@ -48,7 +48,7 @@ def by_percentile(folder: RunFolder) -> Chart | None:
 
 
 def _over_percent(curve: Line) -> Line:
-    return Line(100.0 * (1.0 - 10.0**-curve.x), curve.y)
+    return Line(percents_of(curve.x), curve.y)
 
 
 def warm_up_s(run: Record) -> float:
@@ -71,4 +71,4 @@ def nines_ticks(right: float) -> dict[float, str]:
     for nine, percent in nines.items():
         if nine <= 1 or nine - max(ticks) >= ROOM * right:
             ticks[nine] = f"{percent:.10g}"
-    return {nine: text for nine, text in ticks.items() if right - nine >= ROOM * right} | {right: "max"}
+    return {nine: text for nine, text in ticks.items() if right - nine >= LAST_ROOM * right} | {right: "max"}

@@ -12,7 +12,7 @@ import numpy as np
 
 from exchange.measurements import CLOCKS, LogBuckets
 from experiments.page.run_folder import Record
-from experiments.page.series import Line, middles_s
+from experiments.page.series import Floats, Line, middles_s
 
 PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
 CURVE_POINTS = 240
@@ -66,8 +66,15 @@ def of_clock(completions: list[Record], clock: str) -> list[Record]:
 
 def _percentile_curve(buckets: LogBuckets) -> Line:
     nines = np.linspace(0.0, np.log10(buckets.count), CURVE_POINTS)
-    percents = 100.0 * (1.0 - 10.0**-nines)
+    percents = percents_of(nines)
     return Line(nines, np.array([_percentile_us(buckets, percent) for percent in percents]))
+
+
+def percents_of(nines: Floats) -> Floats:
+    """The last place is the slowest order's, whatever share of the orders that is."""
+    percents = 100.0 * (1.0 - 10.0**-nines)
+    percents[-1] = 100.0
+    return percents
 
 
 def _percentile_us(buckets: LogBuckets, percent: float) -> float:

@@ -44,10 +44,10 @@ PLANS = (
         name="heat",
         title="Every completion over the run",
         chart_of=heat_figure.heat,
-        caption="A column is a moment of the run, a row a time, the shade how many orders took so long then, on a log "
-        "scale. A pause is a plume that stands out of the band; a second band, another way to be answered.",
-        of_schedule="From when an order was due, so that what waited behind a pause is in its plume.",
-        without="From handing over.",
+        caption="A column is a moment of the run, a row a completion time, the shade how many orders took so long, on "
+        "a log scale. A pause is a plume that rises out of the band.",
+        of_schedule="Counted from when an order was due, so what waited behind a pause is in its plume.",
+        without="Counted from handing over.",
     ),
     Plan(
         name="percentiles",

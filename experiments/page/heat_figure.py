@@ -20,7 +20,7 @@ from experiments.page.series import length_s, seconds_per_point
 MOST_COLUMNS = 150  # two pixels each
 FAINTEST = 0.2  # of one order: to be seen on white and on black
 SWATCH, SWATCH_STEP = 0.055, 0.085  # of the axes' height
-FEW_DECADES = 2.0
+FEW_DECADES = 2.6
 
 
 def heat(folder: RunFolder) -> Chart | None:
@@ -68,8 +68,9 @@ def _draw_scale(axes: Axes, most: int) -> None:
     for place, count in enumerate(shown, start=2):
         foot = 1.0 - place * SWATCH_STEP
         shade = (BLUE, float(opacity(count, most)))
-        about = {"facecolor": shade, "edgecolor": "none", "transform": axes.transAxes, "clip_on": False}
-        axes.add_patch(Rectangle((1.035, foot), 0.045, SWATCH, **about))
+        swatch = Rectangle((1.035, foot), 0.045, SWATCH, linewidth=0, transform=axes.transAxes, clip_on=False)
+        swatch.set_facecolor(shade)
+        axes.add_patch(swatch)
         axes.text(1.1, foot + SWATCH / 2, axis_number(count), color=MUTED, transform=axes.transAxes, va="center")
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import orjson
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page
 from synthetic_run import SyntheticRun
 
+from experiments.compare.page import write_page as write_comparison
 from experiments.page.writer import write_page
+from experiments.trials.results import results
+from tests.experiments.trials.made_trials import plan, put_all
 
-PHONE = {"width": 390, "height": 844}
+PHONE = {"width": 375, "height": 667}
 DESK = {"width": 1280, "height": 900}
 VIEWS = [("light", DESK), ("dark", DESK), ("light", PHONE), ("dark", PHONE)]
 HEADLINES = {
@@ -27,7 +32,9 @@ HEADLINES = {
 
 
 @contextmanager
-def opened(browser: Browser, folder: Path, scheme: str = "light", size: dict[str, int] = DESK) -> Iterator[Page]:
+def opened(
+    browser: Browser, folder: Path, scheme: str = "light", size: dict[str, int] = DESK, name: str = "report.html"
+) -> Iterator[Page]:
     """The page, which must load without a word on the console and without a second request."""
     page = browser.new_page(color_scheme=scheme, viewport=size)
     said: list[str] = []
@@ -36,11 +43,11 @@ def opened(browser: Browser, folder: Path, scheme: str = "light", size: dict[str
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("dialog", lambda dialog: said.append(dialog.message))
     page.on("request", lambda request: requested.append(request.url))
-    page.goto((folder / "report.html").as_uri())
+    page.goto((folder / name).as_uri())
     yield page
     page.close()
     assert said == []
-    assert requested == [(folder / "report.html").as_uri()]
+    assert requested == [(folder / name).as_uri()]
 
 
 @pytest.mark.parametrize(("scheme", "size"), VIEWS)
@@ -67,6 +74,27 @@ def test_headline_numbers_are_those_of_run_json(browser: Browser, complete_run: 
             expected = expected[name]
         assert exact[tile] == expected
         assert rounded[tile] == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize(("scheme", "darkest"), [("light", (0, 114, 178)), ("dark", (86, 180, 233))])
+def test_the_heat_map_is_shaded_in_the_page_s_blue(
+    browser: Browser, complete_run: Path, scheme: str, darkest: tuple[int, int, int]
+) -> None:
+    with opened(browser, complete_run, scheme) as page:
+        png = page.locator("#heat svg").screenshot()
+    colours = Image.open(BytesIO(png)).convert("RGB").getcolors(1_000_000) or []
+    assert darkest in [colour for _, colour in colours]
+    assert sum(count > 50 for count, _ in colours) > 30  # shades
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_comparison_s_page_fits_a_phone(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    made = plan(repeats=2, rates=(1000.0, 8000.0))
+    put_all(tmp_path, made, {"a": [100.0, 110.0], "b": [200.0, 210.0]})
+    write_comparison(tmp_path, results(tmp_path, made))
+    with opened(browser, tmp_path, scheme, PHONE, "comparison.html") as page:
+        assert page.locator("figure svg").count() == 5
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

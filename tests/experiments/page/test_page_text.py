@@ -11,8 +11,9 @@ import orjson
 import pytest
 from synthetic_run import SyntheticRun
 
+from experiments.page.colours import LIGHT
 from experiments.page.sentences import circumstances, title
-from experiments.page.writer import write_page
+from experiments.page.writer import TEMPLATES, write_page
 
 
 def page_of(folder: Path) -> str:
@@ -180,3 +181,11 @@ def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
 def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
     folder = SyntheticRun(seconds=3_600, orders_per_s=20).write(tmp_path / "run")
     assert len(page_of(folder)) < 200_000
+
+
+def test_a_file_s_colours_are_the_page_s_light_ones() -> None:
+    root = (TEMPLATES / "page.css").read_text().partition("}")[0]
+    css = dict(re.findall(r"--(\w+): (#\w+);", root))
+    assert {name.removeprefix("exchange:"): css[name.removeprefix("exchange:")] for name in LIGHT} == {
+        name.removeprefix("exchange:"): colour for name, colour in LIGHT.items()
+    }
