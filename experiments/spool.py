@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from exchange.measurements import LogBuckets
-from exchange.records import COMPLETION
+from exchange.records import COMPLETION, SCHEMA
+from experiments.readable import readable
+
+HEAD = ("source", "kind", "wall_ns", "monotonic_ns", "payload")
+"""What every record has."""
 
 
 def records(run_folder: Path) -> Iterator[dict[str, Any]]:
-    """Every record, in order of arrival."""
+    """Every record, in order of arrival. UserError at one that cannot be read."""
     for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            yield orjson.loads(line)
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            yield readable(line, f"{path}, line {number},", SCHEMA, HEAD)
 
 
 def completion(run_folder: Path, warm_up_s: float) -> dict[str, LogBuckets]:

@@ -39,7 +39,7 @@ def written_commands() -> list[tuple[str, str]]:
 def test_every_command_that_is_written_down_parses(where: str, line: str) -> None:
     name, *words = shlex.split(line)
     command = subcommands()[name]
-    there = {"match": ("tape.bin", ROOT / "Makefile"), "report": (words[-1] if words else "", ROOT / "docs")}
+    there = {"match": ("tape.bin", ROOT / "Makefile"), "report": (words[0] if words else "", ROOT / "docs")}
     placeholder, existing = there.get(name, ("", ROOT))
     with_files = [str(existing) if word == placeholder else word for word in words]
     command.make_context(name, with_files)

@@ -1,4 +1,4 @@
-"""`exchange report`: a run's page and tables, made again."""
+"""`exchange report`: a run's or a trial's page, tables, figures and exports, made again from its folder."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import click
 
 
 @click.command()
-@click.argument("folder", metavar="RUN_FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
-def command(folder: Path, no_spark: bool) -> None:
-    """Make a run's page and tables from its folder: after a run by hand, or one that ended early.
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables of a run.")
+@click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record: run.json, or a row for each arm of a trial.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
+def command(folder: Path, no_spark: bool, figures: bool, as_json: bool, as_csv: bool) -> None:
+    """Make a run's or a trial's page again from its FOLDER: after a run by hand, or one that ended early.
 
     Example: exchange report results/first
     """
-    from experiments.report import report
+    from experiments.report.making import Asked, report
 
-    raise SystemExit(report(folder, with_spark=not no_spark))
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv both print to stdout: give one of them")
+    asked = Asked(with_spark=not no_spark, figures=figures, as_json=as_json, as_csv=as_csv)
+    raise SystemExit(report(folder, asked))

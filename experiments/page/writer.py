@@ -16,9 +16,9 @@ from experiments.whole_file import whole_file
 TEMPLATES = Path(__file__).parent
 
 
-def write_page(run_folder: Path) -> Path:
-    """Write `report.html` beside `run.json`; it appears whole, by rename."""
-    html, page = page_html(read_run_folder(run_folder)), run_folder / "report.html"
+def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
+    """Write `report.html` beside `run.json`; it appears whole, by rename. `known` is what the folder holds."""
+    html, page = page_html(known or read_run_folder(run_folder)), run_folder / "report.html"
     try:
         with whole_file(page) as file:
             file.write(html.encode())

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from experiments.record import SCHEMA
 from experiments.run_folder import new_run_folder
 from experiments.trials.plan import Step
 
@@ -17,6 +18,7 @@ Record = dict[str, Any]
 VALID = ("complete", "saturated")
 """The statuses of a run whose figures can be used."""
 ATTEMPT = re.compile("(?P<step>.+)-[0-9a-f]{6}")
+NEWER = f"its run.json is of a newer schema than {SCHEMA}, which this exchange reads"
 UNRECORDED = "ended before it wrote its record"
 
 
@@ -49,7 +51,9 @@ def read_record(folder: Path) -> Record:
         record: Record = orjson.loads((folder / "run.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return unmeasured(folder, UNRECORDED)
-    return record if isinstance(record, dict) and "status" in record else unmeasured(folder, UNRECORDED)
+    if not isinstance(record, dict) or "status" not in record:
+        return unmeasured(folder, UNRECORDED)
+    return record if record.get("schema", SCHEMA) <= SCHEMA else unmeasured(folder, NEWER)
 
 
 def unmeasured(folder: Path, reason: str) -> Record:

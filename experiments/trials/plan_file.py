@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from exchange.settings import BadSetting
 from experiments.errors import UserError
+from experiments.readable import read_record
 from experiments.run_folder import write_json
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
@@ -17,6 +16,7 @@ from experiments.written_settings import UnknownSettings, settings_as_written
 
 SCHEMA = 1
 ANEW = "start anew under another name"
+NEEDED = ("seed", "repeats", "arms", "order")
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
@@ -50,13 +50,13 @@ def read_plan(folder: Path) -> Plan:
     """UserError where the folder holds no plan of ours, or one that this version would run otherwise."""
     path = folder / "plan.json"
     try:
-        written = orjson.loads(path.read_bytes())
+        written = read_record(path, SCHEMA, NEEDED)
         plan = _plan(written)
     except FileNotFoundError as error:
         raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it") from error
     except UnknownSettings as error:
         raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
-    except (OSError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, BadSetting) as error:
+    except (OSError, AttributeError, KeyError, TypeError, BadSetting) as error:
         raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
     if not _means_the_same(written, plan_as_dict(plan)):
         raise UserError(f"{path} was written by another version of exchange: {ANEW}")

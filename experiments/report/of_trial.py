@@ -1,0 +1,58 @@
+"""A trial's report: its record of whatever runs are there, its table, its page, its figures as files."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from experiments.compare.figures import trial_figures
+from experiments.compare.page import write_page
+from experiments.compare.paper_figures import paper_figures
+from experiments.compare.table import show
+from experiments.nagle.table import show as show_nagle
+from experiments.page.canvas import page_style
+from experiments.page.colours import LIGHT
+from experiments.page.figure_files import write_figures
+from experiments.report.making import Asked
+from experiments.report.rows import flat, print_rows, trial_rows
+from experiments.run_folder import write_json
+from experiments.trials.plan_file import read_plan
+from experiments.trials.results import results
+from experiments.trials.study import COMPARE, NAGLE
+
+SHOWN = {COMPARE.name: show, NAGLE.name: show_nagle}
+"""In the terminal, by study."""
+
+
+def report_trial(folder: Path, asked: Asked) -> int:
+    """The exit code. A trial that lacks runs has a report of those that are there, which says so."""
+    record = results(folder, read_plan(folder))
+    write_json(folder / "comparison.json", record)
+    _show(record, asked)
+    for what, path in _written(folder, record, asked).items():
+        click.echo(f"{what}: {path}", err=asked.quiet)
+    return 0
+
+
+def _show(record: dict[str, Any], asked: Asked) -> None:
+    if asked.as_json:
+        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
+    elif asked.as_csv:
+        print_rows(map(flat, trial_rows(record)))
+    else:
+        SHOWN[record["study"]](record)
+
+
+def _written(folder: Path, record: dict[str, Any], asked: Asked) -> dict[str, Path]:
+    """The files, by what they are."""
+    made = {"page": write_page(folder, record)}
+    if asked.figures:
+        with page_style(LIGHT):
+            figures = chain(trial_figures(record), paper_figures(record))
+            drawn = ((figure.name, figure.title, figure.chart) for figure in figures)
+            made["figures"] = write_figures(folder, drawn)
+    return made
