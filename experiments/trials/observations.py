@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ class Observations:
     arm: Arm
     runs: dict[int, Record]
     excluded: list[tuple[int, Record]]
+    _read: dict[Metric, dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def saturated(self) -> int:
@@ -33,9 +34,11 @@ class Observations:
         return self.saturated <= LEAST_SHARE_HELD * len(self.runs)
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """By repeat, where it was measured."""
-        read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
-        return {repeat: value for repeat, value in read.items() if value is not None}
+        """By repeat, where it was measured; read once, for every pair asks anew."""
+        if metric not in self._read:
+            read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
+            self._read[metric] = {repeat: value for repeat, value in read.items() if value is not None}
+        return self._read[metric]
 
 
 def observe(trial: Path, plan: Plan) -> dict[str, Observations]:

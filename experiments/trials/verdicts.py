@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 
 from experiments.trials.estimates import Estimate, ratio_of_medians
@@ -24,12 +25,12 @@ class Pair:
     first: Observations
     second: Observations
 
-    @property
+    @cached_property
     def repeats(self) -> list[int]:
         both = self.first.values(self.metric).keys() & self.second.values(self.metric).keys()
         return sorted(both)
 
-    @property
+    @cached_property
     def values(self) -> tuple[list[float], list[float]]:
         first, second = self.first.values(self.metric), self.second.values(self.metric)
         return [first[repeat] for repeat in self.repeats], [second[repeat] for repeat in self.repeats]
