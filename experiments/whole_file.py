@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 
 @contextlib.contextmanager
@@ -24,3 +25,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             hidden.unlink()
         raise
+
+
+@contextlib.contextmanager
+def whole_text(path: Path) -> Iterator[TextIO]:
+    """The same for text."""
+    with whole_file(path) as file, io.TextIOWrapper(file, encoding="utf-8", write_through=True) as text:
+        yield text

@@ -14,6 +14,7 @@ class Asked:
 
     with_spark: bool = True
     figures: bool = False
+    hlog: bool = False
     as_json: bool = False
     as_csv: bool = False
 

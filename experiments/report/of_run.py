@@ -17,6 +17,7 @@ from experiments.page.writer import write_page
 from experiments.present import show_record
 from experiments.readable import read_record
 from experiments.record import SCHEMA
+from experiments.report.hlog import FILE, write_hlog
 from experiments.report.making import Asked
 from experiments.report.rows import print_rows, run_row
 from experiments.seconds import show_seconds
@@ -52,6 +53,8 @@ def _show(folder: Path, record: dict[str, Any], asked: Asked) -> None:
 def _written(folder: Path, known: RunFolder, asked: Asked) -> dict[str, Path]:
     """The files, by what they are."""
     made = {"page": write_page(folder, known)}
+    if asked.hlog:
+        made["HdrHistogram log"] = write_hlog(folder / FILE, known)
     if asked.figures:
         with page_style(LIGHT):
             made["figures"] = write_figures(folder, run_figures(known))

@@ -13,6 +13,7 @@ from experiments.compare.figures import trial_figures
 from experiments.compare.page import write_page
 from experiments.compare.paper_figures import paper_figures
 from experiments.compare.table import show
+from experiments.errors import UserError
 from experiments.nagle.table import show as show_nagle
 from experiments.page.canvas import page_style
 from experiments.page.colours import LIGHT
@@ -30,6 +31,8 @@ SHOWN = {COMPARE.name: show, NAGLE.name: show_nagle}
 
 def report_trial(folder: Path, asked: Asked) -> int:
     """The exit code. A trial that lacks runs has a report of those that are there, which says so."""
+    if asked.hlog:
+        raise UserError(f"--hlog is of one run, and {folder} is a trial's folder: give the folder of a run in it")
     record = results(folder, read_plan(folder))
     write_json(folder / "comparison.json", record)
     _show(record, asked)

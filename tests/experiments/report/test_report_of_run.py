@@ -75,6 +75,12 @@ def test_csv_is_one_row_of_the_same(run: Path) -> None:
     assert orjson.loads(row["sockets"]) == record["sockets"]
 
 
+def test_hlog_is_written_beside_the_record(run: Path) -> None:
+    pytest.importorskip("hdrh.histogram", reason="hdrhistogram has no wheel for Linux on ARM")
+    assert "completion.hlog" in report(run, "--hlog").output
+    assert (run / "completion.hlog").read_text().startswith("#[Histogram log format version")
+
+
 DAMAGED = {
     "run.json is damaged: ": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "na'),
     "it holds no JSON object": lambda run: (run / "run.json").write_bytes(b"[]"),
@@ -110,7 +116,7 @@ def test_a_folder_of_neither_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_killed_run_has_a_page_but_no_record_to_print(run: Path) -> None:
     (run / "run.json").unlink()
-    assert report(run).exit_code == 0
+    assert report(run, "--figures").exit_code == 0
     assert (run / "report.html").exists()
     refused = report(run, "--json")
     assert refused.exit_code == 2

@@ -85,6 +85,12 @@ def test_a_damaged_or_newer_plan_is_said_in_a_sentence(trial: Path, plan_json: b
     assert sentence in " ".join(said.output.split())
 
 
+def test_an_hlog_of_many_runs_is_refused(trial: Path) -> None:
+    said = report(trial, "--hlog")
+    assert said.exit_code == 2
+    assert "give the folder of a run in it" in " ".join(said.output.split())
+
+
 def test_a_run_of_a_newer_schema_is_left_out_and_named(trial: Path) -> None:
     path = next(trial.glob("01-a-at-1000*/run.json"))
     path.write_bytes(path.read_bytes().replace(b'"schema":1', b'"schema":2'))
