@@ -15,7 +15,7 @@ from experiments.page.chart import Chart, Numbers
 from experiments.page.formats import axis_number
 from experiments.page.labelled_lines import EndLabel, label_ends
 
-LEAST_GAP = 0.12  # of the axis, from one rate's number to the next
+LEAST_GAP = 0.14  # of the axis, from one rate's number to the next
 
 Record = dict[str, Any]
 

@@ -53,7 +53,8 @@ def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
 
 
 def _counts(payload: Record, from_s: float) -> bool:
-    return payload["count"] > 0 and not payload["last_order"] and payload["second"] >= from_s
+    known = payload["clock"] in CLOCKS and payload["count"] > 0
+    return known and not payload["last_order"] and payload["second"] >= from_s
 
 
 def _place(record: Record) -> tuple[int, int]:
