@@ -19,6 +19,7 @@ from experiments.compare.page import write_page
 from experiments.compare.table import show
 from experiments.errors import UserError
 from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.report.rows import trial_rows
 from experiments.run_folder import new_run_folder, write_json
 from experiments.trials.execution import execute, to_do
 from experiments.trials.measuring import measured
@@ -75,7 +76,9 @@ def _go_on(folder: Path, plan: Plan, as_json: bool, show: Show) -> int:
     record = results(folder, plan)
     write_json(folder / "comparison.json", record)
     page = write_page(folder, record)
-    if as_json:
+    if as_json and plan.study.rows_as_json:
+        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
+    elif as_json:
         click.echo((folder / "comparison.json").read_bytes(), nl=False)
     else:
         show(record)

@@ -14,7 +14,7 @@ from experiments.compare.cpu_figures import stacked_by_contender
 from experiments.page.canvas import page_style
 from experiments.page.chart import Chart
 from experiments.page.inline_svg import inline_svg
-from experiments.trials.study import COMPARE, STUDIES
+from experiments.trials.study import NAGLE, STUDIES
 
 COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
@@ -61,12 +61,19 @@ def trial_figures(record: dict[str, Any]) -> Iterator[Figure]:
     drawn = STUDIES[record["study"]].drawn
     if not arms:
         return
-    if record["study"] != COMPARE.name:
+    if record["study"] == NAGLE.name:
         over = by(arms, lambda arm: arm["settings"]["transport"])
         yield from (f for words, own in over.items() for name in drawn for f in _completion(own, name, f", {words}"))
         return
-    yield from (figure for name in drawn for figure in _completion(arms, name))
-    yield from (Figure(f"CPU, {name}", chart, CPU) for name, chart in stacked_by_contender(arms).items())
+    for words, own in by(arms, beside_the_rate).items():
+        yield from (figure for name in drawn for figure in _completion(own, name, words))
+        yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in stacked_by_contender(own).items())
+
+
+def beside_the_rate(arm: dict[str, Any]) -> str:
+    """What else the arm's block holds fast: a figure's title goes on with it."""
+    words = arm["block"].partition(", ")[2]
+    return f", {words}" if words else ""
 
 
 def with_rate(record: dict[str, Any]) -> list[dict[str, Any]]:

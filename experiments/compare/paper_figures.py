@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from experiments.compare.completion_figures import by, rate_of
-from experiments.compare.figures import Figure, with_rate
+from experiments.compare.figures import Figure, beside_the_rate, with_rate
 from experiments.compare.paper_lines import PaperLine, lines_against_rate, lines_of
 from experiments.page.colours import MUTED
 from experiments.page.labelled_lines import EndLabel
-from experiments.trials.study import COMPARE
+from experiments.trials.study import NAGLE
 
 Record = dict[str, Any]
 Arms = dict[str, list[Record]]
@@ -49,10 +49,10 @@ def groups(record: Record) -> dict[str, Arms]:
     arms = with_rate(record)
     if len({rate_of(arm) for arm in arms}) < 2:
         return {}
-    contenders = by(arms, lambda arm: arm["contender"])
-    if record["study"] == COMPARE.name:
-        return {"": contenders}
-    return {f", {words}": by(own, lambda arm: arm["settings"]["transport"]) for words, own in contenders.items()}
+    if record["study"] == NAGLE.name:
+        contenders = by(arms, lambda arm: arm["contender"])
+        return {f", {words}": by(own, lambda arm: arm["settings"]["transport"]) for words, own in contenders.items()}
+    return {words: by(own, lambda arm: arm["contender"]) for words, own in by(arms, beside_the_rate).items()}
 
 
 def _message_rate(arms: Arms) -> Iterator[Figure]:

@@ -85,10 +85,8 @@ def show(folder: Path, record: Record) -> None:
 
 def show_of(folder: Path, study: str) -> Callable[[Record], None]:
     """What presents it: the command's own. Unread where this version has no such command."""
-    from experiments.compare.table import show as compared
-    from experiments.nagle.table import show as held_back
+    from experiments.report.of_trial import SHOWN
 
-    shows = {"compare": compared, "nagle": held_back, "sweep": compared}
-    if study not in shows:
+    if study not in SHOWN:
         raise Unread(folder, NEWER, f"was made by exchange {study}, which this version does not have")
-    return shows[study]
+    return SHOWN[study]

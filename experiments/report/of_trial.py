@@ -23,9 +23,9 @@ from experiments.report.rows import flat, print_rows, trial_rows
 from experiments.run_folder import write_json
 from experiments.trials.plan_file import read_plan
 from experiments.trials.results import results
-from experiments.trials.study import COMPARE, NAGLE
+from experiments.trials.study import COMPARE, NAGLE, SWEEP
 
-SHOWN = {COMPARE.name: show, NAGLE.name: show_nagle}
+SHOWN = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
 """In the terminal, by study."""
 
 

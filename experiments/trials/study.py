@@ -20,6 +20,8 @@ class Study:
     """In the order in which they are shown."""
     block: str = "rate"
     """What a block is called."""
+    rows_as_json: bool = False
+    """--json prints a row for each arm, not the whole record."""
     drawn: tuple[str, ...] = ("p50", "p99")
     """Completion times that the page draws against rate, from due."""
     against_the_first: bool = False
@@ -35,6 +37,6 @@ NAGLE = Study(
     name="nagle", metrics=HELD_BACK, block="pair", drawn=("mean", "p50"), against_the_first=True, by_metric=True,
     differ=hurts_or_helps,
 )  # fmt: skip
-SWEEP = Study(name="sweep", metrics=COMPARED, block="block")
+SWEEP = Study(name="sweep", metrics=COMPARED, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}
 """By name."""

@@ -22,10 +22,16 @@ orders = 300
 
 def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
-    said = exchange("sweep", tmp_path / "small.toml", "--results", tmp_path, "--name", "small", "--orders", 200)
+    said = exchange(
+        "sweep", tmp_path / "small.toml", "--results", tmp_path, "--name", "small", "--orders", 200, "--json"
+    )
     assert said.code == 0, said.err
     folder = tmp_path / "small"
-    assert "packing 10" in said.out
+    assert [(row["contender"], row["settings"], row["runs"]) for row in said.record] == [
+        ("packing 1", {"packing": 1}, 2),
+        ("packing 10", {"packing": 10}, 2),
+    ]
+    assert "packing 10" in exchange("results", "show", "small", "--results", tmp_path).out
     assert (folder / "comparison.html").exists()
     runs = [orjson.loads(path.read_bytes()) for path in folder.glob("0[12]-*/run.json")]
     assert sorted(run["settings"]["packing"] for run in runs) == [1, 1, 10, 10]
