@@ -30,6 +30,10 @@ class GatewayResult:
     """From the first order's hand-over to the last answer; None where nothing was answered."""
     handing_over_s: float | None = None
     """From the first order's hand-over to the last one's; None where nothing was handed over."""
+    schedule_s: float | None = None
+    """From when the first of them was due to when the last was; None where nothing was due."""
+    due_at_once: int = 1
+    """The most orders that were due at the same time."""
     backlog_growth: int
     """Unanswered orders when the last was sent, minus those at three quarters of the way."""
     usage: dict[str, Any]

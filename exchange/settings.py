@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from exchange.arrivals import FORMS, Arrivals
+
 POLICIES = {"price-time": 1, "exact-price": 2}
 """Matching policies, each with its number in a hello."""
 ROLES = ("gateway", "engine", "reporter")
@@ -47,6 +49,8 @@ class RunSettings:
     """Over a broker one of DELIVERIES, the first unless said otherwise; None where there is no broker."""
     orders_per_s: float | None = 8000.0
     """Offered load; None is as fast as it goes."""
+    arrivals: str = "fixed"
+    """When orders arrive at that rate, as `Arrivals.parse` has it; of no meaning without a rate."""
     orders: int | None = 80_000
     """None where only `duration_s` ends the run."""
     duration_s: float | None = None
@@ -77,6 +81,7 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         self._check_numbers()
+        self._check_arrivals()
         self._check_prices()
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
@@ -119,6 +124,14 @@ class RunSettings:
         _between("warm_up_s", self.warm_up_s, 0, 10**7)
         _between("timeout_s", self.timeout_s, 0.1, 10**6)
 
+    def _check_arrivals(self) -> None:
+        try:
+            kind = self.arriving.kind
+        except ValueError as error:
+            raise BadSetting("arrivals", self.arrivals, FORMS) from error
+        if kind != "fixed" and self.orders_per_s is None:
+            raise BadSetting("arrivals", self.arrivals, "fixed, where there is no rate: give one, as 8000")
+
     @property
     def has_broker(self) -> bool:
         return self.transport.partition("?")[0].partition("://")[0] in {"amqp", "amqps"}
@@ -153,12 +166,27 @@ class RunSettings:
             raise BadSetting("prices", f"{low}..{high}", allowed)
 
     @property
+    def arriving(self) -> Arrivals:
+        return Arrivals.parse(self.arrivals)
+
+    @property
+    def mean_orders_per_s(self) -> float | None:
+        """Offered load over the whole run; None is as fast as it goes."""
+        return None if self.orders_per_s is None else self.orders_per_s * self.arriving.mean_share
+
+    @property
     def order_limit(self) -> int:
         """Orders after which the gateway stops, if the clock does not stop it before."""
-        limit = MAX_ORDERS if self.orders is None else self.orders
-        if self.duration_s is not None and self.orders_per_s is not None:
-            limit = min(limit, max(1, math.ceil(round(self.duration_s * self.orders_per_s, 6))))
+        limit, offered = MAX_ORDERS if self.orders is None else self.orders, self.mean_orders_per_s
+        if self.duration_s is not None and offered is not None:
+            limit = min(limit, max(1, math.ceil(round(self.duration_s * offered, 6))))
         return limit
+
+    @property
+    def length_s(self) -> float | None:
+        """How long the orders take to offer; None where only running them tells."""
+        offered = self.mean_orders_per_s
+        return self.duration_s if offered is None else self.order_limit / offered
 
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""

@@ -67,7 +67,8 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
     session = ["--sampling-interval", str(s.sampling_interval), "--timeout", str(s.timeout_s)]
     to_reporter = ["--reporter", as_seen_by_peers(reporter)]
     rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
-    workload = ["--rate", rate, "--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}"]
+    workload = ["--rate", rate, "--arrivals", s.arrivals]
+    workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}"]
     optional = {"--orders": s.orders, "--duration": s.duration_s, "--window": s.window}
     workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
     workload += ["--record"] * s.record

@@ -91,6 +91,8 @@ def together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
 _WORKLOAD = {
     "rate": click.option("--rate", "orders_per_s", type=Rate(), default="8000", show_default=True,
                          help="Offered load, orders a second, or max."),
+    "arrivals": click.option("--arrivals", default="fixed", show_default=True, metavar="WORD",
+                             help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1."),
     "orders": click.option("--orders", type=int, help="How many orders.  [default: 80000, or what --duration allows]"),
     "duration": click.option("--duration", "duration_s", type=float, help="Stop offering after so many seconds."),
     "seed": click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same orders."),

@@ -39,9 +39,14 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    rate = settings["orders_per_s"]
-    offered = "as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s"
-    return f"{record['status']}: {settings['transport']} {offered}, seed {settings['seed']}"
+    return f"{record['status']}: {settings['transport']} {_offered(settings)}, seed {settings['seed']}"
+
+
+def _offered(settings: dict[str, Any]) -> str:
+    rate, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
+    if rate is None:
+        return "as fast as it goes"
+    return f"at {rate:,.10g} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
 
 
 def _traffic(record: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exchange.arrivals import Arrivals
 from exchange.checksum import NAME
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from experiments.packets.of_run import FILE as CAPTURE
@@ -42,7 +43,7 @@ def exit_code(record: dict[str, Any]) -> int:
 
 def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
     settings = conditions.settings
-    warm_up_s, offered = settings.get("warm_up_s"), settings.get("orders_per_s")
+    warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
     figures = {clock: b.figures_us() for clock, b in completion(folder, warm_up_s or 0.0).items()}
     lag = figures.pop("lag", {})
     status, reasons = judge(outcome, offered, lag.get("p99"))
@@ -73,6 +74,12 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
 
         record["capture"] = held_against(record, folder / CAPTURE, outcome.capture)
     return record
+
+
+def _offered_per_s(settings: dict[str, Any]) -> float | None:
+    """Over the whole run; None where there was no schedule, or no settings are known."""
+    rate = settings.get("orders_per_s")
+    return None if rate is None else float(rate * Arrivals.parse(settings["arrivals"]).mean_share)
 
 
 def _counts(outcome: Outcome) -> dict[str, int]:

@@ -78,9 +78,7 @@ def _page(folder: Path) -> Path:
 
 def _check(settings: RunSettings) -> None:
     """UserError where it could not run, or would leave nothing to analyse."""
-    length_s = settings.duration_s
-    if settings.orders_per_s is not None:
-        length_s = settings.order_limit / settings.orders_per_s
+    length_s = settings.length_s
     if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
     warn_of_rejections(settings)

@@ -52,7 +52,7 @@ class Outcome:
 
 
 def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: float | None) -> tuple[str, list[str]]:
-    """(status, reasons); partial comes before invalid, invalid before saturated."""
+    """(status, reasons), at this mean rate offered; partial comes before invalid, invalid before saturated."""
     for status, reasons in (
         ("partial", list(_partial(outcome))),
         ("invalid", list(_invalid(outcome))),
@@ -123,19 +123,20 @@ def _saturated(gateway: GatewayResult | None, orders_per_s: float | None, lag_p9
     if gateway is None or orders_per_s is None or gateway.orders.messages < 2:
         return
     orders = gateway.orders.messages
-    achieved = _handed_over_per_s(gateway, orders_per_s)
+    achieved = _achieved_per_s(gateway, orders_per_s)
     if achieved < LEAST_SHARE_OF_OFFERED * orders_per_s:
         yield f"{achieved:,.0f} of {orders_per_s:,.0f} offered orders/s were achieved"
     if lag_p99_us is not None and lag_p99_us > MOST_LAG_P99_US:
         yield f"the gateway's p99 lag is {lag_p99_us / 1e3:,.1f} ms"
-    if gateway.backlog_growth > max(100, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4):
+    if gateway.backlog_growth > max(100, gateway.due_at_once, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4):
         yield f"unanswered orders were still growing at the end, by {gateway.backlog_growth:,} in the last quarter"
 
 
-def _handed_over_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
-    """From the first hand-over, of a whole pack, to the last; the offered rate where the last was in time."""
-    later = gateway.orders.messages - min(gateway.settings["packing"], gateway.orders.messages)
-    elapsed_s = gateway.handing_over_s or 0.0
-    if elapsed_s - later / offered_per_s <= JITTER_S:
-        return offered_per_s
-    return later / elapsed_s
+def _achieved_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
+    """What the hand-overs took against what the schedule gave them; the offered rate where the last was in time.
+
+    Of orders that are due at once, each has a period of the rate to be handed over in, as it would have alone.
+    """
+    given_s = (gateway.schedule_s or 0.0) + (gateway.due_at_once - 1) / offered_per_s
+    taken_s = gateway.handing_over_s or 0.0
+    return offered_per_s if taken_s - given_s <= JITTER_S else offered_per_s * given_s / taken_s

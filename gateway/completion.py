@@ -63,8 +63,8 @@ def _id_at(buffer: npt.NDArray[np.uint8], at: int) -> int:
 
 @cached_kernel(measurements, messages)
 def record_answers(
-    buffer: npt.NDArray[np.uint8], offsets: Longs, first: int, count: int, handed: Longs, newest: int,
-    now_ns: int, start_ns: int, period_ns: float, packing: int, interval: int,
+    buffer: npt.NDArray[np.uint8], offsets: Longs, first: int, count: int, handed: Longs, due: Longs, newest: int,
+    now_ns: int, scheduled: bool, packing: int, interval: int,
     last_id: int, counts: Longs, moments: Longs, by_type: Longs, sampled: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Take answer frames until one is none: (that frame, orders answered, how many of them are sampled)."""
@@ -86,12 +86,10 @@ def record_answers(
                 continue
             row = clocks if order_id == last_id else 0
             _count(now_ns - handed[slot], row + _HANDED_OVER, counts, moments)
-            if period_ns > 0:
-                due_ns = start_ns + int64((order_id - 1) * period_ns)
-                _count(now_ns - due_ns, row + _DUE, counts, moments)
-                if packing > 1:
-                    due_ns = start_ns + int64((_last_of_pack(order_id, packing, last_id) - 1) * period_ns)
-                _count(max(handed[slot] - due_ns, 0), row + _LAG, counts, moments)
+            if scheduled:
+                _count(now_ns - due[slot], row + _DUE, counts, moments)
+                complete = slot if packing == 1 else _last_of_pack(order_id, packing, last_id) & (len(due) - 1)
+                _count(max(handed[slot] - due[complete], 0), row + _LAG, counts, moments)
             answered += 1
             if order_id % interval == 0:
                 sampled[samples] = order_id
@@ -106,7 +104,10 @@ class Completion:
     def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14, packing: int = 1) -> None:
         self._clocks = CLOCKS if scheduled else CLOCKS[:1]
         self._interval, self._packing = sampling_interval, packing
-        self._handed: Longs = np.zeros(1 << (capacity - 1).bit_length(), np.int64)  # an id's low bits are its slot
+        self._scheduled = scheduled
+        slots = 1 << (capacity - 1).bit_length()
+        self._handed: Longs = np.zeros(slots, np.int64)  # an id's low bits are its slot
+        self._due: Longs = np.zeros(slots, np.int64)  # of the same slots; untouched without a schedule
         self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # below: the last order's
         self._moments: Longs = np.zeros((2 * len(CLOCKS), 3), np.int64)
         self._moments[:, _MIN] = 2**62
@@ -115,43 +116,37 @@ class Completion:
         self.newest = self.last_id = 0
         self.answered = 0
 
-    def handed_over(self, count: int, now_ns: int) -> None:
-        """The next `count` orders went at `now_ns`."""
+    def handed_over(self, count: int, now_ns: int, due: Longs | None = None) -> None:
+        """The next `count` orders went at `now_ns`; where there is a schedule, `due` says when they should have."""
         first = self.newest + 1
         self.newest += count
         slot = first & (len(self._handed) - 1)
         if count == 1 and not self._handed[slot]:  # the usual case when idle
             self._handed[slot] = now_ns
+            if due is not None:
+                self._due[slot] = due[0]
             return
-        while count > len(self._handed) or self._slots(first, count, 0):
+        while count > len(self._handed) or any(part.any() for part in _slots(self._handed, first, count)):
             self._grow(first - 1)
-        self._slots(first, count, now_ns)
-
-    def _slots(self, first: int, count: int, value: int) -> bool:
-        """Write `value` into the slots of ids first.., or (0) say whether one of them still waits."""
-        start = first & (len(self._handed) - 1)
-        wrapped = max(start + count - len(self._handed), 0)
-        parts = self._handed[start : start + count - wrapped], self._handed[:wrapped]
-        if not value:
-            return any(part.any() for part in parts)
-        for part in parts:
-            part[:] = value
-        return False
+        for part in _slots(self._handed, first, count):
+            part[:] = now_ns
+        if due is not None:
+            upper, lower = _slots(self._due, first, count)
+            upper[:], lower[:] = due[: len(upper)], due[len(upper) :]
 
     def _grow(self, newest: int) -> None:
-        """Double the table, which holds orders up to `newest`: more are unanswered than it has room for."""
-        old = self._handed
-        ids = np.arange(max(newest - len(old) + 1, 0), newest + 1)
-        self._handed = np.zeros(2 * len(old), np.int64)
-        self._handed[ids & (len(self._handed) - 1)] = old[ids & (len(old) - 1)]
+        """Double the tables, which hold orders up to `newest`: more are unanswered than they have room for."""
+        size = len(self._handed)
+        ids = np.arange(max(newest - size + 1, 0), newest + 1)
+        self._handed, self._due = (_spread(table, ids) for table in (self._handed, self._due))
 
-    def take(self, answers: FrameBatch, first: int, now_ns: int, start_ns: int, period_ns: float) -> tuple[int, Longs]:
+    def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
         """Record answer frames from `first` on: (the first that is none of ours, ids of sampled orders answered)."""
         if answers.used_bytes > len(self._sampled) * SHORTEST_ANSWER:
             self._sampled = np.zeros(answers.used_bytes // SHORTEST_ANSWER + 1, np.int64)
         frame, answered, samples = record_answers(
-            answers.buffer, answers.offsets, first, answers.count, self._handed, self.newest,
-            now_ns, start_ns, period_ns, self._packing, self._interval,
+            answers.buffer, answers.offsets, first, answers.count, self._handed, self._due, self.newest,
+            now_ns, self._scheduled, self._packing, self._interval,
             self.last_id, self._counts, self._moments, self.by_type, self._sampled,
         )  # fmt: skip
         self.answered += int(answered)
@@ -169,3 +164,17 @@ class Completion:
         self._counts[row] = 0
         self._moments[row] = 0, 2**62, 0
         return buckets
+
+
+def _slots(table: Longs, first: int, count: int) -> tuple[Longs, Longs]:
+    """The slots of ids first.., up to the table's end, and from its start on."""
+    start = first & (len(table) - 1)
+    wrapped = max(start + count - len(table), 0)
+    return table[start : start + count - wrapped], table[:wrapped]
+
+
+def _spread(table: Longs, ids: Longs) -> Longs:
+    """A table of twice the size that holds the same for these ids."""
+    double = np.zeros(2 * len(table), np.int64)
+    double[ids & (len(double) - 1)] = table[ids & (len(table) - 1)]
+    return double

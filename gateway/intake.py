@@ -11,7 +11,6 @@ import numpy.typing as npt
 from exchange.checksum import Stream
 from exchange.messages import End, Hello, read
 from gateway.completion import Completion
-from gateway.pacer import Pacer
 from transports.base import Link
 from transports.frames import FrameBatch
 
@@ -19,8 +18,8 @@ from transports.frames import FrameBatch
 class Intake:
     """Takes what the link has. `hello` and `said`, the engine's end, come once; anything else foreign is junk."""
 
-    def __init__(self, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
-        self._link, self._completion, self._pacer = link, completion, pacer
+    def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
+        self._link, self._completion = link, completion
         self._batch = FrameBatch(1 << 14)
         self.stream = stream
         self.last_answer_ns = 0
@@ -43,7 +42,7 @@ class Intake:
     def _read(self, now_ns: int) -> None:
         first, batch = 0, self._batch
         while first < batch.count:
-            end, sampled = self._completion.take(batch, first, now_ns, self._pacer.start_ns, self._pacer.period_ns)
+            end, sampled = self._completion.take(batch, first, now_ns)
             if end > first:
                 self.last_answer_ns = now_ns
                 self.stream.update(batch.span(first, end))

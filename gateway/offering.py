@@ -10,10 +10,11 @@ from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.order_flow import ORDER_BYTES, OrderFlow
 from gateway.pacer import NEVER_NS, Pacer
+from gateway.schedule import LOOK_AHEAD
 from transports.base import Link
 from transports.frames import LARGEST_FRAME, FrameBatch
 
-BATCH_ORDERS = 1024
+BATCH_ORDERS = LOOK_AHEAD
 
 
 class Offering:
@@ -70,7 +71,7 @@ class Offering:
         return left if left <= room else room - room % self._packing
 
     def _prepare(self, now_ns: int) -> int:
-        count = min(self._pacer.due_by(now_ns) - self._prepared, self._room(), self._batch_orders)
+        count = min(self._pacer.due_by(now_ns, self._prepared) - self._prepared, self._room(), self._batch_orders)
         if count <= 0:
             return 0
         self._flow.fill(self._batch, self._prepared + 1, count)
@@ -82,7 +83,7 @@ class Offering:
         """Frames from `first` on were taken: their orders now wait for an answer."""
         span = self._batch.span(first, self._first)
         count = len(span) // ORDER_BYTES
-        self._completion.handed_over(count, handed_ns)
+        self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))
         self.stream.update(span)
         self.first_handed_ns = self.first_handed_ns or handed_ns
         self.last_handed_ns = handed_ns

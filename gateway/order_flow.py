@@ -5,8 +5,7 @@
     volume = 1   + (bits 32..62 * 100) >> 31              (lots)
     price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks)
 
-`mix` is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014),
-STEP its golden gamma. Test vectors stand in docs/method.md.
+`random_bits.py` has `mix` and STEP; test vectors stand in docs/method.md.
 """
 
 from __future__ import annotations
@@ -19,24 +18,13 @@ from exchange import messages
 from exchange.kernel_cache import cached_kernel
 from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
+from gateway import random_bits
+from gateway.random_bits import STEP, mix, stream_key
 from transports.frames import FrameBatch
 
 ORDER_TYPE, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
-STEP = uint64(0x9E3779B97F4A7C15)
 VOLUMES = uint64(100)
 LONGEST_BATCH = 1 << 16  # frames
-
-
-@njit(inline="always")
-def _mix(z: int) -> int:
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return z ^ (z >> uint64(31))
-
-
-@njit(cache=True)
-def stream_key(seed: int) -> int:
-    return _mix(uint64(seed) + STEP)
 
 
 @njit(inline="always")
@@ -45,14 +33,14 @@ def _put(buffer: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None
         buffer[at + k] = (value >> uint64(8 * k)) & uint64(0xFF)
 
 
-@cached_kernel(messages)
+@cached_kernel(messages, random_bits)
 def write_orders(
     key: int, first_id: int, count: int, low: int, prices: int, buffer: npt.NDArray[np.uint8], at: int
 ) -> None:
     """Write the records of orders first_id.. at `buffer[at:]`."""
     for i in range(count):
         order_id = uint64(first_id + i)
-        bits = _mix(key + order_id * STEP)
+        bits = mix(key + order_id * STEP)
         price = low + (((bits & uint64(0xFFFFFFFF)) * prices) >> uint64(32))
         volume = uint64(1) + ((((bits >> uint64(32)) & uint64(0x7FFFFFFF)) * VOLUMES) >> uint64(31))
         buffer[at] = ORDER_TYPE

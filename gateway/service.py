@@ -42,10 +42,10 @@ class Gateway:
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, of_thread)
-        self._pacer = Pacer(settings.orders_per_s, settings.packing, settings.order_limit)
+        self._pacer = Pacer.of(settings)
         self._completion = Completion(self._pacer.scheduled, settings.sampling_interval, packing=settings.packing)
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
-        self._intake = Intake(engine, self._completion, self._pacer, streams[1])
+        self._intake = Intake(engine, self._completion, streams[1])
         self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
@@ -202,6 +202,8 @@ class Gateway:
             samples=self._journal.samples,
             duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
+            schedule_s=self._pacer.length_s(self._offering.sent),
+            due_at_once=self._pacer.at_once,
             backlog_growth=self._late_backlog[-1] - self._late_backlog[0] if self._late_backlog else 0,
             usage=self._reporting.usage(),
             sockets=counted_since(self._engine.sockets(), self._sockets_before),
@@ -217,12 +219,12 @@ def _seconds(start_ns: int, end_ns: int) -> float | None:
 
 
 def _try_kernels(settings: RunSettings) -> None:
-    """Pace, time and count one order, with a schedule and without."""
-    batch = FrameBatch(16)
+    """Pace, time and count one order, as it will be done."""
+    pacer, batch = Pacer.of(settings), FrameBatch(16)
+    pacer.start(1)
     OrderFlow.of(settings).fill(batch, 1, 1)
     batch.clear()
     batch.append(encode(Confirmation(1)))
-    for scheduled in (True, False):
-        completion = Completion(scheduled, 1)
-        completion.handed_over(1, 1)
-        completion.take(batch, 0, 2, 1, 1.0 if scheduled else 0.0)
+    completion = Completion(pacer.scheduled, 1)
+    completion.handed_over(1, 1, pacer.due_times(1, 1))
+    completion.take(batch, 0, 2)

@@ -60,7 +60,7 @@ def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
     name = record.get("name", folder.resolve().name)
     return RunRecord(
         names={"run": name, "status": record.get("status"), "transport": settings.get("transport")},
-        offered_orders_per_s=settings.get("orders_per_s"),
+        offered_orders_per_s=rates.get("offered_orders_per_s", settings.get("orders_per_s")),
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),

@@ -8,12 +8,15 @@ import tomllib
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 import xxhash
 from click.testing import CliRunner
 
 from exchange.messages import Order, decode_all
+from exchange.settings import RunSettings
 from experiments.cli import main
+from gateway.due_times import Longs, due_times_of
 from gateway.order_flow import OrderFlow
 from transports.registry import known_schemes
 
@@ -57,6 +60,24 @@ def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
     assert [Order(*map(int, row)) for row in rows] == orders
     stream = OrderFlow(1, (450, 549)).records(1, 1_000_000)
     assert f"`{xxhash.xxh64_hexdigest(stream)}`" in text
+
+
+def test_the_method_s_due_times_are_the_code_s() -> None:
+    text = " ".join((ROOT / "docs" / "method.md").read_text().split())
+    four = ", ".join(str(due_ns) for due_ns in due_times("poisson", 7, 4))
+    assert f"orders 1 to 4 of seed 7 at 8,000 orders/s under `poisson`: {four};" in text
+    assert f"under `ramp:0.1..1`: {due_times('ramp:0.1..1', 7, 4)[3]}." in text
+    million = due_times("poisson", 1, 1_000_000).astype("<u8")
+    assert f"`{xxhash.xxh64_hexdigest(million.tobytes())}`" in text
+
+
+def due_times(arrivals: str, seed: int, count: int) -> Longs:
+    """The first ones of 1,000,000 orders."""
+    written = due_times_of(RunSettings(arrivals=arrivals, seed=seed, orders=1_000_000))
+    assert written is not None
+    due = np.zeros(count, np.int64)
+    written.write(due)
+    return due
 
 
 def test_the_transports_page_lists_every_scheme() -> None:

@@ -58,7 +58,7 @@ def _meters(folder: RunFolder) -> dict[Meter, Line]:
 
 
 def _offered(folder: RunFolder) -> dict[str, Line]:
-    offered = part(folder.run, "settings").get("orders_per_s")
+    offered = part(folder.run, "rates").get("offered_orders_per_s")
     return {"offered": level(offered)} if is_number(offered) else {}
 
 

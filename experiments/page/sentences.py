@@ -33,8 +33,10 @@ def _transport(settings: Record) -> str:
 def _speed(settings: Record) -> str:
     if "orders_per_s" not in settings:
         return ""
-    offered = settings["orders_per_s"]
-    return f" at {offered:,.10g} orders/s" if is_number(offered) else ", as fast as it goes"
+    offered, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
+    if not is_number(offered):
+        return ", as fast as it goes"
+    return f" at {offered:,.10g} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
 
 
 def circumstances(run: Record) -> list[str]:

@@ -102,6 +102,4 @@ def expected_s(plan: Plan, steps: Sequence[Step]) -> float:
 
 def run_s(settings: RunSettings) -> float:
     """How long a run will take, its start and end included."""
-    if settings.orders_per_s is not None:
-        return settings.order_limit / settings.orders_per_s + OVERHEAD_S
-    return (settings.duration_s or UNKNOWN_S) + OVERHEAD_S
+    return (settings.length_s or UNKNOWN_S) + OVERHEAD_S

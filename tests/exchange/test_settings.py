@@ -16,6 +16,29 @@ MAX_ORDERS = 2**32 - 1
 
 NONSENSE = [
     ("orders_per_s", [0, 0.0009, -1, 100_000_001, NAN, INFINITE]),
+    (
+        "arrivals",
+        [
+            "",
+            "often",
+            None,
+            5,
+            "poisson:3",
+            "bursts",
+            "bursts:",
+            "bursts:0",
+            "bursts:1000001",
+            "bursts:-1",
+            "bursts:1.5",
+            "ramp",
+            "ramp:1",
+            "ramp:0..1",
+            "ramp:0.1..1.1",
+            "ramp:..",
+            "ramp:1..2..3",
+            "ramp:nan..1",
+        ],
+    ),
     ("orders", [0, -1, MAX_ORDERS + 1, 1.0, 1.5, "1"]),
     ("duration_s", [0, 0.0009, -1, 10**7 + 1, NAN, INFINITE]),
     ("seed", [-1, 2**64, 0.5, "x"]),
@@ -34,6 +57,7 @@ NONSENSE = [
 ]
 
 EDGES = [
+    ("arrivals", ["fixed", "poisson", "bursts:1", "bursts:1000000", "ramp:0.001..1", "ramp:1...5"]),
     ("orders_per_s", [0.001, 100_000_000, None]),
     ("orders", [1, MAX_ORDERS]),
     ("duration_s", [0.001, 10**7, None]),
@@ -152,6 +176,25 @@ def test_no_run_offers_more_orders_than_it_was_given_or_than_ids_can_number(orde
     limit = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).order_limit
     assert isinstance(limit, int)
     assert 1 <= limit <= (orders or MAX_ORDERS)
+
+
+@pytest.mark.parametrize("arrivals", ["poisson", "bursts:2", "ramp:0.1..1"])
+def test_without_a_rate_nothing_is_due_so_nothing_can_arrive_at_random(arrivals):
+    with pytest.raises(BadSetting, match="allowed is fixed, where there is no rate"):
+        RunSettings(arrivals=arrivals, orders_per_s=None)
+
+
+def test_a_ramp_offers_its_mean_rate_over_the_run():
+    settings = RunSettings(arrivals="ramp:0.25..0.75", orders_per_s=8_000, orders=None, duration_s=10.0)
+    assert (settings.mean_orders_per_s, settings.order_limit, settings.length_s) == (4_000, 40_000, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("orders", "duration_s", "orders_per_s", "length_s"),
+    [(100, None, 50.0, 2.0), (100, 1.0, 50.0, 1.0), (100, None, None, None), (None, 3.0, None, 3.0)],
+)
+def test_how_long_a_run_offers_orders(orders, duration_s, orders_per_s, length_s):
+    assert RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).length_s == length_s
 
 
 def test_settings_are_what_the_runs_record_says():

@@ -37,6 +37,9 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
     ("words", "field"),
     [
         (["--orders", "0"], "orders"),
+        (["--arrivals", "often"], "--arrivals is often; allowed is fixed, poisson, bursts:ORDERS"),
+        (["--arrivals", "bursts"], "as bursts:100"),
+        (["--arrivals", "poisson", "--rate", "max"], "--arrivals is poisson; allowed is fixed, where there is no rate"),
         (["--orders", "-1"], "orders"),
         (["--duration", "0"], "duration"),
         (["--seed", "-1"], "seed"),

@@ -24,7 +24,8 @@ def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: 
     gateway = GatewayResult(
         settings=settings, orders=sent, answers=ANSWERS, orders_answered=orders, trades=0, confirmations=0, quotes=0,
         rejections=0, junk_frames=0, samples=0, duration_s=(orders - 1) / RATE + late_s + 0.001,
-        handing_over_s=(orders - min(packing, orders)) / RATE + late_s, backlog_growth=0, usage={}, sockets=[],
+        handing_over_s=(orders - min(packing, orders)) / RATE + late_s,
+        schedule_s=(orders - min(packing, orders)) / RATE, backlog_growth=0, usage={}, sockets=[],
         engine_said={**ENGINE_END, "received": orders}, statistics_sent=5,
     )  # fmt: skip
     engine = EngineResult(
@@ -76,6 +77,33 @@ def test_a_run_in_which_everything_went_at_once_is_judged_by_its_lag() -> None:
     at_once = outcome(orders=50_000, gateway={"handing_over_s": 0.0})
     assert judge(at_once, RATE, 50.0) == ("complete", [])
     assert judge(at_once, RATE, 10_001.0)[0] == "saturated"
+
+
+@pytest.mark.parametrize(("taken_s", "status"), [(5.0, "complete"), (5.05, "complete"), (5.06, "saturated")])
+def test_who_takes_longer_than_the_schedule_itself_is_saturated_whatever_its_rate(taken_s: float, status: str) -> None:
+    """A tape, or chance, may give 80,000 orders half the time that the rate would."""
+    gateway = {"schedule_s": 5.0, "handing_over_s": taken_s}
+    assert judge(outcome(orders=80_000, gateway=gateway), RATE, 50.0)[0] == status
+
+
+def test_orders_that_are_due_at_once_have_the_time_that_they_would_have_alone() -> None:
+    """Of 80 bursts of 1000 the last is due a burst's length before its last order would be."""
+    bursts = {"schedule_s": 79_000 / RATE, "due_at_once": 1_000}
+    for taken_s, status in ((79_999 / RATE, "complete"), (1.02 * 79_999 / RATE, "saturated")):
+        assert judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": taken_s}), RATE, 50.0)[0] == status
+    [reason] = judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": 20.0}), RATE, 50.0)[1]
+    assert reason == "4,000 of 8,000 offered orders/s were achieved"
+
+
+def test_one_burst_alone_that_takes_two_milliseconds_is_no_saturation() -> None:
+    alone = outcome(orders=1_000, gateway={"schedule_s": 0.0, "due_at_once": 1_000, "handing_over_s": 0.002})
+    assert judge(alone, RATE, 2_000.0) == ("complete", [])
+
+
+def test_a_backlog_that_grew_by_one_burst_is_no_saturation() -> None:
+    for growth, status in ((5_000, "complete"), (5_001, "saturated")):
+        late = {"backlog_growth": growth, "due_at_once": 5_000}
+        assert judge(outcome(orders=80_000, gateway=late), RATE, 50.0)[0] == status
 
 
 def test_rate_max_is_never_saturated() -> None:

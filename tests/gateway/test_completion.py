@@ -73,12 +73,18 @@ class Model:
         self.answered += 1
         self.times_ns[last, "handed_over"].append(now_ns - handed_ns)
         if self.period_ns:
-            due_ns = START_NS + int((order_id - 1) * self.period_ns)
+            due_ns = int(due_times(order_id, 1, self.period_ns)[0])
             self.times_ns[last, "due"].append(now_ns - due_ns)
             self.times_ns[last, "lag"].append(max(handed_ns - due_ns, 0))
 
     def close_second(self, last: bool) -> list[tuple[str, list[int]]]:
         return [(clock, times) for clock in CLOCKS if (times := self.times_ns.pop((last, clock), []))]
+
+
+def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray | None:
+    """From START_NS on; None without a schedule."""
+    earlier = np.arange(first_id - 1, first_id - 1 + count)
+    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else None
 
 
 def answers_in(frame: bytes) -> list:
@@ -133,7 +139,7 @@ def test_whatever_comes_is_counted_as_the_model_counts_it(steps, gaps_ns, period
         now_ns += gaps_ns[number % len(gaps_ns)]
         if step == "hand over":
             model.handed_over(what, now_ns)
-            completion.handed_over(what, now_ns)
+            completion.handed_over(what, now_ns, due_times(completion.newest + 1, what, period_ns))
         elif step == "answer":
             assert_reads_alike(completion, model, what, now_ns)
         else:
@@ -149,14 +155,14 @@ def assert_reads_alike(completion: Completion, model: Model, frames: list[bytes]
     """Both take the batch, frame after foreign frame, and say the same."""
     batch, first = FrameBatch.of(*frames), 0
     while first < len(frames):
-        stopped_at, sampled = completion.take(batch, first, now_ns, START_NS, model.period_ns)
+        stopped_at, sampled = completion.take(batch, first, now_ns)
         assert (stopped_at, sampled.tolist()) == model.take(frames, first, now_ns)
         first = stopped_at + 1
 
 
 def taken(completion: Completion, *messages, now_ns: int) -> tuple[int, list[int]]:
     batch = FrameBatch.of(*(m if isinstance(m, bytes) else encode(m) for m in messages))
-    frame, sampled = completion.take(batch, 0, now_ns, START_NS, 0.0)
+    frame, sampled = completion.take(batch, 0, now_ns)
     return frame, sampled.tolist()
 
 
@@ -208,7 +214,7 @@ def test_taking_stops_at_a_foreign_frame_and_leaves_it_uncounted(foreign):
     frames = (encode(Confirmation(2)), foreign, encode(Confirmation(3)))
     assert taken(completion, *frames, now_ns=2_000) == (1, [2])
     assert (completion.answered, completion.by_type.sum()) == (1, 1)
-    assert completion.take(FrameBatch.of(*frames), 2, 2_000, START_NS, 0.0)[0] == 3
+    assert completion.take(FrameBatch.of(*frames), 2, 2_000)[0] == 3
     assert completion.answered == 2
 
 
@@ -274,11 +280,9 @@ def test_a_closed_second_is_not_written_to_again():
 
 def test_completion_from_due_time_contains_the_gateways_own_lag():
     completion = Completion(scheduled=True, sampling_interval=1)
-    period_ns = 1_000.0
-    completion.handed_over(3, START_NS + 5_000)  # due at 0, 1000 and 2000 after the start
-    completion.take(
-        FrameBatch.of(*(encode(Confirmation(i)) for i in (1, 2, 3))), 0, START_NS + 5_600, START_NS, period_ns
-    )
+    due = np.array([0, 1_000, 2_000]) + START_NS
+    completion.handed_over(3, START_NS + 5_000, due)
+    completion.take(FrameBatch.of(*(encode(Confirmation(i)) for i in (1, 2, 3))), 0, START_NS + 5_600)
     by_clock = dict(completion.close_second())
     assert list(by_clock) == list(CLOCKS)
     assert_holds(by_clock["handed_over"], [600, 600, 600])
@@ -288,8 +292,8 @@ def test_completion_from_due_time_contains_the_gateways_own_lag():
 
 def test_an_order_that_went_a_moment_early_has_no_lag():
     completion = Completion(scheduled=True, sampling_interval=1)
-    completion.handed_over(2, START_NS)
-    completion.take(FrameBatch.of(encode(Confirmation(2))), 0, START_NS + 5_000, START_NS, 1_000.0)
+    completion.handed_over(2, START_NS, due_times(1, 2, 1_000.0))
+    completion.take(FrameBatch.of(encode(Confirmation(2))), 0, START_NS + 5_000)
     by_clock = dict(completion.close_second())
     assert (by_clock["lag"].sum_ns, by_clock["lag"].min_ns, by_clock["lag"].max_ns) == (0, 0, 0)
     assert_holds(by_clock["due"], [4_000])
@@ -309,7 +313,7 @@ def test_a_whole_batch_of_sampled_orders_is_reported():
     batch.append(b"".join(encode(Confirmation(order_id)) for order_id in range(1, count + 1)))
     completion = Completion(scheduled=False, sampling_interval=1)
     completion.handed_over(count, 1_000)
-    frame, sampled = completion.take(batch, 0, 2_000, START_NS, 0.0)
+    frame, sampled = completion.take(batch, 0, 2_000)
     assert (frame, completion.answered) == (1, count)
     assert sampled.tolist() == list(range(1, count + 1))
 
@@ -329,9 +333,9 @@ def test_a_completion_beyond_the_last_bucket_is_counted_there():
 def test_the_lag_of_a_packed_order_counts_from_when_its_pack_was_complete(order_id, last_id, complete_with):
     completion = Completion(scheduled=True, sampling_interval=10**6, packing=4)
     completion.last_id = last_id
-    handed_ns, period_ns = START_NS + 1_000_000, 1_000.0
-    completion.handed_over(order_id, handed_ns)
-    completion.take(FrameBatch.of(encode(Confirmation(order_id))), 0, handed_ns + 500, START_NS, period_ns)
+    handed_ns = START_NS + 1_000_000
+    completion.handed_over(complete_with, handed_ns, due_times(1, complete_with, 1_000.0))
+    completion.take(FrameBatch.of(encode(Confirmation(order_id))), 0, handed_ns + 500)
     fresh = dict(completion.close_second(last=order_id == last_id))
     assert fresh["lag"].sum_ns == 1_000_000 - (complete_with - 1) * 1_000
     assert fresh["due"].sum_ns == 1_000_500 - (order_id - 1) * 1_000
@@ -341,5 +345,5 @@ def test_any_capacity_serves():
     completion = Completion(scheduled=False, sampling_interval=10**6, capacity=5)
     completion.handed_over(6, START_NS)
     confirmations = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in range(1, 7)))
-    completion.take(confirmations, 0, START_NS + 1, START_NS, 0.0)
+    completion.take(confirmations, 0, START_NS + 1)
     assert completion.answered == 6

@@ -13,6 +13,7 @@ import time
 import orjson
 import pytest
 import xxhash
+from schedules import KINDS, source, written
 from scripted_links import MS, SECOND, START_NS, TURN_NS, SimulatedEngine, SimulatedReporter
 
 from exchange.checksum import StreamChecksum
@@ -159,6 +160,27 @@ def test_a_link_that_takes_nothing_for_a_while_delays_completion_from_due_time_a
     assert stamps == {order_id: (order_id - 1) * MS for order_id in range(10, 101, 10)}
     late = session.stamps(Meter.ORDER_HANDED_OVER)
     assert late[100] - stamps[100] <= 2 * TURN_NS  # caught up
+
+
+@pytest.mark.parametrize("arrivals", KINDS)
+def test_under_every_schedule_a_stall_moves_no_due_time_and_delays_completion_from_it(clock, arrivals):
+    session = Session(clock, arrivals=arrivals, sampling_interval=1)
+    session.engine.deaf = lambda now_ns: START_NS + 10 * MS <= now_ns < START_NS + 50 * MS
+    result = session.run()
+    planned_ns = written(source(arrivals, orders=100, orders_per_s=1_000.0), 100).tolist()
+    due, handed, answered = map(session.stamps, (Meter.ORDER_DUE, Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED))
+    assert due == dict(enumerate(planned_ns, start=1))
+    assert session.completion("due").sum_ns == sum(answered[i] - due[i] for i in due)
+    assert session.completion("lag").sum_ns == sum(handed[i] - due[i] for i in due) > 0
+    assert session.completion("handed_over").max_ns <= 0.2 * MS
+    assert result.schedule_s == planned_ns[-1] / 1e9
+
+
+@pytest.mark.parametrize("arrivals", KINDS)
+def test_under_every_schedule_an_order_goes_when_it_is_due(clock, arrivals):
+    session = Session(clock, arrivals=arrivals)
+    session.run()
+    assert session.completion("lag").max_ns <= 2 * TURN_NS
 
 
 def test_at_rate_max_a_window_bounds_what_the_engine_has_not_answered(clock):

@@ -10,7 +10,6 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, End, Hello, Order, Quote, Statistics, Trade, encode
 from gateway.completion import Completion
 from gateway.intake import Intake
-from gateway.pacer import Pacer
 
 END = End(sent=1, sent_checksum=2, received=3, received_checksum=4)
 HELLO = Hello(1, 2, 2, 1, 1, 999, 5, 6)
@@ -24,11 +23,9 @@ def link():
 
 @pytest.fixture
 def intake(link):
-    pacer = Pacer(None, 1, 100)
-    pacer.start(START_NS)
     completion = Completion(scheduled=False, sampling_interval=2)
     completion.handed_over(10, START_NS)
-    intake = Intake(link, completion, pacer, StreamChecksum())
+    intake = Intake(link, completion, StreamChecksum())
     intake.completion = completion
     return intake
 

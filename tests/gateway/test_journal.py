@@ -11,6 +11,7 @@ from exchange.measurements import LogBuckets, Meter, Source
 from exchange.messages import Confirmation, Quote, Statistics, Throughput, Timestamp, decode, encode
 from exchange.reporting import Reporting
 from exchange.session import Terms
+from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.journal import Journal
 from gateway.pacer import Pacer
@@ -44,7 +45,7 @@ class Office:
         self.drawer = Drawer()
         terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
         self.reporting = Reporting(self.drawer.outbox, terms, Source.GATEWAY)
-        self.pacer = Pacer(orders_per_s, 1, 10_000)
+        self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
         self.journal = Journal(self.reporting, self.completion, self.pacer, sampling_interval)
@@ -52,12 +53,12 @@ class Office:
 
     def send(self, count: int, now_ns: int) -> None:
         first = self.completion.newest + 1
-        self.completion.handed_over(count, now_ns)
+        self.completion.handed_over(count, now_ns, self.pacer.due_times(first, count))
         self.journal.note_sent(first, first + count - 1, now_ns)
 
     def answer(self, *messages, now_ns: int) -> None:
         frames = FrameBatch.of(*map(encode, messages))
-        _, sampled = self.completion.take(frames, 0, now_ns, START_NS, self.pacer.period_ns)
+        _, sampled = self.completion.take(frames, 0, now_ns)
         if len(sampled):
             self.journal.note_answered(sampled, now_ns)
 

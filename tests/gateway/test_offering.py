@@ -12,9 +12,10 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, decode_all, encode
 from exchange.settings import RunSettings
 from gateway.completion import Completion
+from gateway.due_times import NEVER_NS
 from gateway.offering import Offering
 from gateway.order_flow import ORDER_BYTES, OrderFlow
-from gateway.pacer import NEVER_NS, Pacer
+from gateway.pacer import Pacer
 from transports.frames import FrameBatch
 
 
@@ -24,7 +25,7 @@ class Desk:
     def __init__(self, room: int | None = None, **settings) -> None:
         self.settings = RunSettings(**{"orders_per_s": None, "orders": 10_000, **settings})
         self.link = ScriptedLink(room)
-        self.pacer = Pacer(self.settings.orders_per_s, self.settings.packing, self.settings.order_limit)
+        self.pacer = Pacer.of(self.settings)
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, 10**6)
         self.offering = Offering(self.settings, self.link, self.completion, self.pacer, StreamChecksum())
@@ -33,7 +34,7 @@ class Desk:
 
     def answer(self, first_id: int, last_id: int) -> None:
         frames = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in range(first_id, last_id + 1)))
-        self.completion.take(frames, 0, START_NS + 10**9, START_NS, self.pacer.period_ns)
+        self.completion.take(frames, 0, START_NS + 10**9)
 
     def offer_all(self, now_ns: int = START_NS) -> None:
         """Until the link, the window or the schedule says no."""
@@ -169,7 +170,7 @@ def test_orders_are_handed_over_when_the_link_takes_them(clock):
     assert desk.noted == [(1, 2, START_NS + 100), (3, 5, START_NS + 999)]
     assert desk.offering.first_handed_ns == START_NS + 100
     frames = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in (2, 3)))
-    desk.completion.take(frames, 0, START_NS + 1_099, START_NS, 0.0)
+    desk.completion.take(frames, 0, START_NS + 1_099)
     [(_, buckets)] = desk.completion.close_second()
     assert (buckets.min_ns, buckets.max_ns) == (100, 999)
 

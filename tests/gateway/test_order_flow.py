@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_bits import STEP, U64, bits, mix, orders_key
 
 from exchange.messages import LAYOUTS, Order, decode_all
 from exchange.settings import RunSettings
@@ -15,28 +16,19 @@ from gateway.order_flow import ORDER_BYTES, OrderFlow
 from transports.frames import FrameBatch
 
 PRICES = (450, 549)
-U64 = 2**64
-STEP = 0x9E3779B97F4A7C15
 MANY = 200_000
 
 SEEDS = st.integers(0, U64 - 1)
 IDS = st.integers(1, 2**32 - 1)
 
 
-def mix(z: int) -> int:
-    """SplitMix64's finalizer."""
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % U64
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % U64
-    return z ^ (z >> 31)
-
-
 def order_by_formula(seed: int, order_id: int, low: int, high: int) -> Order:
-    bits = mix((mix((seed + STEP) % U64) + order_id * STEP) % U64)
+    z = bits(orders_key(seed), order_id)
     return Order(
         id=order_id,
-        side=1 + (bits >> 63),
-        price=low + ((bits % 2**32) * (high - low + 1) >> 32),
-        volume=1 + (((bits >> 32) % 2**31) * 100 >> 31),
+        side=1 + (z >> 63),
+        price=low + ((z % 2**32) * (high - low + 1) >> 32),
+        volume=1 + (((z >> 32) % 2**31) * 100 >> 31),
     )
 
 
