@@ -23,6 +23,7 @@ from benchmarks.cpp import built
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
 from gateway.order_flow import OrderFlow
+from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
 from matching_engine.reference import ReferenceBook
@@ -45,14 +46,14 @@ class Tape:
     answers: FrameBatch = field(default_factory=lambda: FrameBatch(1 << 16, 1 << 20))
 
     def batches(self) -> Iterator[FrameBatch]:
-        flow = OrderFlow(SEED, self.prices)
+        flow = OrderFlow(SeededOrders(SEED, self.prices))
         for first in range(0, self.orders, BATCH_ORDERS):
             batch = FrameBatch(BATCH_ORDERS)
             flow.fill(batch, first + 1, min(BATCH_ORDERS, self.orders - first))
             yield batch
 
     def records(self) -> bytes:
-        return OrderFlow(SEED, self.prices).records(1, self.orders)
+        return SeededOrders(SEED, self.prices).records(1, self.orders)
 
 
 def rows(repeats: int) -> Iterator[Row]:

@@ -14,6 +14,9 @@ POLICIES = {"price-time": 1, "exact-price": 2}
 ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
 """Who may run with Nagle's algorithm on, which is TCP_NODELAY off; the broker where there is one."""
+PRICE_MODELS = ("uniform", "normal", "wide")
+"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts."""
+USUAL_PRICES = (450, 549)
 TOPOLOGIES = ("duplex", "simplex")
 """Orders and answers share one connection, or each have one."""
 
@@ -55,8 +58,10 @@ class RunSettings:
     """None where only `duration_s` ends the run."""
     duration_s: float | None = None
     seed: int = 1
-    prices: tuple[int, int] = (450, 549)
+    prices: tuple[int, int] = USUAL_PRICES
     """Lowest and highest price of an order, ticks."""
+    price_model: str = "uniform"
+    """One of PRICE_MODELS."""
     sampling_interval: int = 10_000
     policy: str = "price-time"
     max_price: int = 999
@@ -83,6 +88,7 @@ class RunSettings:
         self._check_numbers()
         self._check_arrivals()
         self._check_prices()
+        self._settle_price_model()
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
         self._settle_broker("amqp_client", AMQP_CLIENTS)
@@ -164,6 +170,17 @@ class RunSettings:
         whole = isinstance(low, int) and isinstance(high, int)
         if not (whole and 0 <= low <= high <= MAX_PRICE + 1):
             raise BadSetting("prices", f"{low}..{high}", allowed)
+
+    def _settle_price_model(self) -> None:
+        """Wide prices are those of the book, so nothing else can have been asked for."""
+        if self.price_model not in PRICE_MODELS:
+            raise BadSetting("price_model", self.price_model, " or ".join(PRICE_MODELS))
+        if self.price_model == "wide":
+            whole = (1, self.max_price)
+            if tuple(self.prices) not in (USUAL_PRICES, whole):
+                low, high = self.prices
+                raise BadSetting("prices", f"{low}..{high}", f"1..{self.max_price}, where the price model is wide")
+            object.__setattr__(self, "prices", whole)
 
     @property
     def arriving(self) -> Arrivals:

@@ -68,7 +68,7 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
     to_reporter = ["--reporter", as_seen_by_peers(reporter)]
     rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
     workload = ["--rate", rate, "--arrivals", s.arrivals]
-    workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}"]
+    workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}", "--price-model", s.price_model]
     optional = {"--orders": s.orders, "--duration": s.duration_s, "--window": s.window}
     workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
     workload += ["--record"] * s.record

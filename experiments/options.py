@@ -14,6 +14,7 @@ from exchange.settings import (
     MAX_RATE_PER_S,
     NAGLE_ROLES,
     POLICIES,
+    PRICE_MODELS,
     ROLES,
     TOPOLOGIES,
     BadSetting,
@@ -97,7 +98,9 @@ _WORKLOAD = {
     "duration": click.option("--duration", "duration_s", type=float, help="Stop offering after so many seconds."),
     "seed": click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same orders."),
     "prices": click.option("--prices", type=Prices(), default="450..549", show_default=True,
-                           help="Order prices, uniform, ticks."),
+                           help="Order prices, lowest and highest, ticks."),
+    "price_model": click.option("--price-model", type=click.Choice(PRICE_MODELS), default="uniform", show_default=True,
+                                help="Prices alike, around a mid that moves, or 1..max price."),
     "window": click.option("--window", type=int,
                            help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]"),
     "record": click.option("--record", is_flag=True, help="Keep both streams as orders.bin and answers.bin."),
@@ -144,7 +147,7 @@ session_options = together(list(_SESSION.values()))
 broker_options = together(list(_BROKER.values()))
 book_options = together(_BOOK)
 policy_options = together([_TERMS["policy"], _TERMS["max_price"]])
-stream_options = together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
+stream_options = together([*(_WORKLOAD[name] for name in ("seed", "prices", "price_model")), _TERMS["max_price"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
 results_option = click.option("--results", default="results", show_default=True, metavar="DIR",

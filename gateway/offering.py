@@ -8,9 +8,10 @@ from collections.abc import Callable
 from exchange.checksum import Stream
 from exchange.settings import RunSettings
 from gateway.completion import Completion
-from gateway.order_flow import ORDER_BYTES, OrderFlow
+from gateway.order_flow import OrderFlow
 from gateway.pacer import NEVER_NS, Pacer
 from gateway.schedule import LOOK_AHEAD
+from gateway.seeded_orders import ORDER_BYTES
 from transports.base import Link
 from transports.frames import LARGEST_FRAME, FrameBatch
 

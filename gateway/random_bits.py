@@ -13,8 +13,8 @@ from __future__ import annotations
 from numba import njit, uint64
 
 STEP = uint64(0x9E3779B97F4A7C15)
-ARRIVALS = 1
-"""Whose key: the gaps of random arrivals."""
+ARRIVALS, MID, NOISE = 1, 2, 3
+"""What is drawn beside the orders, each with a key of its own: gaps between arrivals, the mid, prices around it."""
 
 
 @njit(inline="always")

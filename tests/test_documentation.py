@@ -17,7 +17,7 @@ from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
 from experiments.cli import main
 from gateway.due_times import Longs, due_times_of
-from gateway.order_flow import OrderFlow
+from gateway.seeded_orders import SeededOrders
 from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
@@ -56,10 +56,18 @@ def test_every_subcommand_s_help_has_an_example() -> None:
 def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
     text = (ROOT / "docs" / "method.md").read_text()
     rows = re.findall(r"^\| 7 \| (\d+) \| (\d) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
-    orders = list(decode_all(OrderFlow(7, (450, 549)).records(1, len(rows))))
+    orders = list(decode_all(SeededOrders(7, (450, 549)).records(1, len(rows))))
     assert [Order(*map(int, row)) for row in rows] == orders
-    stream = OrderFlow(1, (450, 549)).records(1, 1_000_000)
+    stream = SeededOrders(1, (450, 549)).records(1, 1_000_000)
     assert f"`{xxhash.xxh64_hexdigest(stream)}`" in text
+
+
+def test_the_method_s_normal_prices_are_the_code_s() -> None:
+    text = (ROOT / "docs" / "method.md").read_text()
+    three = decode_all(SeededOrders(7, (450, 549), around_mid=True).records(1, 3))
+    prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
+    million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), around_mid=True).records(1, 1_000_000))
+    assert f"orders 1 to 3 of seed 7: {prices}; XXH64 of the first 1,000,000 of seed 1: `{million}`" in text
 
 
 def test_the_method_s_due_times_are_the_code_s() -> None:

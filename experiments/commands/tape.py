@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ CHUNK_ORDERS = 1 << 20
 @click.option("--orders", type=int, default=1_000_000, show_default=True, help="How many.")
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
 @stream_options
-def command(orders: int, seed: int, prices: tuple[int, int], output: Path) -> None:
+def command(output: Path, **given: Any) -> None:
     """Write the seeded order stream as 10-byte wire messages.
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
@@ -23,14 +24,14 @@ def command(orders: int, seed: int, prices: tuple[int, int], output: Path) -> No
     from experiments.errors import cannot_write
     from experiments.whole_file import whole_file
     from experiments.words import counted
-    from gateway.order_flow import OrderFlow
+    from gateway.seeded_orders import SeededOrders
 
-    settings = run_settings(orders=orders, seed=seed, prices=prices)
-    flow = OrderFlow.of(settings)
+    settings = run_settings(**given)
+    orders, count = SeededOrders.of(settings), settings.order_limit
     try:
         with whole_file(output) as tape:
-            for first in range(1, orders + 1, CHUNK_ORDERS):
-                tape.write(flow.records(first, min(CHUNK_ORDERS, orders + 1 - first)))
+            for first in range(1, count + 1, CHUNK_ORDERS):
+                tape.write(orders.records(first, min(CHUNK_ORDERS, count + 1 - first)))
     except OSError as error:
         raise cannot_write(output, error) from error
-    click.echo(f"{counted(orders, 'orders')} of seed {seed} in {output}", err=True)
+    click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {output}", err=True)

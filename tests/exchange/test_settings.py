@@ -43,6 +43,7 @@ NONSENSE = [
     ("duration_s", [0, 0.0009, -1, 10**7 + 1, NAN, INFINITE]),
     ("seed", [-1, 2**64, 0.5, "x"]),
     ("prices", [(-1, 5), (5, 4), (0, 65_536)]),
+    ("price_model", ["", "Normal", None, "narrow"]),
     ("sampling_interval", [0, -1, MAX_ORDERS + 1, 2.5]),
     ("policy", ["", "pro-rata", "Price-Time", None]),
     ("max_price", [0, -1, 65_535, 999.0]),
@@ -176,6 +177,13 @@ def test_no_run_offers_more_orders_than_it_was_given_or_than_ids_can_number(orde
     limit = RunSettings(orders=orders, duration_s=duration_s, orders_per_s=orders_per_s).order_limit
     assert isinstance(limit, int)
     assert 1 <= limit <= (orders or MAX_ORDERS)
+
+
+def test_wide_prices_are_the_book_s_and_leave_no_choice():
+    assert RunSettings(price_model="wide", max_price=300).prices == (1, 300)
+    assert RunSettings(price_model="wide", prices=(1, 300), max_price=300).prices == (1, 300)
+    with pytest.raises(BadSetting, match=r"prices is '10..20'; allowed is 1..999, where the price model is wide"):
+        RunSettings(price_model="wide", prices=(10, 20))
 
 
 @pytest.mark.parametrize("arrivals", ["poisson", "bursts:2", "ramp:0.1..1"])

@@ -34,7 +34,7 @@ from exchange.messages import (
 from exchange.results import GatewayResult
 from exchange.session import Disagreement, Terms
 from exchange.settings import RunSettings
-from gateway.order_flow import OrderFlow
+from gateway.seeded_orders import SeededOrders
 from gateway.service import Gateway
 from transports import registry
 from transports.base import Link, PeerGone
@@ -90,7 +90,7 @@ def session(clock):
 
 
 def stream_of(settings: RunSettings, count: int) -> bytes:
-    return OrderFlow(settings.seed, settings.prices).records(1, count)
+    return SeededOrders.of(settings).records(1, count)
 
 
 def test_a_session_is_hello_orders_end(session):

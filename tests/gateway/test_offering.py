@@ -14,8 +14,8 @@ from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
 from gateway.offering import Offering
-from gateway.order_flow import ORDER_BYTES, OrderFlow
 from gateway.pacer import Pacer
+from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.frames import FrameBatch
 
 
@@ -48,7 +48,7 @@ class Desk:
     @property
     def stream(self) -> bytes:
         """What the specification says the first `sent` orders are."""
-        return OrderFlow(self.settings.seed, self.settings.prices).records(1, self.offering.sent)
+        return SeededOrders.of(self.settings).records(1, self.offering.sent)
 
 
 def test_at_rate_max_everything_goes():
