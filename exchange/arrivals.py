@@ -9,10 +9,12 @@ MAX_BURST = 1_000_000
 LEAST_SHARE = 0.001
 FORMS = (
     f"fixed, poisson, bursts:ORDERS (1 to {MAX_BURST:,}, as bursts:100), "
-    f"or ramp:FROM..TO (shares of the rate, {LEAST_SHARE} to 1, as ramp:0.1..1)"
+    f"ramp:FROM..TO (shares of the rate, {LEAST_SHARE} to 1, as ramp:0.1..1), or recorded (as beside a tape)"
 )
 
-_FORM = re.compile(r"(?P<plain>fixed|poisson)|bursts:(?P<burst>\d{1,7})|ramp:(?P<first>[\d.]+?)\.\.(?P<last>[\d.]+)")
+_FORM = re.compile(
+    r"(?P<plain>fixed|poisson|recorded)|bursts:(?P<burst>\d{1,7})|ramp:(?P<first>[\d.]+?)\.\.(?P<last>[\d.]+)"
+)
 
 
 @dataclass(frozen=True)

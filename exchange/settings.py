@@ -7,22 +7,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from exchange.arrivals import FORMS, Arrivals
+from exchange.allowed import BadSetting, between, whole
+from exchange.arrivals import Arrivals
+from exchange.workload import (
+    MAX_PRICE,
+    USUAL_PRICES,
+    check_arrivals,
+    check_prices,
+    check_tape,
+    settled_prices,
+    settled_speed,
+)
 
 POLICIES = {"price-time": 1, "exact-price": 2}
 """Matching policies, each with its number in a hello."""
 ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
 """Who may run with Nagle's algorithm on, which is TCP_NODELAY off; the broker where there is one."""
-PRICE_MODELS = ("uniform", "normal", "wide")
-"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts."""
-USUAL_PRICES = (450, 549)
 TOPOLOGIES = ("duplex", "simplex")
 """Orders and answers share one connection, or each have one."""
 
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
-MAX_PRICE = 65_534
 MAX_PACKING = 1_000
 DEFAULT_WINDOW = 16_384
 """Unanswered orders in flight with `--rate max`, unless said otherwise."""
@@ -31,14 +37,6 @@ DEFAULT_WINDOW = 16_384
 AMQP_CLIENTS = ("compiled", "joined", "pika")
 DELIVERIES = ("lossy", "acked", "confirmed", "durable")
 """What a message over a broker survives, and what is paid for it; docs/amqp.md."""
-
-
-class BadSetting(ValueError):
-    """Which field, what it was, what is allowed."""
-
-    def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name.replace('_', '-')} is {value!r}; allowed is {allowed}")
-        self.field, self.value, self.allowed = name, value, allowed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +60,10 @@ class RunSettings:
     """Lowest and highest price of an order, ticks."""
     price_model: str = "uniform"
     """One of PRICE_MODELS."""
+    tape: str | None = None
+    """A file of orders to replay; None for those of the seed."""
+    speed: float | None = None
+    """How many times faster than recorded, 1 unless said otherwise; None where nothing recorded says what is due."""
     sampling_interval: int = 10_000
     policy: str = "price-time"
     max_price: int = 999
@@ -86,9 +88,7 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        self._check_arrivals()
-        self._check_prices()
-        self._settle_price_model()
+        self._settle_workload()
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
         self._settle_broker("amqp_client", AMQP_CLIENTS)
@@ -112,31 +112,30 @@ class RunSettings:
         for role, cpu in self.cpus.items():
             if role not in ROLES:
                 raise BadSetting("cpus", role, f"one of {', '.join(ROLES)}")
-            _whole("cpus", cpu, 0, 4095)
+            whole("cpus", cpu, 0, 4095)
 
     def _check_numbers(self) -> None:
         if self.orders_per_s is not None:
-            _between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
+            between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
         if self.orders is not None:
-            _whole("orders", self.orders, 1, MAX_ORDERS)
+            whole("orders", self.orders, 1, MAX_ORDERS)
         if self.duration_s is not None:
-            _between("duration_s", self.duration_s, 0.001, 10**7)
+            between("duration_s", self.duration_s, 0.001, 10**7)
         if self.window is not None:
-            _whole("window", self.window, 1, MAX_ORDERS)
-        _whole("seed", self.seed, 0, 2**64 - 1)
-        _whole("max_price", self.max_price, 1, MAX_PRICE)
-        _whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
-        _whole("packing", self.packing, 1, MAX_PACKING)
-        _between("warm_up_s", self.warm_up_s, 0, 10**7)
-        _between("timeout_s", self.timeout_s, 0.1, 10**6)
+            whole("window", self.window, 1, MAX_ORDERS)
+        whole("seed", self.seed, 0, 2**64 - 1)
+        whole("max_price", self.max_price, 1, MAX_PRICE)
+        whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
+        whole("packing", self.packing, 1, MAX_PACKING)
+        between("warm_up_s", self.warm_up_s, 0, 10**7)
+        between("timeout_s", self.timeout_s, 0.1, 10**6)
 
-    def _check_arrivals(self) -> None:
-        try:
-            kind = self.arriving.kind
-        except ValueError as error:
-            raise BadSetting("arrivals", self.arrivals, FORMS) from error
-        if kind != "fixed" and self.orders_per_s is None:
-            raise BadSetting("arrivals", self.arrivals, "fixed, where there is no rate: give one, as 8000")
+    def _settle_workload(self) -> None:
+        check_arrivals(self.arrivals, self.orders_per_s, self.tape)
+        check_prices(self.prices)
+        check_tape(self.tape, self.prices, self.price_model)
+        object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
+        object.__setattr__(self, "speed", settled_speed(self.speed, self.arrivals))
 
     @property
     def has_broker(self) -> bool:
@@ -161,26 +160,6 @@ class RunSettings:
                 why = f"; {self.transport} has no broker" if role in NAGLE_ROLES else ""
                 raise BadSetting("nagle", role, ", ".join(allowed) + why)
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
-
-    def _check_prices(self) -> None:
-        allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
-        if not isinstance(self.prices, tuple | list) or len(self.prices) != 2:
-            raise BadSetting("prices", self.prices, allowed)
-        low, high = self.prices
-        whole = isinstance(low, int) and isinstance(high, int)
-        if not (whole and 0 <= low <= high <= MAX_PRICE + 1):
-            raise BadSetting("prices", f"{low}..{high}", allowed)
-
-    def _settle_price_model(self) -> None:
-        """Wide prices are those of the book, so nothing else can have been asked for."""
-        if self.price_model not in PRICE_MODELS:
-            raise BadSetting("price_model", self.price_model, " or ".join(PRICE_MODELS))
-        if self.price_model == "wide":
-            whole = (1, self.max_price)
-            if tuple(self.prices) not in (USUAL_PRICES, whole):
-                low, high = self.prices
-                raise BadSetting("prices", f"{low}..{high}", f"1..{self.max_price}, where the price model is wide")
-            object.__setattr__(self, "prices", whole)
 
     @property
     def arriving(self) -> Arrivals:
@@ -208,14 +187,3 @@ class RunSettings:
     def as_dict(self) -> dict[str, Any]:
         """The `settings` of run.json."""
         return {**asdict(self), "prices": list(self.prices), "nagle": list(self.nagle)}
-
-
-def _between(name: str, value: object, low: float, high: float) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
-        raise BadSetting(name, value, f"{low:,} to {high:,}")
-
-
-def _whole(name: str, value: object, low: int, high: int) -> None:
-    if not (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
-        raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")

@@ -69,7 +69,13 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
     rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
     workload = ["--rate", rate, "--arrivals", s.arrivals]
     workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}", "--price-model", s.price_model]
-    optional = {"--orders": s.orders, "--duration": s.duration_s, "--window": s.window}
+    optional = {
+        "--orders": s.orders,
+        "--duration": s.duration_s,
+        "--window": s.window,
+        "--tape": s.tape,
+        "--speed": s.speed,
+    }
     workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
     workload += ["--record"] * s.record
     results = ["--results", str(folder.parent)]

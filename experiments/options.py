@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from exchange.allowed import BadSetting
 from exchange.settings import (
     AMQP_CLIENTS,
     DEFAULT_WINDOW,
@@ -14,12 +16,11 @@ from exchange.settings import (
     MAX_RATE_PER_S,
     NAGLE_ROLES,
     POLICIES,
-    PRICE_MODELS,
     ROLES,
     TOPOLOGIES,
-    BadSetting,
     RunSettings,
 )
+from exchange.workload import PRICE_MODELS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,7 +95,7 @@ _WORKLOAD = {
                          help="Offered load, orders a second, or max."),
     "arrivals": click.option("--arrivals", default="fixed", show_default=True, metavar="WORD",
                              help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1."),
-    "orders": click.option("--orders", type=int, help="How many orders.  [default: 80000, or what --duration allows]"),
+    "orders": click.option("--orders", type=int, help="How many.  [default: a tape's, what --duration allows, 80000]"),
     "duration": click.option("--duration", "duration_s", type=float, help="Stop offering after so many seconds."),
     "seed": click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same orders."),
     "prices": click.option("--prices", type=Prices(), default="450..549", show_default=True,
@@ -103,8 +104,13 @@ _WORKLOAD = {
                                 help="Prices alike, around a mid that moves, or 1..max price."),
     "window": click.option("--window", type=int,
                            help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]"),
-    "record": click.option("--record", is_flag=True, help="Keep both streams as orders.bin and answers.bin."),
+    "tape": click.option("--tape", type=click.Path(dir_okay=False), help="Replay the orders in this file."),
+    "speed": click.option("--speed", type=float,
+                          help="How many times faster than the tape's own due times.  [default: 1]"),
+    "record": click.option("--record", is_flag=True, help="Keep both streams, orders.bin and answers.bin."),
 }  # fmt: skip
+_RATE_OF_A_TAPE = click.option("--rate", "orders_per_s", type=Rate(),
+                               help="Write when each order is due beside the tape, at so many a second.")  # fmt: skip
 _TERMS = {
     "policy": click.option("--policy", type=click.Choice(list(POLICIES)), default="price-time", show_default=True,
                            help="What an incoming order trades with."),
@@ -147,6 +153,7 @@ session_options = together(list(_SESSION.values()))
 broker_options = together(list(_BROKER.values()))
 book_options = together(_BOOK)
 policy_options = together([_TERMS["policy"], _TERMS["max_price"]])
+planned_options = together([_RATE_OF_A_TAPE, _WORKLOAD["arrivals"]])
 stream_options = together([*(_WORKLOAD[name] for name in ("seed", "prices", "price_model")), _TERMS["max_price"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
@@ -157,17 +164,31 @@ cpu_option = click.option("--cpu", type=click.IntRange(0, 4095), help="Stay on t
 
 def run_settings(**given: Any) -> RunSettings:
     """The settings; a usage error that names the option where they are nonsense."""
+    try:
+        return RunSettings(**_settled(given))
+    except BadSetting as error:
+        raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
+
+
+def _settled(given: dict[str, Any]) -> dict[str, Any]:
+    """With what follows from the rest where the user did not say it."""
+    if given.get("tape"):
+        from experiments.replay import settled_by_tape
+
+        given |= settled_by_tape(given, _was_typed)
     if given.get("orders") is None and given.get("duration_s") is None:
         given["orders"] = 80_000
     if given.get("orders_per_s") is None and given.get("window") is None:
         given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
-    try:
-        if given.get("nagle") == ("all",):
-            has_broker = RunSettings(transport=given.get("transport", "zeromq")).has_broker
-            given["nagle"] = NAGLE_ROLES if has_broker else ROLES
-        return RunSettings(**given)
-    except BadSetting as error:
-        raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
+    if given.get("nagle") == ("all",):
+        has_broker = RunSettings(transport=given.get("transport", "zeromq")).has_broker
+        given["nagle"] = NAGLE_ROLES if has_broker else ROLES
+    return given
+
+
+def _was_typed(field: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(field) is ParameterSource.COMMANDLINE
 
 
 def _typed(field: str) -> str:
@@ -185,6 +206,6 @@ def _short(value: object) -> str:
 def warn_of_rejections(settings: RunSettings) -> None:
     """Prices outside of the book are allowed, and seldom meant."""
     low, high = settings.prices
-    if low < 1 or high > settings.max_price:
+    if settings.tape is None and (low < 1 or high > settings.max_price):
         told = f"--prices {low}..{high} leave the book's 1..{settings.max_price}: such orders will be rejected"
         click.echo(f"warning: {told}", err=True)

@@ -39,7 +39,7 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    return f"{record['status']}: {settings['transport']} {_offered(settings)}, seed {settings['seed']}"
+    return f"{record['status']}: {settings['transport']} {_offered(settings)}, {_origin(settings)}"
 
 
 def _offered(settings: dict[str, Any]) -> str:
@@ -47,6 +47,11 @@ def _offered(settings: dict[str, Any]) -> str:
     if rate is None:
         return "as fast as it goes"
     return f"at {rate:,.10g} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
+
+
+def _origin(settings: dict[str, Any]) -> str:
+    tape = settings.get("tape")
+    return f"tape {tape}" if tape else f"seed {settings['seed']}"
 
 
 def _traffic(record: dict[str, Any]) -> Iterator[str]:

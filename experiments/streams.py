@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.checksum import Stream, StreamChecksum
+from exchange.messages import LAYOUTS, Order
+from exchange.settings import RunSettings
 from experiments.errors import UserError
 
 
@@ -19,10 +21,12 @@ class RecordedStream(StreamChecksum):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
+        self.size = 0
         self._file = path.open("xb", buffering=1 << 20)
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:
         super().update(data)
+        self.size += len(data)
         try:
             self._file.write(data.data)
         except OSError as error:
@@ -39,17 +43,29 @@ class RecordedStream(StreamChecksum):
 
 
 @contextlib.contextmanager
-def open_streams(folder: Path | None) -> Iterator[tuple[Stream, Stream]]:
-    """Orders and answers: recorded where a folder is given, else only hashed."""
-    if folder is None:
+def open_streams(folder: Path, settings: RunSettings) -> Iterator[tuple[Stream, Stream]]:
+    """Orders and answers: recorded where the settings say so, in this folder, else only hashed."""
+    if not settings.record:
         yield StreamChecksum(), StreamChecksum()
         return
     with contextlib.ExitStack() as held:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            recorded = [RecordedStream(folder / name) for name in ("orders.bin", "answers.bin")]
+            orders, answers = (RecordedStream(folder / name) for name in ("orders.bin", "answers.bin"))
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
-        for stream in recorded:
+        for stream in (orders, answers):
             held.callback(stream.close)
-        yield recorded[0], recorded[1]
+        yield orders, answers
+        _write_due(folder, settings, orders.size // LAYOUTS[Order].size)
+
+
+def _write_due(folder: Path, settings: RunSettings, orders: int) -> None:
+    """As planned, so the same whatever the run was like; with them the orders can be offered as they were."""
+    from experiments.tape import write_due
+
+    path = folder / "orders.due"
+    try:
+        write_due(path, settings, orders)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -58,7 +58,7 @@ class Stage:
 
     def open(self, held: contextlib.ExitStack, settings: RunSettings, engine_url: str, reporter_url: str) -> None:
         folder, name = self._folder, self._folder.name
-        streams = held.enter_context(open_streams(folder if settings.record else None))
+        streams = held.enter_context(open_streams(folder, settings))
         reporter, _ = open_reporter(name, reporter_url, lambda: folder, settings.timeout_s, of_thread=True)
         held.callback(reporter.close)
         engine, _ = open_engine(name, engine_url, reporter_url, settings, of_thread=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from exchange.settings import RunSettings
+from gateway.replay import TapedOrders
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.frames import FrameBatch
 
@@ -30,7 +32,8 @@ class OrderFlow:
 
     @classmethod
     def of(cls, settings: RunSettings) -> OrderFlow:
-        return cls(SeededOrders.of(settings), settings.packing)
+        orders = TapedOrders(Path(settings.tape)) if settings.tape else SeededOrders.of(settings)
+        return cls(orders, settings.packing)
 
     def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
         """Make the batch hold orders first_id .. first_id + count - 1; the last frame may be shorter."""

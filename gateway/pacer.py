@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exchange.settings import RunSettings
-from gateway.due_times import NEVER_NS, Longs, due_times_of
-from gateway.schedule import Schedule
+from gateway.due_times import NEVER_NS, Longs
+from gateway.schedule import Schedule, due_times_of
 
 
 class Pacer:

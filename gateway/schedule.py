@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from pathlib import Path
 
 import numpy as np
 
-from gateway.due_times import DueTimes, Longs
+from exchange.settings import RunSettings
+from gateway.due_times import DueTimes, Longs, Periodic, Ramp
+from gateway.poisson import Poisson
+from gateway.replay import Recorded
 
 BLOCK = 512
 LOOK_AHEAD = 1024
@@ -60,3 +64,19 @@ class Schedule:
         self._source.write(block)
         block += self._start_ns
         self._made += BLOCK
+
+
+def due_times_of(settings: RunSettings) -> DueTimes | None:
+    """None where there is no rate, and so nothing is due."""
+    if settings.orders_per_s is None:
+        return None
+    period_ns, arrivals = 1e9 / settings.orders_per_s, settings.arriving
+    match arrivals.kind:
+        case "poisson":
+            return Poisson(period_ns, settings.seed)
+        case "ramp":
+            return Ramp(period_ns, arrivals.shares, settings.order_limit)
+        case "recorded":
+            return Recorded.of(Path(str(settings.tape)), settings.order_limit, settings.speed or 1.0)
+        case _:
+            return Periodic(period_ns, arrivals.burst)

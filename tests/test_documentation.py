@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
 from experiments.cli import main
-from gateway.due_times import Longs, due_times_of
+from gateway.due_times import Longs
+from gateway.schedule import due_times_of
 from gateway.seeded_orders import SeededOrders
 from transports.registry import known_schemes
 
@@ -62,16 +63,16 @@ def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
     assert f"`{xxhash.xxh64_hexdigest(stream)}`" in text
 
 
-def test_the_method_s_normal_prices_are_the_code_s() -> None:
-    text = (ROOT / "docs" / "method.md").read_text()
+def test_the_workload_s_normal_prices_are_the_code_s() -> None:
+    text = (ROOT / "docs" / "workload.md").read_text()
     three = decode_all(SeededOrders(7, (450, 549), around_mid=True).records(1, 3))
     prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
     million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), around_mid=True).records(1, 1_000_000))
     assert f"orders 1 to 3 of seed 7: {prices}; XXH64 of the first 1,000,000 of seed 1: `{million}`" in text
 
 
-def test_the_method_s_due_times_are_the_code_s() -> None:
-    text = " ".join((ROOT / "docs" / "method.md").read_text().split())
+def test_the_workload_s_due_times_are_the_code_s() -> None:
+    text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     four = ", ".join(str(due_ns) for due_ns in due_times("poisson", 7, 4))
     assert f"orders 1 to 4 of seed 7 at 8,000 orders/s under `poisson`: {four};" in text
     assert f"under `ramp:0.1..1`: {due_times('ramp:0.1..1', 7, 4)[3]}." in text

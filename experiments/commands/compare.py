@@ -44,7 +44,7 @@ def command(
 
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
     """
-    from exchange.settings import BadSetting
+    from exchange.allowed import BadSetting
     from experiments.compare import comparing
     from experiments.compare.arms import comparison_arms
     from experiments.trials.plan import Plan

@@ -45,7 +45,7 @@ def command(
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 
     def open_service() -> tuple[Service, str]:
-        streams = held.enter_context(open_streams(Path(results) / name if settings.record else None))
+        streams = held.enter_context(open_streams(Path(results) / name, settings))
         service = open_gateway(name, engine_url, reporter_url, settings, streams)
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url

@@ -46,7 +46,7 @@ def command(
 
     Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
     """
-    from exchange.settings import BadSetting
+    from exchange.allowed import BadSetting
     from experiments.compare import comparing
     from experiments.nagle.arms import nagle_arms
     from experiments.nagle.table import show

@@ -43,8 +43,14 @@ def circumstances(run: Record) -> list[str]:
     """The sentences below the title."""
     settings = part(run, "settings")
     said = [_started(run), _nagle(run), _one_process(settings)]
-    said.insert(1, f"Seed {settings['seed']}." if "seed" in settings else "")
+    said.insert(1, _origin(settings))
     return [sentence for sentence in said if sentence]
+
+
+def _origin(settings: Record) -> str:
+    if settings.get("tape"):
+        return f"Orders of the tape {settings['tape']}."
+    return f"Seed {settings['seed']}." if "seed" in settings else ""
 
 
 def _started(run: Record) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
 from experiments.trials.arms import Arm
 from experiments.trials.study import COMPARE, Study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exchange.settings import BadSetting
+from exchange.allowed import BadSetting
 from experiments.errors import UserError
 from experiments.readable import read_record
 from experiments.run_folder import write_json

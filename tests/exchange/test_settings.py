@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
 
 NAN, INFINITE = float("nan"), float("inf")
 MAX_ORDERS = 2**32 - 1

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_trials import arms, plan
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.trials.arms import Factor, arms_of
 from experiments.trials.plan import OVERHEAD_S, Plan, run_s

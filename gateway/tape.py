@@ -1,0 +1,90 @@
+"""Tapes: 10-byte order messages one after the other in a file; due times beside it, u64 ns, little-endian.
+
+Both are mapped, not read: a tape may be larger than the memory. The checks go through the whole file, once, before a
+run; what `replay.py` maps is believed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
+from gateway.due_times import NEVER_NS
+
+Bytes = npt.NDArray[np.uint8]
+
+ORDER, CANCEL = LAYOUTS[Order], LAYOUTS[Cancel]
+DUE_BYTES = 8
+CHUNK_ORDERS = 1 << 20
+
+
+def due_path(tape: Path) -> Path:
+    """Where a tape's due times are, if anywhere."""
+    return tape.with_suffix(".due")
+
+
+def check_orders(path: Path) -> int:
+    """How many orders the tape holds. MalformedMessage, with the offset, where it is none that a gateway can replay."""
+    tape = mapped(path)
+    whole = len(tape) // ORDER.size
+    table = tape[: whole * ORDER.size].view(ORDER.dtype)
+    for first in range(0, whole, CHUNK_ORDERS):
+        _check_part(table[first : first + CHUNK_ORDERS], first)
+    if whole * ORDER.size < len(tape):
+        _refuse_rest(tape, whole * ORDER.size)
+    if whole == 0:
+        raise MalformedMessage("the tape is empty")
+    return whole
+
+
+def _check_part(part: npt.NDArray[np.void], before: int) -> None:
+    ids = np.arange(before + 1, before + 1 + len(part))
+    wrong = (part["type"] != ORDER.code) | (part["id"] != ids)
+    if not wrong.any():
+        return
+    index = int(wrong.argmax())
+    offset = (before + index) * ORDER.size
+    _refuse_type(int(part["type"][index]), offset)
+    found, place = int(part["id"][index]), before + index + 1
+    raise MalformedMessage(
+        f"id {found}, where {place} goes: answers are paired with orders by id, so ids count 1, 2, 3, ...; "
+        f"number the orders anew, the bad record is",
+        offset,
+    )
+
+
+def _refuse_rest(tape: Bytes, offset: int) -> None:
+    _refuse_type(int(tape[offset]), offset)
+    raise MalformedMessage(f"truncated: {len(tape) - offset} of {ORDER.size} bytes", offset)
+
+
+def _refuse_type(code: int, offset: int) -> None:
+    if code == CANCEL.code:
+        told = "a cancel, which a gateway does not send: leave cancels out, or replay them with exchange match; it is"
+        raise MalformedMessage(told, offset)
+    if code != ORDER.code:
+        raise MalformedMessage(f"type byte {code}, where {ORDER.code} (order) goes", offset)
+
+
+def check_due(path: Path, orders: int) -> None:
+    """ValueError, as a sentence, where these are no due times for a tape of so many orders."""
+    size = path.stat().st_size
+    if size != orders * DUE_BYTES:
+        raise ValueError(f"{size:,} bytes, where {orders:,} orders take {orders * DUE_BYTES:,}: 8 bytes each")
+    due = mapped(path).view("<u8")
+    for first in range(0, orders, CHUNK_ORDERS):
+        part = due[first : first + CHUNK_ORDERS + 1]
+        falls = part[1:] < part[:-1]
+        if falls.any():
+            order_id = first + int(falls.argmax()) + 2
+            raise ValueError(f"order {order_id} is due before order {order_id - 1}: due times never decrease")
+    if due[-1] > NEVER_NS:
+        raise ValueError(f"the last order is due at {due[-1]} ns, beyond {NEVER_NS}, the latest that there is")
+
+
+def mapped(path: Path) -> Bytes:
+    """Nothing of an empty file, which cannot be mapped."""
+    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)

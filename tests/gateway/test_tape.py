@@ -1,0 +1,139 @@
+"""Files of orders, and of due times beside them: what a gateway can replay, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exchange.messages import Cancel, MalformedMessage, Order, encode
+from gateway import tape
+from gateway.due_times import NEVER_NS
+from gateway.replay import Recorded, TapedOrders, most_at_once
+from gateway.seeded_orders import ORDER_BYTES, SeededOrders
+from gateway.tape import check_due, check_orders, due_path
+
+RECORDS = SeededOrders(7, (450, 549)).records(1, 500)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tape.bin"
+
+
+@pytest.fixture(params=[7, 1 << 20])
+def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a file is one chunk or many is not to be seen."""
+    monkeypatch.setattr(tape, "CHUNK_ORDERS", request.param)
+
+
+def changed(order_id: int, by: bytes) -> bytes:
+    """The tape with other bytes where this order starts."""
+    at = (order_id - 1) * ORDER_BYTES
+    return RECORDS[:at] + by + RECORDS[at + len(by) :]
+
+
+@pytest.mark.usefixtures("chunk")
+def test_a_seed_s_tape_is_one(path: Path) -> None:
+    path.write_bytes(RECORDS)
+    assert check_orders(path) == 500
+
+
+@pytest.mark.usefixtures("chunk")
+@pytest.mark.parametrize(
+    ("content", "told", "offset"),
+    [
+        (b"", "the tape is empty", 0),
+        (RECORDS[:-1], "truncated: 9 of 10 bytes", 4990),
+        (RECORDS[:3], "truncated: 3 of 10 bytes", 0),
+        (RECORDS + b"\x07", "type byte 7, where 1 (order) goes", 5000),
+        (changed(8, b"\x02"), "type byte 2, where 1 (order) goes", 70),
+        (changed(400, b"\x02") + b"\x01", "type byte 2", 3990),
+        (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a cancel, which a gateway does not send", 30),
+        (RECORDS + encode(Cancel(2)), "a cancel, which a gateway does not send", 5000),
+        (changed(15, encode(Order(14, 1, 500, 1))), "id 14, where 15 goes", 140),
+        (RECORDS[ORDER_BYTES:], "id 2, where 1 goes", 0),
+    ],
+)
+def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
+    path: Path, content: bytes, told: str, offset: int
+) -> None:
+    path.write_bytes(content)
+    with pytest.raises(MalformedMessage) as refused:
+        check_orders(path)
+    assert str(refused.value).startswith(told)
+    assert refused.value.offset == offset
+
+
+@pytest.mark.usefixtures("chunk")
+@pytest.mark.parametrize(
+    ("due", "told"),
+    [
+        (list(range(49)), "392 bytes, where 50 orders take 400"),
+        ([*range(10), 8, *range(39)], "order 11 is due before order 10"),
+        ([*range(49), 2**62 + 1], "the last order is due at 4611686018427387905 ns, beyond"),
+    ],
+)
+def test_what_are_no_due_times_for_the_tape_is_refused(path: Path, due: list[int], told: str) -> None:
+    np.array(due, "<u8").tofile(path)
+    with pytest.raises(ValueError, match=f"^{told}"):
+        check_due(path, 50)
+
+
+@pytest.mark.usefixtures("chunk")
+def test_due_times_may_be_equal_and_start_anywhere(path: Path) -> None:
+    np.array([5, 5, 5, 9], "<u8").tofile(path)
+    check_due(path, 4)
+
+
+def test_due_times_stand_beside_their_tape() -> None:
+    assert due_path(Path("results/x/orders.bin")) == Path("results/x/orders.due")
+    assert due_path(Path("tape")) == Path("tape.due")
+
+
+@given(counts=st.lists(st.integers(1, 60), min_size=1, max_size=8))
+def test_batches_of_any_size_hold_the_same_orders(tmp_path_factory: pytest.TempPathFactory, counts: list[int]) -> None:
+    path = tmp_path_factory.getbasetemp() / "tape.bin"
+    path.write_bytes(RECORDS)
+    orders, sent = TapedOrders(path), 0
+    for count in counts:
+        buffer = np.zeros(1_000, np.uint8)
+        orders.write(buffer, sent + 1, count)
+        assert buffer[: count * ORDER_BYTES].tobytes() == RECORDS[sent * ORDER_BYTES : (sent + count) * ORDER_BYTES]
+        assert not buffer[count * ORDER_BYTES :].any()
+        sent += count
+
+
+@given(
+    gaps=st.lists(st.integers(0, 10**12), min_size=1, max_size=80),
+    speed=st.sampled_from([0.5, 1.0, 3.0, 1000.0]),
+    block=st.integers(1, 100),
+)
+def test_recorded_orders_are_due_as_they_were_only_faster(gaps: list[int], speed: float, block: int) -> None:
+    recorded_ns = np.cumsum(gaps)
+    recorded, due = Recorded(recorded_ns, speed), np.zeros(100, np.int64)
+    for first in range(0, 100, block):
+        recorded.write(due[first : first + block])
+    expected = [int((int(time_ns) - gaps[0]) / speed) for time_ns in recorded_ns]
+    assert due.tolist() == expected + [NEVER_NS] * (100 - len(gaps))
+
+
+def test_at_its_own_speed_a_tape_s_due_times_are_exact_to_the_nanosecond() -> None:
+    recorded_ns = np.array([3, 4, 10, 10**15 + 1])
+    due = np.zeros(4, np.int64)
+    Recorded(recorded_ns, 1.0).write(due)
+    assert due.tolist() == [0, 1, 7, 10**15 - 2]
+
+
+@given(
+    runs=st.lists(st.integers(1, 12), min_size=1, max_size=20),
+    size=st.sampled_from([1, 2, 3, 1000]),
+)
+def test_the_most_orders_due_at_once_are_the_longest_run_of_equal_times(runs: list[int], size: int) -> None:
+    due = np.repeat(np.arange(len(runs)), runs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gateway.replay.CHUNK_ORDERS", size)
+        assert most_at_once(due) == max(runs)
