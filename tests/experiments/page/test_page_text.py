@@ -46,6 +46,19 @@ def test_the_title_names_the_transport(transport: str, named: str) -> None:
     assert title({"settings": {"transport": transport}}) == f"Orders over {named}"
 
 
+def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
+    settings = {
+        "transport": "tcp",
+        "orders_per_s": 8000.0,
+        "arrivals": "recorded",
+        "tape": "taped/orders.bin",
+        "seed": 1,
+    }
+    assert title({"settings": settings}) == "Orders over TCP at 8,000 orders/s (recorded)"
+    assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
+    assert title({"settings": {**settings, "arrivals": "fixed"}}) == "Orders over TCP at 8,000 orders/s"
+
+
 def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
     run = {"settings": {"transport": "tcp", "orders": None}, "counts": {"orders_sent": 12_345}}
     assert title(run) == "12,345 orders over TCP"
