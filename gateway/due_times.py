@@ -5,7 +5,7 @@ Whole numbers and correctly rounded arithmetic alone, so that every machine has 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -62,5 +62,5 @@ class Ramp:
         self._written += len(due)
 
 
-def whole_ns(times_ns: npt.NDArray[np.float64]) -> Longs:
+def whole_ns(times_ns: npt.NDArray[np.floating[Any]]) -> Longs:
     return np.minimum(times_ns, float(NEVER_NS)).astype(np.int64)

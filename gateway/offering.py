@@ -8,8 +8,9 @@ from collections.abc import Callable
 from exchange.checksum import Stream
 from exchange.settings import RunSettings
 from gateway.completion import Completion
+from gateway.due_times import NEVER_NS
 from gateway.order_flow import OrderFlow
-from gateway.pacer import NEVER_NS, Pacer
+from gateway.pacer import Pacer
 from gateway.schedule import LOOK_AHEAD
 from gateway.seeded_orders import ORDER_BYTES
 from transports.base import Link

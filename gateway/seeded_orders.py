@@ -74,7 +74,7 @@ class SeededOrders:
     def __init__(self, seed: int, prices: tuple[int, int], around_mid: bool = False) -> None:
         self._key = uint64(stream_key(uint64(seed)))
         self._low, self._prices = uint64(prices[0]), uint64(prices[1] - prices[0] + 1)
-        self._beside = [uint64(key_beside(uint64(seed), uint64(purpose))) for purpose in (MID, NOISE)]
+        self._mid_key, self._noise_key = (uint64(key_beside(uint64(seed), uint64(of))) for of in (MID, NOISE))
         self._around_mid = around_mid
 
     @classmethod
@@ -84,7 +84,8 @@ class SeededOrders:
     def write(self, buffer: Bytes, first_id: int, count: int) -> None:
         """The records of `count` orders from `first_id` on, from the buffer's start."""
         if self._around_mid:
-            write_around_mid(self._key, *self._beside, first_id, count, self._low, self._prices, buffer)
+            mid_key, noise_key = self._mid_key, self._noise_key
+            write_around_mid(self._key, mid_key, noise_key, first_id, count, self._low, self._prices, buffer)
         else:
             write_uniform(self._key, first_id, count, self._low, self._prices, buffer)
 

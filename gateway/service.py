@@ -15,11 +15,12 @@ from exchange.results import GatewayResult, StreamCounts
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
+from gateway.due_times import NEVER_NS
 from gateway.intake import Intake
 from gateway.journal import Journal
 from gateway.offering import Offering
 from gateway.order_flow import OrderFlow
-from gateway.pacer import NEVER_NS, Pacer
+from gateway.pacer import Pacer
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
