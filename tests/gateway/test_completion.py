@@ -341,6 +341,16 @@ def test_the_lag_of_a_packed_order_counts_from_when_its_pack_was_complete(order_
     assert fresh["due"].sum_ns == 1_000_500 - (order_id - 1) * 1_000
 
 
+def test_a_batch_that_wraps_around_the_table_leaves_each_order_its_due_time():
+    completion = Completion(scheduled=True, sampling_interval=10**6, capacity=8)
+    completion.handed_over(6, START_NS, due_times(1, 6, 1_000.0))
+    completion.take(FrameBatch.of(*(encode(Confirmation(i)) for i in range(1, 7))), 0, START_NS + 1)
+    completion.close_second()
+    completion.handed_over(6, START_NS + 90_000, due_times(7, 6, 1_000.0))
+    completion.take(FrameBatch.of(*(encode(Confirmation(i)) for i in range(7, 13))), 0, START_NS + 100_000)
+    assert_holds(dict(completion.close_second())["due"], [100_000 - 1_000 * place for place in range(6, 12)])
+
+
 def test_any_capacity_serves():
     completion = Completion(scheduled=False, sampling_interval=10**6, capacity=5)
     completion.handed_over(6, START_NS)

@@ -137,6 +137,14 @@ def test_waiting_until_the_next_due_time_makes_something_due(orders_per_s, packi
         sent = pacer.due_by(now_ns, sent)
 
 
+def test_a_schedule_is_as_long_as_from_its_first_pack_to_its_last_order():
+    assert started(1_000.0, order_limit=100).length_s(100) == 0.099
+    assert started(1_000.0, packing=4, order_limit=100).length_s(100) == 0.096
+    assert started(1_000.0, packing=4, order_limit=3).length_s(3) == 0.0
+    assert started(1_000.0).length_s(0) is None
+    assert started(None).length_s(100) is None
+
+
 def test_at_rate_max_everything_is_due_at_once_and_nothing_is_scheduled():
     pacer = started(None, packing=4, order_limit=1_001)
     assert not pacer.scheduled

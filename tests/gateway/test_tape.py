@@ -74,6 +74,7 @@ def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
     [
         (list(range(49)), "392 bytes, where 50 orders take 400"),
         ([*range(10), 8, *range(39)], "order 11 is due before order 10"),
+        ([*range(1, 8), 0, *range(8, 50)], "order 8 is due before order 7"),
         ([*range(49), 2**62 + 1], "the last order is due at 4611686018427387905 ns, beyond"),
     ],
 )
