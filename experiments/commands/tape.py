@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from experiments.options import planned_options, run_settings, stream_options
+from experiments.options import run_settings, stream_options, tape_options
 
 
 @click.command()
 @click.option("--orders", type=int, default=1_000_000, show_default=True, help="How many.")
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
 @stream_options
-@planned_options
+@tape_options
 def command(output: Path, **given: Any) -> None:
     """Write the seeded order stream as 10-byte wire messages; with --rate, when each is due beside it.
 
