@@ -47,3 +47,8 @@ class Arrivals:
     def mean_share(self) -> float:
         """Of the rate, over the whole run."""
         return sum(self.shares) / 2
+
+
+def is_steady(text: object) -> bool:
+    """Whether the mean rate of arrivals is the same in every second."""
+    return Arrivals.parse(text).kind not in {"ramp", "recorded"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exchange.arrivals import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
 
 RUN_SCHEMA = 1
@@ -19,6 +20,8 @@ class RunRecord:
 
     names: Mapping[str, str | None]
     offered_orders_per_s: float | None
+    offered_each_second_per_s: float | None
+    """None as well where it is another from second to second."""
     orders_per_s: float | None
     warm_up_s: float
     duration_s: float | None
@@ -58,9 +61,11 @@ def _read_json(folder: Path) -> dict[str, Any]:
 def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
     settings, rates = record.get("settings") or {}, record.get("rates") or {}
     name = record.get("name", folder.resolve().name)
+    offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     return RunRecord(
         names={"run": name, "status": record.get("status"), "transport": settings.get("transport")},
-        offered_orders_per_s=rates.get("offered_orders_per_s", settings.get("orders_per_s")),
+        offered_orders_per_s=offered,
+        offered_each_second_per_s=offered if is_steady(settings.get("arrivals", "fixed")) else None,
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),

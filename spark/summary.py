@@ -51,7 +51,7 @@ def summarize_tables(tables: Mapping[str, DataFrame], warm_up_s: float, duration
 
 def seconds_table(measured: DataFrame, record: RunRecord) -> DataFrame:
     """One row a second; the achieved rate of a second is what it sent."""
-    rates = _rates(record.offered_orders_per_s, fn.col(RATE))
+    rates = _rates(record.offered_each_second_per_s, fn.col(RATE))
     return measured.where("second IS NOT NULL").select("second", *rates, *MEASURED).orderBy("second")
 
 

@@ -63,7 +63,7 @@ PLANS = (
         chart_of=load_figures.rates,
         caption="Dots are the gateway's meters at their samples, rings the engine's. The last, unfinished "
         "second is left out of the lines.",
-        of_schedule="Orders sent should lie on the offered rate.",
+        of_schedule="At a steady rate, orders sent should lie on the offered one.",
     ),
     Plan(
         name="cpu",

@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from exchange.arrivals import is_steady
 from exchange.measurements import Meter
 from experiments.page.canvas import empty_axes, linear_y, time_x
 from experiments.page.chart import Chart, of_lines
@@ -58,8 +59,10 @@ def _meters(folder: RunFolder) -> dict[Meter, Line]:
 
 
 def _offered(folder: RunFolder) -> dict[str, Line]:
+    """A ramp's rate, or a tape's, is another from second to second."""
     offered = part(folder.run, "rates").get("offered_orders_per_s")
-    return {"offered": level(offered)} if is_number(offered) else {}
+    text = "offered" if is_steady(part(folder.run, "settings").get("arrivals", "fixed")) else "mean offered"
+    return {text: level(offered)} if is_number(offered) else {}
 
 
 def cpu(folder: RunFolder) -> Chart | None:
