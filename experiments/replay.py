@@ -19,21 +19,24 @@ UNTOLD = RunSettings()
 def settled_by_tape(given: Mapping[str, Any], was_typed: Callable[[str], bool]) -> dict[str, Any]:
     """How many orders, and when they are due. UserError where the tape, or what stands beside it, is no good."""
     tape = Path(given["tape"])
-    on_tape = _checked_orders(tape)
+    on_tape, due = _checked_orders(tape), due_path(tape)
     orders = on_tape if given.get("orders") is None else given["orders"]
     if not 1 <= orders <= on_tape:
         told = f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}"
         raise UserError(f"{told}: ask for 1 to {on_tape}")
-    due = due_path(tape)
     if not _as_recorded(given, was_typed, due):
         return {"orders": orders}
     speed = settled_speed(given.get("speed"), "recorded") or 1.0
     rate = _recorded_rate(due, on_tape, orders) * speed
-    asked = given.get("orders_per_s", UNTOLD.orders_per_s)
-    if asked != rate and (was_typed("orders_per_s") or asked != UNTOLD.orders_per_s):
+    _refuse_another(rate, given.get("orders_per_s", UNTOLD.orders_per_s), was_typed("orders_per_s"), due)
+    return {"orders": orders, "arrivals": "recorded", "orders_per_s": rate}
+
+
+def _refuse_another(rate: float, asked: float | None, was_typed: bool, due: Path) -> None:
+    """The usual rate was asked for by nobody, unless somebody typed it."""
+    if asked != rate and (was_typed or asked != UNTOLD.orders_per_s):
         told = f"--rate is {'max' if asked is None else f'{asked:.10g}'}, but {due} says when the orders are due"
         raise UserError(f"{told}: leave --rate out, or take --arrivals fixed")
-    return {"orders": orders, "arrivals": "recorded", "orders_per_s": rate}
 
 
 def _as_recorded(given: Mapping[str, Any], was_typed: Callable[[str], bool], due: Path) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,27 +22,38 @@ def write_tape(path: Path, settings: RunSettings) -> None:
     """The seed's orders, and beside them when they are due where there is a rate."""
     beside, count = due_path(path), settings.order_limit
     _keep_apart(path, beside, settings)
-    orders = SeededOrders.of(settings)
-    try:
-        with whole_file(path) as tape:
-            for first in range(0, count, CHUNK_ORDERS):
-                tape.write(orders.records(first + 1, min(CHUNK_ORDERS, count - first)))
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with _naming(path):
+        _write_orders(path, settings, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
     if settings.orders_per_s is not None:
-        try:
+        with _naming(beside):
             write_due(beside, settings, count)
-        except OSError as error:
-            raise cannot_write(beside, error) from error
         click.echo(f"when they are due in {beside}", err=True)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _write_orders(path: Path, settings: RunSettings, count: int) -> None:
+    orders = SeededOrders.of(settings)
+    with whole_file(path) as file:
+        for first in range(0, count, CHUNK_ORDERS):
+            file.write(orders.records(first + 1, min(CHUNK_ORDERS, count - first)))
 
 
 def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
     """Due times of another tape would be taken for this one's."""
     if tape == due:
         raise UserError(f"--output {tape} is a name for due times: choose another for the tape")
-    if settings.orders_per_s is None and due.exists():
+    if settings.orders_per_s is not None:
+        with _naming(due):
+            due.unlink(missing_ok=True)
+    elif due.exists():
         raise UserError(f"{due} says when the orders of another tape are due: remove it, or give this one a --rate")
 
 
