@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.kept import capacities, runs, trials
 from experiments.kept.unlike_then import unlike_then

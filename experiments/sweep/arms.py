@@ -12,7 +12,9 @@ from experiments.sweep.description import Description, Levels
 from experiments.sweep.keys import keys
 from experiments.trials.arms import Arm, Factor, arms_of
 
-CONDITIONS = ("rate", "orders", "duration", "seed", "prices", "network")
+CONDITIONS = (
+    "rate", "arrivals", "orders", "duration", "seed", "prices", "price-model", "tape", "speed", "network",
+)  # fmt: skip
 """What is offered, and where: arms are held against each other under the same, if anything else varies."""
 DEFAULT_TRANSPORT, DEFAULT_RATE, DEFAULT_DURATION_S = "zeromq", 8000.0, 5.0
 WARM_UP_S, LEAST_LENGTH_S = 1.0, 5.0
@@ -77,7 +79,4 @@ class SweepSettings:
 
 
 def _warm_up_s(settings: RunSettings) -> float:
-    rate, length_s = settings.orders_per_s, settings.duration_s or 0.0
-    if rate is not None:
-        length_s = settings.order_limit / rate
-    return WARM_UP_S if length_s >= LEAST_LENGTH_S else 0.0
+    return WARM_UP_S if (settings.length_s or 0.0) >= LEAST_LENGTH_S else 0.0

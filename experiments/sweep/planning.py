@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from exchange.settings import BadSetting, RunSettings
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
 from experiments.compare.announcing import duration
 from experiments.errors import UserError
 from experiments.sweep.arms import sweep_arms
