@@ -35,6 +35,6 @@ def report(folder: Path, asked: Asked) -> int:
 
         return report_run(folder, asked)
     raise UserError(
-        f"{folder} is no run's folder, which has run.json or a spool, and no trial's, which has plan.json: "
+        f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json: "
         "give one that exchange run, compare or nagle made"
     )

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
-ENDS = (100 * (1 - CONFIDENCE) / 2, 100 * (1 + CONFIDENCE) / 2)
+TAIL = (1 - CONFIDENCE) / 2
+ENDS = (100 * TAIL, 100 * (1 - TAIL))
 """Of the interval, in % of the resamples."""
 
 Floats = npt.NDArray[np.float64]

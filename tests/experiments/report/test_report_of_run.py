@@ -108,12 +108,6 @@ def test_what_is_damaged_or_newer_is_said_in_a_sentence(run: Path, sentence: str
     assert not (run / "report.html").exists()
 
 
-def test_a_folder_of_neither_kind_is_refused(tmp_path: Path) -> None:
-    said = report(tmp_path)
-    assert said.exit_code == 2
-    assert "is no run's folder" in said.output
-
-
 def test_a_killed_run_has_a_page_but_no_record_to_print(run: Path) -> None:
     (run / "run.json").unlink()
     assert report(run, "--figures").exit_code == 0
