@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
 TAIL = (1 - CONFIDENCE) / 2
-ENDS = (100 * TAIL, 100 * (1 - TAIL))
-"""Of the interval, in % of the resamples."""
+"""The share of the resamples on either side of the interval."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def ratio_of_medians(first: Sequence[float], second: Sequence[float], seed: int)
 
 
 def _estimate(value: float, resampled: Floats) -> Estimate:
-    low, high = np.percentile(resampled, ENDS)
+    low, high = stats.quantile(resampled, [TAIL, 1 - TAIL])
     return Estimate(value, float(low), float(high))
 
 

@@ -43,9 +43,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.90 <= held <= 0.98
 
 
-@pytest.mark.parametrize("repeats", [2, 7, 10])
+@pytest.mark.parametrize("repeats", [2, 7, 10, 30])
 def test_resampled_medians_are_those_of_scipy_to_the_bit(repeats: int) -> None:
-    first, second = np.random.default_rng(repeats).lognormal(0.0, 0.2, (2, repeats)).round(1)
+    first, second = np.random.default_rng(repeats).lognormal(0.0, 0.2, (2, repeats))
 
     def ratio(one: np.ndarray, other: np.ndarray, axis: int = -1) -> np.ndarray:
         return np.median(one, axis=axis) / np.median(other, axis=axis)
