@@ -46,6 +46,8 @@ def _offered(settings: dict[str, Any]) -> str:
     rate, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
     if rate is None:
         return "as fast as it goes"
+    if arrivals == "recorded":
+        return f"as recorded, speed {settings['speed']:g}"
     return f"at {rate:,.10g} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
 
 

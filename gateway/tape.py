@@ -49,11 +49,8 @@ def _check_part(part: npt.NDArray[np.void], before: int) -> None:
     offset = (before + index) * ORDER.size
     _refuse_type(int(part["type"][index]), offset)
     found, place = int(part["id"][index]), before + index + 1
-    raise MalformedMessage(
-        f"id {found}, where {place} goes: answers are paired with orders by id, so ids count 1, 2, 3, ...; "
-        f"number the orders anew, the bad record is",
-        offset,
-    )
+    told = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
+    raise MalformedMessage(f"{told}; id {found} stands where {place} goes,", offset)
 
 
 def _refuse_rest(tape: Bytes, offset: int) -> None:
@@ -63,7 +60,7 @@ def _refuse_rest(tape: Bytes, offset: int) -> None:
 
 def _refuse_type(code: int, offset: int) -> None:
     if code == CANCEL.code:
-        told = "a cancel, which a gateway does not send: leave cancels out, or replay them with exchange match; it is"
+        told = "a gateway sends no cancels: leave them out, or replay the tape with exchange match; the first is"
         raise MalformedMessage(told, offset)
     if code != ORDER.code:
         raise MalformedMessage(f"type byte {code}, where {ORDER.code} (order) goes", offset)

@@ -36,6 +36,8 @@ def _speed(settings: Record) -> str:
     offered, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
     if not is_number(offered):
         return ", as fast as it goes"
+    if arrivals == "recorded":
+        return f", as recorded, speed {settings['speed']:g}"
     return f" at {offered:,.10g} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
 
 

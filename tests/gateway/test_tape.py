@@ -52,10 +52,10 @@ def test_a_seed_s_tape_is_one(path: Path) -> None:
         (RECORDS + b"\x07", "type byte 7, where 1 (order) goes", 5000),
         (changed(8, b"\x02"), "type byte 2, where 1 (order) goes", 70),
         (changed(400, b"\x02") + b"\x01", "type byte 2", 3990),
-        (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a cancel, which a gateway does not send", 30),
-        (RECORDS + encode(Cancel(2)), "a cancel, which a gateway does not send", 5000),
-        (changed(15, encode(Order(14, 1, 500, 1))), "id 14, where 15 goes", 140),
-        (RECORDS[ORDER_BYTES:], "id 2, where 1 goes", 0),
+        (RECORDS[:30] + encode(Cancel(2)) + RECORDS[30:], "a gateway sends no cancels", 30),
+        (RECORDS + encode(Cancel(2)), "a gateway sends no cancels", 5000),
+        (changed(15, encode(Order(14, 1, 500, 1))), "id 14 stands where 15 goes", 140),
+        (RECORDS[ORDER_BYTES:], "id 2 stands where 1 goes", 0),
     ],
 )
 def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
@@ -64,7 +64,7 @@ def test_what_a_gateway_cannot_replay_is_refused_with_its_offset(
     path.write_bytes(content)
     with pytest.raises(MalformedMessage) as refused:
         check_orders(path)
-    assert str(refused.value).startswith(told)
+    assert told in str(refused.value)
     assert refused.value.offset == offset
 
 

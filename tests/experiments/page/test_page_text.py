@@ -47,16 +47,11 @@ def test_the_title_names_the_transport(transport: str, named: str) -> None:
 
 
 def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
-    settings = {
-        "transport": "tcp",
-        "orders_per_s": 8000.0,
-        "arrivals": "recorded",
-        "tape": "taped/orders.bin",
-        "seed": 1,
-    }
-    assert title({"settings": settings}) == "Orders over TCP at 8,000 orders/s (recorded)"
+    settings = {"transport": "tcp", "orders_per_s": 799.5, "tape": "taped/orders.bin", "speed": 2.0}
+    assert title({"settings": {**settings, "arrivals": "recorded"}}) == "Orders over TCP, as recorded, speed 2"
+    for arrivals, said in (("fixed", ""), ("bursts:9", " (bursts:9)")):
+        assert title({"settings": {**settings, "arrivals": arrivals}}) == f"Orders over TCP at 799.5 orders/s{said}"
     assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
-    assert title({"settings": {**settings, "arrivals": "fixed"}}) == "Orders over TCP at 8,000 orders/s"
 
 
 def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
