@@ -8,6 +8,7 @@ import queue
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,8 @@ SWITCH_INTERVAL_S = 0.0001
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out)."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.freeze()
     stage, noise = Stage(folder), NoiseMeter()
-    with meeting_places(settings, folder) as places:
+    with _interpreter_shared(), meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as held:
                 stage.open(held, settings, places.engine, places.reporter)
@@ -44,6 +43,19 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
                 raise
             stage.failures.append(f"gateway: {sentence(error)}")
     return places.engine, Outcome(**stage.results, failures=tuple(stage.failures), noise=noise.noise)
+
+
+@contextlib.contextmanager
+def _interpreter_shared() -> Iterator[None]:
+    """Threads take short turns, and nothing that is older than the run is looked at for garbage."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before_s)
 
 
 class Stage:

@@ -15,6 +15,9 @@ from typing import Any
 
 import psutil
 import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
 
 PATIENCE_S = 60.0
 
@@ -47,6 +50,13 @@ def exchange(*words: object, **env: str) -> Said:
 def measured(results: Path, *words: object) -> Said:
     """`exchange run`, with nothing but its record."""
     return exchange("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
+
+
+def measured_here(results: Path, *words: object) -> Said:
+    """The same in this process, for what runs in threads of one: `--transport memory`."""
+    words = ("run", "--json", "--no-spark", "--no-page", "--results", results, "--transport", "memory", *words)
+    done = CliRunner().invoke(main, list(map(str, words)))
+    return Said(done.exit_code, done.stdout, done.stderr)
 
 
 VALID = {"complete", "saturated"}

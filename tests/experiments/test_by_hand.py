@@ -89,6 +89,7 @@ def test_a_run_by_hand_leaves_a_record_that_says_what_was_run(by_hand: ByHand, t
     assert (tmp_path / "first" / "report.html").exists()
 
 
+@pytest.mark.long
 def test_without_a_gateway_nothing_is_invented_and_who_waited_fails(by_hand: ByHand, tmp_path: Path) -> None:
     by_hand.start("reporter", "--timeout", 1)
     by_hand.start("engine", "--timeout", 0.5)

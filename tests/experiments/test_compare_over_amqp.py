@@ -17,7 +17,7 @@ from tests.broker import is_gone, need_rabbitmq
 from tests.experiments.conftest import PATIENCE_S, command, until
 from transports.rabbitmq import Node, NodeSettings
 
-FAST = ("--transports", "amqp,amqp", "--rates", "1000", "--repeats", "1", "--seconds", "0.3")
+FAST = ("--transports", "amqp,amqp", "--rates", "1000", "--repeats", "1", "--seconds", "0.1")
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,8 @@ def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(comparison: C
     comparison.assert_nothing_is_left_of(family)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_with_it(
     number: signal.Signals, comparison: Comparison
 ) -> None:

@@ -19,6 +19,7 @@ from exchange.messages import Order, encode
 from tests.experiments.conftest import VALID, Running, listening_port, until
 
 Start = Callable[..., Running]
+LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 ZEROMQ_AND_TCP = ["zeromq", pytest.param("tcp", marks=pytest.mark.long)]
 ENDLESS = ("--rate", 2000, "--duration", 600)
 FOREVER = (*ENDLESS, "--no-page")
@@ -36,7 +37,7 @@ def gone(processes: list[psutil.Process]) -> bool:
     return not [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(n, marks=pytest.mark.long) for n in LIKE_CTRL_C)])
 def test_a_signal_ends_in_band_and_leaves_a_readable_partial_run(number: signal.Signals, running: Start) -> None:
     run = running(*FOREVER).under_way()
     family = run.family()
@@ -108,7 +109,7 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
 
 
 @pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
-@pytest.mark.parametrize("role", ["engine", "reporter"])
+@pytest.mark.parametrize("role", ["engine", pytest.param("reporter", marks=pytest.mark.long)])
 def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
     role: str, transport: str, running: Start
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_well_formed_stranger_with_valid_orders_swallows_no_answer(running: St
     assert heard == [0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_stranger_with_valid_orders_over_tcp_is_refused(running: Start) -> None:
     run = running("--transport", "tcp", *SHORT).under_way()
     order = encode(Order(1, 1, 500, 10))

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.conftest import ORDERS, STREAM, VALID, exchange, measured
+from tests.experiments.conftest import ORDERS, STREAM, VALID, exchange, measured, measured_here
 
-TRANSPORTS = ["zeromq", "zeromq+ipc", "zeromq+inproc", "tcp", "memory", "zeromq?calls=plain"]
-IN_THREADS = ("--transport", "memory")
-"""For what does not depend on what carries the messages, without the start of four processes."""
+PLAIN = pytest.param("zeromq?calls=plain", marks=pytest.mark.long)
+TRANSPORTS = ["zeromq", "zeromq+ipc", "zeromq+inproc", "tcp", "memory", PLAIN]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -32,7 +31,7 @@ def test_packing_changes_the_messages_and_not_the_streams(
 
 
 def test_a_record_counts_what_was_sent_and_received(tmp_path: Path) -> None:
-    record = measured(tmp_path, *IN_THREADS, "--rate", 8000, "--orders", 8000, "--sampling-interval", 1000).record
+    record = measured_here(tmp_path, "--rate", 8000, "--orders", 8000, "--sampling-interval", 1000).record
     counts = record["counts"]
     assert counts["orders_sent"] == counts["orders_received"] == counts["orders_answered"] == 8000
     assert counts["answers_sent"] == counts["answers_received"]
@@ -42,19 +41,19 @@ def test_a_record_counts_what_was_sent_and_received(tmp_path: Path) -> None:
 
 
 def test_analysis_leaves_the_last_order_out_and_says_so(tmp_path: Path) -> None:
-    record = measured(tmp_path, *IN_THREADS, "--rate", 8000, "--orders", 4000).record
+    record = measured_here(tmp_path, "--rate", 8000, "--orders", 4000).record
     assert [record["completion_us"][clock]["count"] for clock in ("handed_over", "due")] == [3999, 3999]
     assert "the last order" in record["analysis"]["left_out"]
 
 
 def test_a_warm_up_is_left_out_of_the_figures_and_kept_in_the_counts(tmp_path: Path) -> None:
-    record = measured(tmp_path, *IN_THREADS, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
+    record = measured_here(tmp_path, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
     assert 1900 <= record["completion_us"]["due"]["count"] < 3000  # 2000, and what the first second left unanswered
     assert record["counts"]["orders_answered"] == 4000
 
 
 def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path: Path) -> None:
-    record = measured(tmp_path, *IN_THREADS, "--rate", "max", "--orders", 50_000).record
+    record = measured_here(tmp_path, "--rate", "max", "--orders", 50_000).record
     assert record["status"] == "complete"
     assert record["settings"]["window"] == 16_384
     assert (record["rates"]["offered_orders_per_s"], record["lag_us"]) == (None, {})
@@ -62,14 +61,14 @@ def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path:
 
 
 def test_a_rate_that_nobody_could_hold_is_saturated_and_exits_0_with_the_reason(tmp_path: Path) -> None:
-    said = measured(tmp_path, *IN_THREADS, "--rate", 50_000_000, "--orders", 500_000)
+    said = measured_here(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
     assert (said.code, said.record["status"]) == (0, "saturated")
     assert "offered orders/s were achieved" in said.record["reasons"][0]
 
 
 def test_a_duration_ends_a_run_in_band(tmp_path: Path) -> None:
     for rate in (2000, "max"):
-        record = measured(tmp_path, *IN_THREADS, "--rate", rate, "--duration", 0.5).record
+        record = measured_here(tmp_path, "--rate", rate, "--duration", 0.5).record
         assert record["status"] in VALID, "neither is an end that was forced"
         assert record["counts"]["orders_sent"] == (1000 if rate == 2000 else record["counts"]["orders_received"])
 
@@ -83,17 +82,15 @@ def test_recorded_streams_replay_to_the_same_answers(tmp_path: Path) -> None:
 
 
 def test_orders_that_the_book_cannot_take_are_rejected_one_by_one(tmp_path: Path) -> None:
-    counts = measured(tmp_path, *IN_THREADS, "--rate", "max", "--orders", 5000, "--prices", "990..1009").record[
-        "counts"
-    ]
+    counts = measured_here(tmp_path, "--rate", "max", "--orders", 5000, "--prices", "990..1009").record["counts"]
     assert 2000 < counts["rejections"] < 3000
     assert counts["orders_answered"] == 5000
 
 
 def test_policies_and_price_ranges_reach_the_engine(tmp_path: Path) -> None:
-    exact = measured(tmp_path, *IN_THREADS, "--rate", "max", "--orders", 20_000, "--policy", "exact-price").record
-    wide = measured(
-        tmp_path, *IN_THREADS, "--rate", "max", "--orders", 20_000, "--prices", "1..65534", "--max-price", 65534
+    exact = measured_here(tmp_path, "--rate", "max", "--orders", 20_000, "--policy", "exact-price").record
+    wide = measured_here(
+        tmp_path, "--rate", "max", "--orders", 20_000, "--prices", "1..65534", "--max-price", 65534
     ).record
     assert exact["counts"]["answers_sent"] / 20_000 == pytest.approx(1.92, rel=0.01)  # 1.98 over 1,000,000
     assert (exact["status"], wide["status"], wide["counts"]["rejections"]) == ("complete", "complete", 0)
@@ -114,7 +111,7 @@ def test_the_components_stay_where_they_are_told_and_listen_on_loopback(tmp_path
 
 
 def test_one_order_is_a_run(tmp_path: Path) -> None:
-    said = measured(tmp_path, *IN_THREADS, "--rate", 0.5, "--orders", 1)
+    said = measured_here(tmp_path, "--rate", 0.5, "--orders", 1)
     assert (said.code, said.record["counts"]["orders_answered"]) == (0, 1)
 
 

@@ -32,7 +32,7 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
     ("client", "delivery"),
     [
         ("compiled", "durable"),
-        ("joined", "confirmed"),
+        pytest.param("joined", "confirmed", marks=pytest.mark.long),
         ("pika", "acked"),
         pytest.param("compiled", "lossy", marks=pytest.mark.long),  # what other tests run
     ],
@@ -55,6 +55,7 @@ def test_the_same_seed_gives_the_same_streams_through_a_broker(
     probe.close()
 
 
+@pytest.mark.long
 def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
         monkeypatch.setenv(PASSWORD, node.password)

@@ -87,6 +87,7 @@ def test_a_session_of_the_wheel_s_java_says_and_leaves_nothing(tmp_path: Path, w
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waiting for a process that is no child needs Linux")
+@pytest.mark.long
 def test_a_killed_session_leaves_no_jvm_and_no_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WAIT_TO_BE_KILLED]
     (tmp_path / "tmp").mkdir()

@@ -89,6 +89,7 @@ def test_what_was_confirmed_before_the_broker_fell_is_there_though_its_publisher
     assert len(left) >= confirmed
 
 
+@pytest.mark.long
 def test_what_is_not_durable_is_gone_with_the_broker(nodes: list[Node]) -> None:
     url = f"{nodes[0].url}/?delivery=confirmed"
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))

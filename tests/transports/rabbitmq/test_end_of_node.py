@@ -66,6 +66,7 @@ def test_a_node_ends_with_its_starter_even_if_that_is_killed(tmp_path: Path) -> 
             until(lambda process=process: is_gone(process), f"the end of {process}")
 
 
+@pytest.mark.long
 def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -> None:
     need_rabbitmq()
     with subprocess.Popen(["sleep", "600"], process_group=0) as leader:
@@ -80,6 +81,7 @@ def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -
     assert not (tmp_path / "node").exists()
 
 
+@pytest.mark.long
 def test_a_node_starts_again_over_its_folder_and_is_gone_after_stop(tmp_path: Path) -> None:
     need_rabbitmq()
     with private_node(tmp_path / "node") as first:
