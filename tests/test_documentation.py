@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
 from experiments.cli import main
+from experiments.sweep.file import EXAMPLE
 from gateway.due_times import Longs
 from gateway.schedule import due_times_of
 from gateway.seeded_orders import SeededOrders
@@ -23,7 +24,7 @@ from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = "run|results|compare|nagle|network|broker|report|tape|match|engine|gateway|reporter"
+NAMES = "run|results|compare|sweep|capacity|nagle|network|broker|report|tape|match|engine|gateway|reporter"
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)
 
 
@@ -43,7 +44,11 @@ def written_commands() -> list[tuple[str, str]]:
 def test_every_command_that_is_written_down_parses(where: str, line: str) -> None:
     name, *words = shlex.split(line)
     command = subcommands()[name]
-    there = {"match": ("tape.bin", ROOT / "Makefile"), "report": (words[0] if words else "", ROOT / "docs")}
+    there = {
+        "match": ("tape.bin", ROOT / "Makefile"),
+        "sweep": ("paper.toml", EXAMPLE),
+        "report": (words[0] if words else "", ROOT / "docs"),
+    }
     placeholder, existing = there.get(name, ("", ROOT))
     with_files = [str(existing) if word == placeholder else word for word in words]
     command.make_context(name, with_files)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from experiments.compare.completion_figures import against_rate, by
 from experiments.compare.cpu_figures import stacked_by_contender
+from experiments.compare.naming import beside_the_rate
 from experiments.page.canvas import page_style
 from experiments.page.chart import Chart
 from experiments.page.inline_svg import inline_svg
@@ -68,12 +69,6 @@ def trial_figures(record: dict[str, Any]) -> Iterator[Figure]:
     for words, own in by(arms, beside_the_rate).items():
         yield from (figure for name in drawn for figure in _completion(own, name, words))
         yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in stacked_by_contender(own).items())
-
-
-def beside_the_rate(arm: dict[str, Any]) -> str:
-    """What else the arm's block holds fast: a figure's title goes on with it."""
-    words = arm["block"].partition(", ")[2]
-    return f", {words}" if words else ""
 
 
 def with_rate(record: dict[str, Any]) -> list[dict[str, Any]]:

@@ -25,7 +25,11 @@ COMPLETION = {
 }
 PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
 CPU = {"cpu_s_per_million": "in all", **{f"{name}_cpu_s_per_million": name for name in COMPONENTS}}
-"""Metrics of the CPU's table, with their columns' titles."""
+RESOURCES = {
+    **{f"{name}_peak_mb": f"{name}, MB" for name in COMPONENTS},
+    **{f"{name}_switches_per_order": f"{name}, switches" for name in COMPONENTS},
+}
+"""Metrics of the tables, with their columns' titles."""
 
 
 def write_page(folder: Path, record: dict[str, Any]) -> Path:
@@ -43,15 +47,16 @@ def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
     return _environment().get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
-        completion=COMPLETION, cpu={name: words for name, words in CPU.items() if _is_measured(record, name)},
+        completion=COMPLETION, cpu=_measured(record, CPU), resources=_measured(record, RESOURCES),
         as_in_paper=drawings(paper_figures(record)), published=published(record), transports=transports(record),
         packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip
 
 
-def _is_measured(record: dict[str, Any], metric: str) -> bool:
-    return any(metric in arm["metrics"] for arm in record["arms"])
+def _measured(record: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
+    """The columns that have something to show."""
+    return {name: words for name, words in columns.items() if any(name in arm["metrics"] for arm in record["arms"])}
 
 
 def _environment() -> Environment:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from experiments.compare.completion_figures import by, rate_of
-from experiments.compare.figures import Figure, beside_the_rate, with_rate
+from experiments.compare.figures import Figure, with_rate
+from experiments.compare.naming import beside_the_rate
 from experiments.compare.paper_lines import PaperLine, lines_against_rate, lines_of
 from experiments.page.colours import MUTED
 from experiments.page.labelled_lines import EndLabel

@@ -1,4 +1,4 @@
-"""A comparison in the terminal: figures by rate and transport, then what can be said of them; 100 columns."""
+"""A comparison in the terminal: figures by rate and transport, then what can be said of them; 80 columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from experiments.compare.naming import rate_and_name
 from experiments.compare.rounding import rounded, with_interval
 from experiments.trials.metrics import COMPONENTS
 
-COLUMNS = 100
+COLUMNS = 80
 
 
 def show(record: dict[str, Any]) -> None:
@@ -49,41 +50,37 @@ def _say(console: Console, verdict: dict[str, Any]) -> None:
 
 def _completion(record: dict[str, Any]) -> Table:
     """Medians over repeats; in brackets their 95 % intervals."""
-    table = _table("p50 us from due", "p99 us", "p99.9 us", "achieved/s")
+    table = _table("p50 us from due", "p99 us", "achieved/s")
     saturated = any(arm["saturated"] for arm in record["arms"])
     if saturated:
-        table.add_column("saturated", justify="right")
+        table.add_column("saturated", justify="right", no_wrap=True)
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
         figures = [with_interval(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
-        figures += [rounded(arm["metrics"].get(name)) for name in (f"{clock}_p999_us", "orders_per_s")]
         full = f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else ""
-        table.add_row(*_names(arm), *figures, *([full] if saturated else []))
+        achieved = rounded(arm["metrics"].get("orders_per_s"))
+        table.add_row(*rate_and_name(arm), *figures, achieved, *([full] if saturated else []))
     return table
 
 
 def _cpu(record: dict[str, Any]) -> Table:
     """CPU seconds for a million orders, in all and by component."""
     parts = [name for name in COMPONENTS if any(cpu_of(name) in arm["metrics"] for arm in record["arms"])]
-    table = _table("CPU s per million orders", *parts)
+    table = _table("CPU s per million", *parts)
     for arm in record["arms"]:
         all_of_it = with_interval(arm["metrics"].get("cpu_s_per_million"))
-        table.add_row(*_names(arm), all_of_it, *(rounded(arm["metrics"].get(cpu_of(part))) for part in parts))
+        table.add_row(*rate_and_name(arm), all_of_it, *(rounded(arm["metrics"].get(cpu_of(part))) for part in parts))
     return table
 
 
 def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("orders/s", justify="right")
+    """Of all columns only the contender's name may take several lines."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("orders/s", justify="right", no_wrap=True)
     table.add_column("")
     for title in titles:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     return table
-
-
-def _names(arm: dict[str, Any]) -> tuple[str, str]:
-    rate = arm["settings"]["orders_per_s"]
-    return ("max" if rate is None else f"{rate:,.10g}"), arm["contender"]
 
 
 def cpu_of(component: str) -> str:

@@ -83,12 +83,12 @@ def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, Sa
     assert [verdict["sentence"] for verdict in said.record["verdicts"] if verdict["sentence"] not in page] == []
 
 
-def test_the_table_fits_100_columns(small: tuple[Path, Said]) -> None:
+def test_the_table_fits_80_columns(small: tuple[Path, Said]) -> None:
     folder, _ = small
     shown = compare(folder.parent, "--resume", "small")
     assert shown.code == 0, shown.err
     assert "completion p99 from due time" in shown.out
-    assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
+    assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 80
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
