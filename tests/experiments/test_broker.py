@@ -81,6 +81,7 @@ def test_it_starts_once_serves_several_runs_and_leaves_nothing(folder: Path) -> 
     assert running_node() is None
 
 
+@pytest.mark.long
 def test_start_reclaims_a_node_that_was_killed_and_one_that_was_lost(folder: Path) -> None:
     need_rabbitmq()
     broker("start")

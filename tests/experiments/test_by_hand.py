@@ -101,6 +101,7 @@ def test_without_a_gateway_nothing_is_invented_and_who_waited_fails(by_hand: ByH
     assert "settings unknown" in exchange("report", tmp_path / "first", "--no-spark").out
 
 
+@pytest.mark.long
 def test_a_disagreement_names_the_options_and_fails_at_both_ends(by_hand: ByHand, tmp_path: Path) -> None:
     by_hand.start("reporter", "--timeout", 1)
     by_hand.start("engine", "--policy", "exact-price", "--timeout", 20)

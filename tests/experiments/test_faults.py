@@ -77,7 +77,7 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
 
 
 @pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
-@pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
+@pytest.mark.parametrize("role", ["engine", pytest.param("gateway", marks=pytest.mark.long), "reporter"])
 def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
     run = running("--transport", transport, *ENDLESS).under_way()
     family = run.family()

@@ -33,7 +33,7 @@ def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
     [
         ("compiled", "durable"),
         pytest.param("joined", "confirmed", marks=pytest.mark.long),
-        ("pika", "acked"),
+        pytest.param("pika", "acked", marks=pytest.mark.long),
         pytest.param("compiled", "lossy", marks=pytest.mark.long),  # what other tests run
     ],
 )
@@ -88,6 +88,7 @@ def test_nagle_on_at_the_broker_is_read_back_from_its_own_sockets(tmp_path: Path
     assert found == {"gateway": True, "engine": True, "reporter": True, "broker": False}
 
 
+@pytest.mark.long
 def test_simplex_is_a_connection_to_publish_on_and_one_to_consume_on(
     tmp_path: Path, at_broker: str, matched: dict[str, object]
 ) -> None:

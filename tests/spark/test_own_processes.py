@@ -80,6 +80,7 @@ def test_a_run_is_summarized_by_the_wheel_s_java(tmp_path: Path, without_java: d
     assert (run["orders_sent"], run["due_count"], note) == (2_001, 2_000, WHEEL)
 
 
+@pytest.mark.long
 def test_a_session_of_the_wheel_s_java_says_and_leaves_nothing(tmp_path: Path, without_java: dict[str, str]) -> None:
     assert said_by(COUNT, "", tmp_path, without_java) == [10, WHEEL, True]
     assert list((tmp_path / "cwd").iterdir()) == []
