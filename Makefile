@@ -15,6 +15,7 @@ run: setup ## run the default experiment, print its result, say where the page i
 setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a browser and a RabbitMQ for the tests
 	@.ci/browser
 	@.ci/broker
+	@test -e .venv/.kernels || { echo "compiling the kernels"; .ci/kernels && touch .venv/.kernels; }
 
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope

@@ -21,6 +21,9 @@ SHARING = {
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
     "tests/transports/rabbitmq/test_running_node.py": "running node",
+    "tests/transports/rabbitmq/": "nodes",
+    "tests/transports/": "shared node",
+    "tests/experiments/test_run_over_amqp.py": "shared node",
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 

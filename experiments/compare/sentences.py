@@ -15,7 +15,8 @@ def title(record: Record) -> str:
     offered = " to ".join(f"{rate:,.10g}" for rate in dict.fromkeys((rates[0], rates[-1]))) if rates else ""
     who = (" against " if len(record["contenders"]) == 2 else ", ").join(record["contenders"])
     transports = list(dict.fromkeys(arm["settings"]["transport"] for arm in record["arms"]))
-    over = "" if record["study"] == "compare" else f" over {', '.join(transports)}"
+    named = all(arm["settings"]["transport"] in arm["contender"] for arm in record["arms"])
+    over = "" if named else f" over {', '.join(transports)}"
     return who + over + (f", at {offered} orders/s" if rates else "")
 
 

@@ -26,7 +26,7 @@ def compare(results: Path, *words: object) -> Said:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     results = tmp_path_factory.mktemp("results")
-    words = ("--transports", "zeromq+inproc,memory", "--rates", "2000,4000", "--repeats", "2", "--seconds", "0.5")
+    words = ("--transports", "zeromq+inproc,memory", "--rates", "2000,4000", "--repeats", "2", "--seconds", "0.2")
     return results / "small", compare(results, *words, "--name", "small", "--json")
 
 
