@@ -140,7 +140,9 @@ def test_a_dry_run_prints_the_plan_and_its_length_and_leaves_nothing(tmp_path: P
         (["--name", "a/b"], "no name"),
         (["--resume", "nothing"], "nothing to resume"),
         (["--resume", "nothing", "--rates", "1000"], "leave out --rates"),
-        (["--transports", "tcp,zeromq?calls=slow", "--seconds", "0.1"], "compiled or plain"),
+        pytest.param(
+            ["--transports", "tcp,zeromq?calls=slow", "--seconds", "0.1"], "compiled or plain", marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_mistake_is_named_and_leaves_nothing(words: list[str], said: str, tmp_path: Path) -> None:

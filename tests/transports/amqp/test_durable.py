@@ -71,6 +71,7 @@ def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(
     assert left_at(url, len(NUMBERED)) == NUMBERED
 
 
+@pytest.mark.long
 def test_what_was_confirmed_before_the_broker_fell_is_there_though_its_publisher_was_in_full_swing(
     nodes: list[Node],
 ) -> None:

@@ -45,6 +45,7 @@ def test_after_stop_no_process_port_or_folder_is_left(tmp_path: Path) -> None:
     node.stop()
 
 
+@pytest.mark.long
 def test_no_process_of_the_node_looks_after_epmd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would start an Erlang machine and an epmd, but only after a minute, so the node itself is asked."""
     need_rabbitmq()

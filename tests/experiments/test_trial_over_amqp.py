@@ -1,4 +1,4 @@
-"""The brokers of a comparison: one for all runs that have it set alike, gone with the comparison."""
+"""The brokers of a trial: one for all runs that have it set alike, gone with the trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.broker import is_gone, need_rabbitmq
 from tests.experiments.conftest import PATIENCE_S, command, until
 from transports.rabbitmq import Node, NodeSettings
 
-FAST = ("--transports", "amqp,amqp", "--rates", "1000", "--repeats", "1", "--seconds", "0.1")
+FAST = ("--transports", "amqp", "--rates", "1000", "--repeats", "2", "--duration", "0.1", "--pause", "0")
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +28,12 @@ def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Comparison:
-    """`exchange compare` under way, its scratch folders in a place of its own."""
+    """`exchange sweep` under way, its scratch folders in a place of its own."""
 
     def __init__(self, place: Path) -> None:
         self.folder, self.scratch = place / "results" / "mine", place / "scratch"
         self.scratch.mkdir()
-        words = command("compare", *FAST, "--results", place / "results", "--name", "mine")
+        words = command("sweep", *FAST, "--results", place / "results", "--name", "mine")
         self.process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "TMPDIR": str(self.scratch)},
@@ -48,11 +48,11 @@ class Comparison:
 
     def _is_warm(self) -> bool:
         assert self.process.poll() is None, self.process.communicate()[1]
-        return bool(list(self.folder.glob("00-amqp-*/run.json")))
+        return bool(list(self.folder.glob("00-*/run.json")))
 
     def brokers(self) -> list[tuple[int, int]]:
         """Process and port of the broker of each run over AMQP that met one."""
-        records = [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("*-amqp-*/run.json"))]
+        records = [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("*/run.json"))]
         met = [record["broker"] for record in records if record.get("broker")]
         return [(broker["pid"], broker["port"]) for broker in met]
 
@@ -73,7 +73,7 @@ def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(comparison: C
     family = comparison.family()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert comparison.process.returncode == 0, err
-    assert len(comparison.brokers()) == 4, "a warm-up and a repeat of each"
+    assert len(comparison.brokers()) == 3, "a warm-up and two repeats"
     assert len(set(comparison.brokers())) == 1
     comparison.assert_nothing_is_left_of(family)
 
@@ -87,7 +87,7 @@ def test_a_comparison_that_is_told_to_end_keeps_what_it_has_and_takes_its_node_w
     comparison.process.send_signal(number)
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert comparison.process.returncode == 1
-    assert "exchange compare --resume mine goes on" in err
+    assert "exchange sweep --resume mine goes on" in err
     assert "Traceback" not in err
     assert (comparison.folder / "comparison.json").exists()
     comparison.assert_nothing_is_left_of(family)
@@ -106,7 +106,7 @@ def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comp
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert "Traceback" not in err
     assert len(set(comparison.brokers())) == 2, "its successor serves what is left"
-    runs = comparison.folder.glob("01-amqp-*/run.json")
+    runs = comparison.folder.glob("0[12]-*/run.json")
     assert [path.read_bytes().count(b'"status": "complete"') for path in runs].count(1) >= 1
 
 
