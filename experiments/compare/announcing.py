@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
+from experiments.compare.table import COLUMNS
 from experiments.trials.caveats import count, unreachable
 from experiments.trials.plan import WARM_UP, Plan, Step, expected_s
 
@@ -13,12 +15,16 @@ def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
     expected = expected_s(plan, steps)
     warm_ups = sum(step.repeat == WARM_UP for step in steps)
     left = f", {len(steps) - warm_ups} of them left" if len(steps) - warm_ups < len(plan.steps) else ""
-    yield (
+    yield _folded(
         f"{_contenders(plan)}; {count(len(plan.blocks), plan.study.block)}, {count(plan.repeats, 'repeat')}: "
         f"{count(len(plan.steps), 'run')}{left} and {count(warm_ups, 'warm-up')}, about {duration(expected)}"
     )
     if told := unreachable(plan):
-        yield f"warning: {told}"
+        yield _folded(f"warning: {told}")
+
+
+def _folded(sentence: str) -> str:
+    return "\n".join(textwrap.wrap(sentence, COLUMNS))
 
 
 def _contenders(plan: Plan) -> str:
