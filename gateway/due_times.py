@@ -1,4 +1,4 @@
-"""When orders are due, in ns since the start: one class a kind of arrival. docs/method.md has the formulas.
+"""When orders are due, in ns since the start: one class a kind of arrival. docs/workload.md has the formulas.
 
 Whole numbers and correctly rounded arithmetic alone, so that every machine has the same due times.
 """
