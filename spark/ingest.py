@@ -52,7 +52,8 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
     try:
         report = _report(records)
         for kind in KINDS:
-            write_table(rows_of_kind(records, kind), tables / f"{kind}.parquet")
+            rows = rows_of_kind(records, kind).coalesce(1).sortWithinPartitions("wall_ns", "source")
+            write_table(rows, tables / f"{kind}.parquet")
     finally:
         records.unpersist()
     return report
@@ -69,10 +70,10 @@ def read_records(lines: DataFrame) -> DataFrame:
 
 
 def rows_of_kind(records: DataFrame, kind: str) -> DataFrame:
-    """The table of one kind, in order of time."""
+    """The rows of one kind, with the columns of its table."""
     columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
     good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
-    return good.select(*ORIGIN, *columns).coalesce(1).sortWithinPartitions("wall_ns", "source")
+    return good.select(fn.col("run").alias("run_id"), *ORIGIN[1:], *columns)
 
 
 def count_problems(records: DataFrame) -> DataFrame:

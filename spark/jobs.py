@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 from spark.errors import RunUnreadableError, SparkJobError, TablesUnwritableError
 from spark.ingest import IngestReport, ingest
 from spark.java import find_java
 from spark.java_errors import root_cause
 from spark.run_record import RunRecord, read_run
-from spark.schemas import KINDS, table_schema
+from spark.schemas import KEYS, KINDS, RUNS, table_schema
 from spark.session import open_session
-from spark.summary import run_table, seconds_table, summarize_tables
+from spark.summary import runs_table, seconds_table, summarize_tables
 from spark.tables import read_table, tables_folder, write_table
 
 Row = dict[str, Any]
@@ -47,17 +48,23 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
     """The two summary tables, from the tables of the kinds."""
-    kinds = {kind: read_table(spark, tables / f"{kind}.parquet", table_schema(kind)).coalesce(1) for kind in KINDS}
-    measured = summarize_tables(kinds, record.warm_up_s, record.duration_s).coalesce(1).persist()
+    runs = spark.createDataFrame([asdict(record)], RUNS).coalesce(1)
+    measured = summarize_tables(_kinds(spark, tables, record), runs).coalesce(1).persist()
     try:
         written = []
-        for name, rows in (("summary", run_table(measured, record)), ("seconds", seconds_table(measured, record))):
+        for name, rows in (("summary", runs_table(measured, runs)), ("seconds", seconds_table(measured, runs))):
             write_table(rows, tables / f"{name}.parquet")
             written.append([row.asDict() for row in rows.collect()])
     finally:
         measured.unpersist()
     (run,), seconds = written
     return run, seconds
+
+
+def _kinds(spark: SparkSession, tables: Path, record: RunRecord) -> dict[str, DataFrame]:
+    keys = {name: fn.lit(getattr(record, name)) for name in KEYS}
+    files = {kind: tables / f"{kind}.parquet" for kind in KINDS}
+    return {k: read_table(spark, f, table_schema(k)).coalesce(1).withColumns(keys) for k, f in files.items()}
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,19 @@ from exchange.arrivals import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
 
 RUN_SCHEMA = 1
+TRIAL_MARKS = ("plan.json", "capacity.json")
+ALONE = "alone"
+"""The experiment of runs that are no trial's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """Absent means not measured: a rate is None then, never 0."""
+    """A row of spark.schemas.RUNS. Absent means not measured: a rate is None then, never 0."""
 
-    names: Mapping[str, str | None]
+    experiment: str
+    run: str
+    status: str | None
+    transport: str | None
     offered_orders_per_s: float | None
     offered_each_second_per_s: float | None
     """None as well where it is another from second to second."""
@@ -58,12 +63,20 @@ def _read_json(folder: Path) -> dict[str, Any]:
     return record
 
 
+def experiment_of(folder: Path) -> str:
+    """The trial that holds the run's folder, by name."""
+    above = folder.resolve().parent
+    return above.name if any((above / mark).exists() for mark in TRIAL_MARKS) else ALONE
+
+
 def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
     settings, rates = record.get("settings") or {}, record.get("rates") or {}
-    name = record.get("name", folder.resolve().name)
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     return RunRecord(
-        names={"run": name, "status": record.get("status"), "transport": settings.get("transport")},
+        experiment=experiment_of(folder),
+        run=folder.resolve().name,
+        status=record.get("status"),
+        transport=settings.get("transport"),
         offered_orders_per_s=offered,
         offered_each_second_per_s=offered if is_steady(settings.get("arrivals", "fixed")) else None,
         orders_per_s=rates.get("orders_per_s"),

@@ -32,7 +32,10 @@ ENVELOPE = StructType(
 )
 
 ORIGIN = ["run", "source", "wall_ns", "monotonic_ns"]
-"""The columns with which every table begins."""
+"""What a record says of where it comes from: `run` is the run's id, which is `run_id` in every table."""
+
+KEYS = ("experiment", "run")
+"""By name, which run a row is of: the folder of its trial, and its own."""
 
 PAYLOADS = {
     "session": StructType(_required(version=TEXT, policy=TEXT, packing=INT, max_price=INT)),
@@ -75,5 +78,25 @@ KINDS = tuple(PAYLOADS)
 
 def table_schema(kind: str) -> StructType:
     """The columns of tables/KIND.parquet: who said it and when, then the payload."""
-    origin = [ENVELOPE[name] for name in ORIGIN]
+    origin = [Field("run_id", TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
     return StructType([*origin, *PAYLOADS[kind].fields])
+
+
+def dataset_schema(kind: str) -> StructType:
+    """The same of several runs: which one, first."""
+    return StructType([*_required(**dict.fromkeys(KEYS, TEXT)), *table_schema(kind).fields])
+
+
+RUNS = StructType(
+    [
+        *_required(**dict.fromkeys(KEYS, TEXT)),
+        Field("status", TEXT),
+        Field("transport", TEXT),
+        Field("offered_orders_per_s", DOUBLE),
+        Field("offered_each_second_per_s", DOUBLE),
+        Field("orders_per_s", DOUBLE),
+        Field("warm_up_s", DOUBLE, nullable=False),
+        Field("duration_s", DOUBLE),
+    ]
+)
+"""What run.json says of each run that a summary needs; null is what was not measured."""

@@ -1,6 +1,6 @@
-"""From a run's tables to one row a second, and one row for the whole run.
+"""From the tables of runs to one row a second, and one row for each whole run.
 
-Every source gives facts: (second, name, value), a null second standing for the whole run. They are put side
+Every source gives facts: (*KEYS, second, name, value), a null second standing for the whole run. They are put side
 by side at the end, so a figure that was not measured is null, never 0.
 
 Meters are read by engine and gateway and stamped by the reporter, perhaps on a third host, so wall clocks
@@ -17,7 +17,6 @@ was shorter than SHORTEST_INTERVAL_S, since what happens at the very end says no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
@@ -25,7 +24,7 @@ from pyspark.sql.window import WindowSpec
 
 from exchange.measurements import CLOCKS, Meter
 from spark.percentiles import FIGURES, completion_figures
-from spark.run_record import RunRecord
+from spark.schemas import KEYS
 
 NS_PER_S = 1_000_000_000
 SHORTEST_INTERVAL_S = 0.5
@@ -36,116 +35,117 @@ CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
 COUNTS = (*TRAFFIC, *(f"{clock}_count" for clock in CLOCKS))
 RATE = "orders_per_s"
+OFFERED = "offered_orders_per_s"
 MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
 
 
-def summarize_tables(tables: Mapping[str, DataFrame], warm_up_s: float, duration_s: float | None = None) -> DataFrame:
-    """(second, RATE, *MEASURED), of every second and, second null, of the run: small, however large the run was."""
-    facts = traffic_facts(tables["traffic"])
-    facts = facts.unionAll(rate_facts(tables["traffic"], duration_s))
-    facts = facts.unionAll(meter_facts(tables["throughput"], gateway_clock(tables["traffic"])))
-    facts = facts.unionAll(cpu_facts(tables["process"], duration_s))
-    facts = facts.unionAll(time_facts(tables["completion"], warm_up_s))
-    return facts.groupBy("second").agg(*(_side_by_side(name) for name in (RATE, *MEASURED)))
+def summarize_tables(tables: Mapping[str, DataFrame], runs: DataFrame) -> DataFrame:
+    """(*KEYS, second, RATE, *MEASURED), of every second and, second null, of each run: small, however large they were.
+
+    Tables of spark.schemas.dataset_schema, and RUNS.
+    """
+    lengths = fn.broadcast(runs.select(*KEYS, "warm_up_s", "duration_s"))
+    facts = traffic_facts(tables["traffic"], runs)
+    facts = facts.unionAll(rate_facts(tables["traffic"].join(lengths, [*KEYS])))
+    facts = facts.unionAll(meter_facts(tables["throughput"].join(gateway_clocks(tables["traffic"]), [*KEYS])))
+    facts = facts.unionAll(cpu_facts(tables["process"].join(lengths, [*KEYS])))
+    facts = facts.unionAll(time_facts(tables["completion"].join(lengths, [*KEYS])))
+    return facts.groupBy(*KEYS, "second").agg(*(_side_by_side(name) for name in (RATE, *MEASURED)))
 
 
-def seconds_table(measured: DataFrame, record: RunRecord) -> DataFrame:
+def seconds_table(measured: DataFrame, runs: DataFrame) -> DataFrame:
     """One row a second; the achieved rate of a second is what it sent."""
-    rates = _rates(record.offered_each_second_per_s, fn.col(RATE))
-    return measured.where("second IS NOT NULL").select("second", *rates, *MEASURED).orderBy("second")
+    offered = runs.select(*KEYS, fn.col("offered_each_second_per_s").alias(OFFERED))
+    each = measured.where("second IS NOT NULL").join(fn.broadcast(offered), [*KEYS])
+    return each.select(*KEYS, "second", OFFERED, RATE, *MEASURED).orderBy(*KEYS, "second")
 
 
-def run_table(measured: DataFrame, record: RunRecord) -> DataFrame:
-    """One row; its achieved rate is run.json's, from the first order to the last answer to the nanosecond."""
-    rates = _rates(record.offered_orders_per_s, fn.lit(record.orders_per_s).cast("double"))
-    names = [fn.lit(value).cast("string").alias(name) for name, value in record.names.items()]
-    return measured.where("second IS NULL").select(*names, *rates, *MEASURED)
+def runs_table(measured: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row a run; its achieved rate is run.json's, from the first order to the last answer to the nanosecond."""
+    whole = measured.where("second IS NULL").drop(RATE).join(fn.broadcast(runs), [*KEYS])
+    return whole.select(*KEYS, "status", "transport", OFFERED, RATE, *MEASURED).orderBy(*KEYS)
 
 
-def _rates(offered: float | None, achieved: Column) -> list[Column]:
-    offered_column = fn.lit(offered).cast("double")
-    return [offered_column.alias("offered_orders_per_s"), achieved.alias(RATE)]
+def gateway_clocks(traffic: DataFrame) -> DataFrame:
+    """The wall time at which the first gateway's first second began, and the run's last second: (*KEYS, ...)."""
+    start_ns = (fn.col("wall_ns") - (fn.col("second").cast("long") + 1) * NS_PER_S).alias("start_ns")
+    moments = traffic.select(*KEYS, "second", start_ns)
+    before_last = fn.col("second") < fn.max("second").over(Window.partitionBy(*KEYS))
+    whole = moments.withColumn("whole_ns", fn.when(before_last, fn.col("start_ns")))
+    start = fn.coalesce(fn.min("whole_ns"), fn.min("start_ns")).alias("start_wall_ns")
+    return whole.groupBy(*KEYS).agg(start, fn.max("second").alias("last_second"))
 
 
-@dataclass(frozen=True)
-class GatewayClock:
-    """The wall time at which the gateway's first second began, and its last second."""
-
-    start_wall_ns: int
-    last_second: int
-
-
-def gateway_clock(traffic: DataFrame) -> GatewayClock:
-    """Read off the traffic records: one row comes back, whatever their number."""
-    moments = traffic.select(
-        "second", (fn.col("wall_ns") - (fn.col("second").cast("long") + 1) * NS_PER_S).alias("start")
-    )
-    whole = fn.when(fn.col("second") < fn.max("second").over(Window.partitionBy()), fn.col("start")).alias("whole")
-    start = fn.coalesce(fn.min("whole"), fn.min("start"), fn.lit(0))
-    row = moments.select("second", "start", whole).agg(start, fn.coalesce(fn.max("second"), fn.lit(0))).collect()[0]
-    return GatewayClock(*row)
-
-
-def traffic_facts(traffic: DataFrame) -> DataFrame:
-    """Orders and messages of a second; of the whole run their sums, also where there are none."""
+def traffic_facts(traffic: DataFrame, runs: DataFrame) -> DataFrame:
+    """Orders and messages of a second; of the whole run their sums, null where there are none."""
     sums = [fn.sum(name).alias(name) for name in TRAFFIC]
-    whole_run = traffic.agg(*sums).select(fn.lit(None).cast("int").alias("second"), *TRAFFIC)
-    each = traffic.groupBy("second").agg(*sums).unionAll(whole_run)
+    whole = runs.select(*KEYS).join(traffic.groupBy(*KEYS).agg(*sums), [*KEYS], "left")
+    whole_runs = whole.select(*KEYS, fn.lit(None).cast("int").alias("second"), *TRAFFIC)
+    each = traffic.groupBy(*KEYS, "second").agg(*sums).unionAll(whole_runs)
     return _facts(each, {name: fn.col(name) for name in TRAFFIC})
 
 
-def rate_facts(traffic: DataFrame, duration_s: float | None) -> DataFrame:
+def rate_facts(traffic: DataFrame) -> DataFrame:
     """Orders sent a second: of a whole second their number, of the last one their number over its length."""
-    each = traffic.groupBy("second").agg(
-        fn.sum("orders_sent").alias("orders"), fn.max("monotonic_ns").alias("monotonic_ns")
+    of_gateway = Window.partitionBy(*KEYS, "source")
+    is_last = fn.col("second") == fn.max("second").over(of_gateway)
+    length_s = _elapsed_s(of_gateway.orderBy("second"))
+    timed = traffic.select(
+        *KEYS, "second", "orders_sent", fn.when(is_last, fn.least(length_s, fn.lit(1.0))).otherwise(1.0).alias("s")
     )
-    is_last = fn.col("second") == fn.max("second").over(Window.partitionBy())
-    length_s = _elapsed_s(Window.orderBy("second"), duration_s)
-    timed = each.select("second", "orders", fn.when(is_last, fn.least(length_s, fn.lit(1.0))).otherwise(1.0).alias("s"))
-    rate = fn.when(fn.col("s") >= SHORTEST_INTERVAL_S, fn.col("orders") / fn.col("s"))
-    return timed.select("second", fn.lit(RATE).alias("name"), rate.alias("value"))
+    rate = fn.when(fn.col("s") >= SHORTEST_INTERVAL_S, fn.col("orders_sent") / fn.col("s"))
+    rates = timed.groupBy(*KEYS, "second").agg(fn.sum(rate).alias("value"))
+    return rates.select(*KEYS, "second", fn.lit(RATE).alias("name"), "value")
 
 
-def _elapsed_s(records: WindowSpec, duration_s: float | None) -> Column:
+def _elapsed_s(records: WindowSpec) -> Column:
     """What passed since the record before. The first closes the seconds since its clock started, which none marks."""
     since_ns = fn.col("monotonic_ns") - fn.lag("monotonic_ns").over(records)
     whole_s = fn.col("second") + 1.0
     alone = fn.lead("monotonic_ns").over(records).isNull()
-    first_s = fn.when(alone, fn.least(fn.lit(duration_s).cast("double"), whole_s)).otherwise(whole_s)
+    first_s = fn.when(alone, fn.least(fn.col("duration_s"), whole_s)).otherwise(whole_s)
     return fn.coalesce(since_ns / NS_PER_S, first_s)
 
 
-def meter_facts(throughput: DataFrame, clock: GatewayClock) -> DataFrame:
-    """The mean of each meter's readings in a second."""
-    second = fn.floor((fn.col("wall_ns") - clock.start_wall_ns) / NS_PER_S).cast("int")
-    within = fn.greatest(fn.lit(0), fn.least(second, fn.lit(clock.last_second)))
-    named = throughput.select(within.alias("second"), _meter_name().alias("name"), "rate_per_s")
-    return _with_whole_run(named).groupBy("second", "name").agg(fn.avg("rate_per_s").alias("value"))
+def meter_facts(throughput: DataFrame) -> DataFrame:
+    """The mean of each meter's readings in a second; of several gateways or engines, their sum."""
+    second = fn.floor((fn.col("wall_ns") - fn.col("start_wall_ns")) / NS_PER_S).cast("int")
+    within = fn.greatest(fn.lit(0), fn.least(second, fn.col("last_second")))
+    named = throughput.select(*KEYS, "source", within.alias("second"), _meter_name().alias("name"), "rate_per_s")
+    means = _with_whole_run(named).groupBy(*KEYS, "second", "name", "source").agg(fn.avg("rate_per_s").alias("mean"))
+    return means.groupBy(*KEYS, "second", "name").agg(fn.sum("mean").alias("value"))
 
 
-def cpu_facts(process: DataFrame, duration_s: float | None = None) -> DataFrame:
+def cpu_facts(process: DataFrame) -> DataFrame:
     """Cores in use: what cumulative CPU time grew by, per second of the source's own clock."""
-    before = Window.partitionBy("source").orderBy("second")
-    latest = process.groupBy("source", "second").agg(*(fn.max(name).alias(name) for name in ("cpu_s", "monotonic_ns")))
+    before = Window.partitionBy(*KEYS, "source").orderBy("second")
+    latest = process.groupBy(*KEYS, "source", "second", "duration_s").agg(
+        *(fn.max(name).alias(name) for name in ("cpu_s", "monotonic_ns"))
+    )
     cpu_s = fn.col("cpu_s") - fn.lag("cpu_s", 1, 0.0).over(before)
-    elapsed_s = _elapsed_s(before, duration_s).alias("elapsed_s")
-    grown = latest.select("source", "second", cpu_s.alias("cpu_s"), elapsed_s)
-    name = fn.concat("source", fn.lit("_cpu_cores")).alias("name")
+    grown = latest.select(*KEYS, "source", "second", cpu_s.alias("cpu_s"), _elapsed_s(before).alias("elapsed_s"))
     long_enough = fn.col("second").isNull() | (fn.sum("elapsed_s") >= SHORTEST_INTERVAL_S)
-    cores = fn.when(long_enough, fn.try_divide(fn.sum("cpu_s"), fn.sum("elapsed_s"))).alias("value")
-    return _with_whole_run(grown).groupBy("second", name).agg(cores)
+    cores = fn.when(long_enough, fn.try_divide(fn.sum("cpu_s"), fn.sum("elapsed_s"))).alias("cores")
+    of_source = _with_whole_run(grown).groupBy(*KEYS, "second", "source").agg(cores)
+    name = fn.concat(_role("source"), fn.lit("_cpu_cores")).alias("name")
+    return of_source.groupBy(*KEYS, "second", name).agg(fn.sum("cores").alias("value"))
 
 
-def time_facts(completion: DataFrame, warm_up_s: float) -> DataFrame:
+def time_facts(completion: DataFrame) -> DataFrame:
     """Completion from handing over and from due time, and lag; the last order is left out, as analysis does.
 
     The whole run's figures leave out the warm-up's seconds too, as those of run.json do; each second keeps its own.
     """
     each = _with_whole_run(completion.where("NOT last_order").withColumn("of_second", fn.col("second")))
-    analysed = each.where(fn.col("second").isNotNull() | (fn.col("of_second") >= warm_up_s))
+    analysed = each.where(fn.col("second").isNotNull() | (fn.col("of_second") >= fn.col("warm_up_s")))
     return _facts(
         completion_figures(analysed), {name: fn.col(name) for name in FIGURES}, fn.concat("clock", fn.lit("_"))
     )
+
+
+def _role(source: str) -> Column:
+    """Of `gateway`, or of one of several, as in `gateway.2`."""
+    return fn.substring_index(source, ".", 1)
 
 
 def _with_whole_run(rows: DataFrame) -> DataFrame:
@@ -161,7 +161,7 @@ def _facts(rows: DataFrame, values: Mapping[str, Column], prefix: Column | None 
         )
         for name, value in values.items()
     ]
-    return rows.select("second", fn.inline(fn.array(*pairs)))
+    return rows.select(*KEYS, "second", fn.inline(fn.array(*pairs)))
 
 
 def _meter_name() -> Column:

@@ -41,7 +41,7 @@ def test_every_record_is_in_its_table_as_it_was_said(analysed: Analysed) -> None
     tables = contents(analysed.folder / "tables")
     for kind in KINDS:
         said = [r for r in analysed.made_up.records if r["kind"] == kind]
-        rows = [{**{name: r[name] for name in ORIGIN}, **r["payload"]} for r in said]
+        rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN[1:]}, **r["payload"]} for r in said]
         key = lambda row: (row["wall_ns"], row["source"], json.dumps(row, sort_keys=True))  # noqa: E731
         assert sorted(tables[kind], key=key) == sorted(rows, key=key)
         assert analysed.report.rows[kind] == len(rows)
@@ -50,7 +50,7 @@ def test_every_record_is_in_its_table_as_it_was_said(analysed: Analysed) -> None
 def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> None:
     for kind in KINDS:
         columns = pq.read_schema(analysed.folder / "tables" / f"{kind}.parquet").names
-        assert columns == [*ORIGIN, *PAYLOADS[kind].names]
+        assert columns == ["run_id", *ORIGIN[1:], *PAYLOADS[kind].names]
 
 
 def test_a_malformed_line_is_counted_with_an_example(analysed: Analysed) -> None:

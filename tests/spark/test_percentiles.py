@@ -5,21 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from spark_frames import RUN, table
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.percentiles import PERCENTS, completion_figures
-from spark.schemas import ORIGIN, PAYLOADS, table_schema
+from spark.percentiles import PERCENTS, completion_figures, figures, merged, merged_rows
+from spark.schemas import KEYS
 from tests.spark.conftest import Analysed
 
 
 def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:
-    records = [record("completion", payload) for payload in payloads]
-    rows = [
-        (*(r[name] for name in ORIGIN), *(r["payload"][name] for name in PAYLOADS["completion"].names)) for r in records
-    ]
-    table = spark.createDataFrame(rows, table_schema("completion")).coalesce(1)
-    return [row.asDict() for row in completion_figures(table).orderBy("second", "clock").collect()]
+    said = table(spark, *(record("completion", payload) for payload in payloads))
+    return [row.asDict() for row in completion_figures(said).orderBy("second", "clock").collect()]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -78,3 +75,17 @@ def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
     assert [(r["second"], r["clock"], r["max_us"]) for r in rows] == [
         (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0)
     ]  # fmt: skip
+
+
+def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession) -> None:
+    times = completion_times_ns(np.random.default_rng(2), 3_000)
+    edges = np.array([0, 1, 2, 3, *(1 << np.arange(2, 46)), *((1 << np.arange(2, 46)) - 1), 1 << 60])
+    values = np.concatenate([times, edges]).tolist()
+    rows = spark.createDataFrame([(*RUN, 0, "due", value) for value in values], f"{SECOND}, value_ns long")
+    buckets = table(spark, record("completion", completion_payload(0, "due", np.array(values))))
+    told = [sorted(map(tuple, frame.select("bucket", "n").collect())) for frame in (merged_rows(rows), merged(buckets))]
+    assert told[0] == told[1]
+    assert figures(merged_rows(rows)).collect() == figures(merged(buckets)).collect()
+
+
+SECOND = ", ".join([*(f"{name} string" for name in KEYS), "second int", "clock string"])

@@ -18,6 +18,7 @@ from spark.errors import (
 )
 from spark.jobs import summarize, typed_errors
 from spark.run_record import read_run
+from spark.schemas import KEYS
 from spark.summary import MEASURED
 from spark.tables import tables_folder
 from tests.spark.conftest import Analysed
@@ -32,8 +33,8 @@ def test_what_is_returned_is_what_was_written(analysed: Analysed, name: str) -> 
 
 
 def test_columns_come_in_a_fixed_order(analysed: Analysed) -> None:
-    assert list(analysed.run) == ["run", "status", "transport", *RATES, *MEASURED]
-    assert list(analysed.seconds[0]) == ["second", *RATES, *MEASURED]
+    assert list(analysed.run) == [*KEYS, "status", "transport", *RATES, *MEASURED]
+    assert list(analysed.seconds[0]) == [*KEYS, "second", *RATES, *MEASURED]
 
 
 def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:

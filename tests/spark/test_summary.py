@@ -1,21 +1,18 @@
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from spark_frames import RUN, lasting, runs, table
 from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
 
 from exchange.measurements import CLOCKS, Meter
-from spark.schemas import KINDS, ORIGIN, PAYLOADS, table_schema
-from spark.summary import cpu_facts, gateway_clock, meter_facts, rate_facts, summarize_tables, time_facts
+from spark.schemas import KEYS, KINDS, dataset_schema
+from spark.summary import cpu_facts, gateway_clocks, meter_facts, rate_facts, summarize_tables, time_facts
 from tests.spark.conftest import Analysed
-
-
-def table(spark: SparkSession, *records: Record) -> DataFrame:
-    (kind,) = {r["kind"] for r in records}
-    rows = [(*(r[name] for name in ORIGIN), *(r["payload"][name] for name in PAYLOADS[kind].names)) for r in records]
-    return spark.createDataFrame(rows, table_schema(kind)).coalesce(1)
 
 
 def traffic(second: int, at_s: float) -> Record:
@@ -51,7 +48,11 @@ def test_offered_and_achieved_rate_of_the_run_are_those_of_its_record(analysed: 
 
 
 def test_a_row_says_which_run_it_is_of(analysed: Analysed) -> None:
-    assert [analysed.run[name] for name in ("run", "status", "transport")] == ["made-up", "complete", "zeromq"]
+    assert [analysed.run[name] for name in ("run", "status", "transport")] == [
+        analysed.folder.name,
+        "complete",
+        "zeromq",
+    ]
 
 
 @pytest.mark.parametrize("meter", METERS)
@@ -71,9 +72,35 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
 
 
 def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession) -> None:
-    tables = {kind: spark.createDataFrame([], table_schema(kind)).coalesce(1) for kind in KINDS}
-    (row,) = summarize_tables(tables, warm_up_s=0.0).collect()
-    assert set(row) == {None}
+    tables = {kind: spark.createDataFrame([], dataset_schema(kind)).coalesce(1) for kind in KINDS}
+    (row,) = summarize_tables(tables, runs(spark)).collect()
+    assert set(row) == {*RUN, None}
+
+
+def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession) -> None:
+    first, second = ("a-trial", "first"), ("a-trial", "second")
+    said = {first: [traffic(0, 1.2), traffic(1, 2.2)], second: [traffic(0, 1.7)]}
+    used = {first: [cpu(0, 0.5, 1.0), cpu(1, 1.5, 2.0)], second: [cpu(0, 0.25, 1.0)]}
+    empty = {kind: spark.createDataFrame([], dataset_schema(kind)) for kind in KINDS}
+
+    def rows(*names: tuple[str, str]) -> list[Any]:
+        tables = {"traffic": said, "process": used}
+        of_kinds = {
+            kind: reduce(DataFrame.unionAll, [table(spark, *of_run[n], run=n) for n in names])
+            for kind, of_run in tables.items()
+        }
+        found = summarize_tables({**empty, **of_kinds}, runs(spark, *names))
+        return sorted(map(tuple, found.collect()), key=str)
+
+    assert rows(first, second) == sorted([*rows(first), *rows(second)], key=str)
+
+
+def test_several_gateways_of_a_run_add_up(spark: SparkSession) -> None:
+    second_one = [{**said, "source": "gateway.2"} for said in (traffic(0, 1.5), traffic(1, 2.5))]
+    told = table(spark, traffic(0, 1.2), traffic(1, 2.2), *second_one)
+    assert values(rate_facts(lasting(told, None))) == {(0, "orders_per_s"): 2.0, (1, "orders_per_s"): 2.0}
+    used = table(spark, cpu(0, 0.5, 1.0), {**cpu(0, 0.25, 1.0), "source": "gateway.2"})
+    assert values(cpu_facts(lasting(used, None)))[0, "gateway_cpu_cores"] == 0.75
 
 
 def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> None:
@@ -86,16 +113,17 @@ def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(spark: Spark
         about = {"second": second, "clock": "due", "last_order": last, "bucket": [7], "bucket_count": [1]}
         return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
 
-    facts = values(time_facts(table(spark, times(5), times(6), times(7), times(8, last=True)), warm_up_s=6.0))
+    said = table(spark, times(5), times(6), times(7), times(8, last=True))
+    facts = values(time_facts(said.withColumn("warm_up_s", fn.lit(6.0))))
     counts = {second: value for (second, name), value in facts.items() if name == "due_count"}
     assert counts == {5: 1, 6: 1, 7: 1, None: 2}
 
 
 def test_a_meter_is_placed_by_the_gateway_s_first_second(spark: SparkSession) -> None:
-    clock = gateway_clock(table(spark, traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5)))
+    clocks = gateway_clocks(table(spark, traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5)))
     at_s = {-5.0: 0, 0.5: 0, 1.5: 1, 2.2: 2, 9.0: 2}
     said = [record("throughput", {"meter": 3, "rate_per_s": rate}, source_of(3), rate) for rate in at_s]
-    facts = values(meter_facts(table(spark, *said), clock))
+    facts = values(meter_facts(table(spark, *said).crossJoin(clocks.drop(*KEYS))))
     name = "engine_messages_sent_per_s"
     assert facts == {(0, name): -2.25, (1, name): 1.5, (2, name): 5.6, (None, name): 1.64}
 
@@ -110,14 +138,14 @@ def test_a_meter_is_placed_by_the_gateway_s_first_second(spark: SparkSession) ->
 def test_the_gateway_s_clock_started_before_its_earliest_report(
     spark: SparkSession, records: list[tuple[int, float]], start_s: float
 ) -> None:
-    clock = gateway_clock(table(spark, *(traffic(*said) for said in records)))
+    (clock,) = gateway_clocks(table(spark, *(traffic(*said) for said in records))).collect()
     assert clock.start_wall_ns - START_WALL_NS == round(start_s * 1e9)
     assert clock.last_second == records[-1][0]
 
 
 def test_cores_of_a_late_report_count_the_time_that_really_passed(spark: SparkSession) -> None:
     reports: list[Any] = [cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)]
-    facts = values(cpu_facts(table(spark, *reports)))
+    facts = values(cpu_facts(lasting(table(spark, *reports), None)))
     name = "gateway_cpu_cores"
     assert facts.pop((4, name)) is None  # a tenth of a second is too short to tell
     assert facts == pytest.approx({(0, name): 0.5, (3, name): 0.5, (None, name): 2.6 / 5.1})
@@ -125,8 +153,10 @@ def test_cores_of_a_late_report_count_the_time_that_really_passed(spark: SparkSe
 
 def test_cores_of_a_run_within_its_first_second_are_over_its_own_length(spark: SparkSession) -> None:
     name = "gateway_cpu_cores"
-    assert values(cpu_facts(table(spark, cpu(0, 0.3, 0.6)), 0.6)) == pytest.approx({(0, name): 0.5, (None, name): 0.5})
-    assert values(cpu_facts(table(spark, cpu(0, 0.1, 0.2)), 0.2)) == {(0, name): None, (None, name): 0.5}
+    long = values(cpu_facts(lasting(table(spark, cpu(0, 0.3, 0.6)), 0.6)))
+    assert long == pytest.approx({(0, name): 0.5, (None, name): 0.5})
+    short = values(cpu_facts(lasting(table(spark, cpu(0, 0.1, 0.2)), 0.2)))
+    assert short == {(0, name): None, (None, name): 0.5}
 
 
 @pytest.mark.parametrize(
@@ -144,5 +174,5 @@ def test_the_rate_of_the_last_second_is_over_its_own_length(
 ) -> None:
     counts = [{"second": s, "orders_sent": n, "orders_answered": n, "messages_received": n} for s, _, n in records]
     told = [record("traffic", count, at_s=at_s) for count, (_, at_s, _) in zip(counts, records, strict=True)]
-    facts = values(rate_facts(table(spark, *told), duration_s))
+    facts = values(rate_facts(lasting(table(spark, *told), duration_s)))
     assert [facts[second, "orders_per_s"] for second, _, _ in records] == pytest.approx(rates)

@@ -1,0 +1,27 @@
+"""Records as the rows of a table of several runs."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from spark_runs import Record
+
+from spark.schemas import ORIGIN, PAYLOADS, RUNS, dataset_schema
+
+RUN = ("a-trial", "a-run")
+
+
+def table(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN) -> DataFrame:
+    (kind,) = {r["kind"] for r in records}
+    names = PAYLOADS[kind].names
+    rows = [(*run, *(r[name] for name in ORIGIN), *(r["payload"][name] for name in names)) for r in records]
+    return spark.createDataFrame(rows, dataset_schema(kind)).coalesce(1)
+
+
+def runs(spark: SparkSession, *names: tuple[str, str]) -> DataFrame:
+    rows = [(*name, "complete", "zeromq", None, None, None, 0.0, None) for name in names or (RUN,)]
+    return spark.createDataFrame(rows, RUNS).coalesce(1)
+
+
+def lasting(frame: DataFrame, duration_s: float | None) -> DataFrame:
+    return frame.withColumn("duration_s", fn.lit(duration_s).cast("double"))
