@@ -1,13 +1,15 @@
 """Figures of merged log buckets, computed in Spark: the same as exchange.measurements.LogBuckets gives.
 
-    completion records --explode--> (*KEYS, second, clock, bucket, n) --sum--> merged --cumulate--> figures
+    a second's record has its buckets sorted already                          --fold--> figures
+    a run's records --explode--> (key, bucket, n) --sum--> merged --collect--> sorted buckets --fold--> figures
 
-Whatever grows with the orders stays in Spark; a bucket's count is summed over seconds before anything else.
+Whatever grows with the orders stays in Spark. What takes the time is the number of rows between explode and sum, 435 a
+second and clock of 8,000 orders: so the names of a run are one number there, and nothing is sorted but merged buckets.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
@@ -19,36 +21,36 @@ FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "
 NS_PER_US = 1e3
 SHORT_OF_WHOLE = 2e-14
 """Java has no log2, only a quotient of logarithms, which misses a whole number by less than this."""
-OF_CLOCK = (*KEYS, "second", "clock")
+OF_CLOCK = (*KEYS, "clock")
+OF_SECOND = (*KEYS, "second", "clock")
 
 
-def completion_figures(completion: DataFrame) -> DataFrame:
-    """One row for each OF_CLOCK, with FIGURES as columns; records of the same are merged."""
-    return figures(merged(completion))
+def second_figures(completion: DataFrame) -> DataFrame:
+    """(*OF_SECOND, *FIGURES) of records, of which no two of one source have the same OF_SECOND."""
+    gateways = completion.groupBy(*KEYS).agg(fn.count_distinct("source").alias("gateways"))
+    alone, several = (completion.join(fn.broadcast(gateways.where(f"gateways {n}")), [*KEYS]) for n in ("= 1", "> 1"))
+    exact = ("count", "sum_ns", "min_ns", "max_ns")
+    of_one = alone.select(*OF_SECOND, *exact, _pairs().alias("pairs"))
+    together = several.select(*OF_SECOND, *exact, _pairs().alias("pairs")).groupBy(*OF_SECOND)
+    sorted_pairs = fn.sort_array(fn.flatten(fn.collect_list("pairs"))).alias("pairs")
+    return _figures(of_one.unionAll(together.agg(*_totals(), sorted_pairs)), OF_SECOND)
 
 
-def merged(completion: DataFrame) -> DataFrame:
-    """(*OF_CLOCK, bucket): n, and the exact sum, min and max of the records it came from."""
-    buckets = fn.arrays_zip("bucket", "bucket_count")
-    columns = completion.select(*OF_CLOCK, "sum_ns", "min_ns", "max_ns", fn.posexplode(buckets))
-    # A record's sum is counted once, with its first bucket.
-    sum_once = fn.when(fn.col("pos") == 0, fn.col("sum_ns")).otherwise(0)
-    return columns.groupBy(*OF_CLOCK, fn.col("col.bucket").alias("bucket")).agg(
-        fn.sum("col.bucket_count").alias("n"),
-        fn.sum(sum_once).alias("sum_ns"),
-        fn.min("min_ns").alias("min_ns"),
-        fn.max("max_ns").alias("max_ns"),
-    )
+def run_figures(completion: DataFrame) -> DataFrame:
+    """(*OF_CLOCK, *FIGURES) of all records together."""
+    pair = completion.select(_key(), fn.explode(_pairs()).alias("pair"))
+    merged = pair.groupBy("key", fn.col("pair.bucket").alias("bucket")).agg(fn.sum("pair.n").alias("n"))
+    return _of_merged(merged, completion.groupBy(_key(), *OF_CLOCK).agg(*_totals()))
 
 
-def merged_rows(rows: DataFrame) -> DataFrame:
-    """The same of single values, (*OF_CLOCK, value_ns): the buckets of exchange.measurements.bucket_of."""
-    return rows.groupBy(*OF_CLOCK, bucket_of("value_ns").alias("bucket")).agg(
-        fn.count("*").alias("n"),
-        fn.sum("value_ns").alias("sum_ns"),
-        fn.min("value_ns").alias("min_ns"),
-        fn.max("value_ns").alias("max_ns"),
-    )
+def row_figures(rows: DataFrame) -> DataFrame:
+    """The same of single values, (*OF_CLOCK, value_ns), in the buckets of exchange.measurements.bucket_of."""
+    value = fn.col("value_ns")
+    exact = (fn.sum(value).alias("sum_ns"), fn.min(value).alias("min_ns"), fn.max(value).alias("max_ns"))
+    merged = rows.groupBy(_key(), bucket_of("value_ns").alias("bucket")).agg(fn.count("*").alias("n"), *exact)
+    names = rows.select(*OF_CLOCK).distinct().select(_key(), *OF_CLOCK)
+    counted = merged.withColumnRenamed("n", "count").groupBy("key").agg(*_totals())
+    return _of_merged(merged.select("key", "bucket", "n"), names.join(counted, "key"))
 
 
 def bucket_of(value_ns: str) -> Column:
@@ -57,36 +59,59 @@ def bucket_of(value_ns: str) -> Column:
     return fn.least((octaves * BUCKETS_PER_OCTAVE).cast("int"), fn.lit(BUCKETS - 1))
 
 
-def figures(merged: DataFrame) -> DataFrame:
-    """Of buckets, sums, minima and maxima."""
-    return _figures(_ranked(merged))
+def _key() -> Column:
+    return fn.xxhash64(*OF_CLOCK).alias("key")
 
 
-def _ranked(merged: DataFrame) -> DataFrame:
-    """To each bucket how many values lie in it and below, and how many there are in all."""
-    of_clock = Window.partitionBy(*OF_CLOCK)
-    up_to_here = of_clock.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return merged.withColumns({"rank": fn.sum("n").over(up_to_here), "total": fn.sum("n").over(of_clock)})
+def _pairs() -> Column:
+    """Of a completion record: [(bucket, n)], sorted by bucket."""
+    return fn.arrays_zip("bucket", fn.col("bucket_count").alias("n"))
 
 
-def _figures(ranked: DataFrame) -> DataFrame:
-    of_clock = ranked.groupBy(*OF_CLOCK).agg(
-        fn.sum("n").alias("count"),
-        fn.sum("sum_ns").alias("sum_ns"),
-        fn.min("min_ns").alias("min_ns"),
-        fn.max("max_ns").alias("max_ns"),
-        *(_bucket_at(percent).alias(name) for name, percent in PERCENTS.items()),
-    )
-    middles = [(_middle_ns(fn.col(name)) / NS_PER_US).alias(f"{name}_us") for name in PERCENTS]
+def _totals() -> list[Column]:
+    """What stays exact."""
+    sums = [fn.sum(name).alias(name) for name in ("count", "sum_ns")]
+    return [*sums, fn.min("min_ns").alias("min_ns"), fn.max("max_ns").alias("max_ns")]
+
+
+def _of_merged(merged: DataFrame, totals: DataFrame) -> DataFrame:
+    """`totals` have names, key and exact figures. Two names of one key would be seen in the counts: then it fails."""
+    pairs = fn.sort_array(fn.collect_list(fn.struct("bucket", "n"))).alias("pairs")
+    histograms = merged.groupBy("key").agg(pairs, fn.sum("n").alias("in_buckets"))
+    agree = fn.assert_true(fn.col("in_buckets") == fn.col("count"), fn.lit("two runs have one key: rename one"))
+    return _figures(totals.join(histograms, "key").where(agree.isNull()), OF_CLOCK)
+
+
+def _figures(histograms: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """Of (*names, count, sum_ns, min_ns, max_ns, pairs)."""
+    ranks = fn.array(*(_rank(percent) for percent in PERCENTS.values()))
+    found = histograms.withColumn("ranks", ranks).withColumn("at", _buckets_at_ranks())
+    middles = [(_middle_ns(fn.col(f"at.{name}")) / NS_PER_US).alias(f"{name}_us") for name in PERCENTS]
     exact = [(fn.col(f"{name}_ns") / NS_PER_US).alias(f"{name}_us") for name in ("min", "max")]
     mean = (fn.col("sum_ns") / fn.col("count") / NS_PER_US).alias("mean_us")
-    return of_clock.select(*OF_CLOCK, "count", mean, *exact, *middles)
+    return found.select(*names, "count", mean, *exact, *middles)
 
 
-def _bucket_at(percent: float) -> Column:
-    """The first bucket that reaches the percentile's rank: numpy's inverted_cdf."""
-    rank = fn.greatest(fn.ceil(fn.col("total").cast("double") * percent / 100.0), fn.lit(1))
-    return fn.min(fn.when(fn.col("rank") >= rank, fn.col("bucket")))
+def _rank(percent: float) -> Column:
+    """Of the percentile: numpy's inverted_cdf."""
+    return fn.greatest(fn.ceil(fn.col("count").cast("double") * percent / 100.0), fn.lit(1)).cast("long")
+
+
+def _buckets_at_ranks() -> Column:
+    """For each of PERCENTS the first bucket that reaches its rank, from one pass over the sorted pairs."""
+
+    def add(passed: Column, pair: Column) -> Column:
+        total = (passed["total"] + pair["n"]).alias("total")
+        buckets = [
+            fn.when(passed["total"] < fn.col("ranks")[i], pair["bucket"]).otherwise(passed[name]).alias(name)
+            for i, name in enumerate(PERCENTS)
+        ]
+        return fn.struct(total, *buckets)
+
+    nothing = fn.struct(
+        fn.lit(0).cast("long").alias("total"), *(fn.lit(None).cast("int").alias(name) for name in PERCENTS)
+    )
+    return fn.aggregate("pairs", nothing, add)
 
 
 def _middle_ns(bucket: Column) -> Column:

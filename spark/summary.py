@@ -23,7 +23,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.window import WindowSpec
 
 from exchange.measurements import CLOCKS, Meter
-from spark.percentiles import FIGURES, completion_figures
+from spark.percentiles import FIGURES, run_figures, second_figures
 from spark.schemas import KEYS
 
 NS_PER_S = 1_000_000_000
@@ -136,11 +136,11 @@ def time_facts(completion: DataFrame) -> DataFrame:
 
     The whole run's figures leave out the warm-up's seconds too, as those of run.json do; each second keeps its own.
     """
-    each = _with_whole_run(completion.where("NOT last_order").withColumn("of_second", fn.col("second")))
-    analysed = each.where(fn.col("second").isNotNull() | (fn.col("of_second") >= fn.col("warm_up_s")))
-    return _facts(
-        completion_figures(analysed), {name: fn.col(name) for name in FIGURES}, fn.concat("clock", fn.lit("_"))
-    )
+    analysed = completion.where("NOT last_order")
+    each = second_figures(analysed)
+    whole = run_figures(analysed.where("second >= warm_up_s")).withColumn("second", fn.lit(None).cast("int"))
+    figures = each.unionByName(whole)
+    return _facts(figures, {name: fn.col(name) for name in FIGURES}, fn.concat("clock", fn.lit("_")))
 
 
 def _role(source: str) -> Column:

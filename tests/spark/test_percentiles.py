@@ -8,15 +8,16 @@ from pyspark.sql import SparkSession
 from spark_frames import RUN, table
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
+import exchange.measurements
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.percentiles import PERCENTS, completion_figures, figures, merged, merged_rows
+from spark.percentiles import PERCENTS, bucket_of, row_figures, run_figures, second_figures
 from spark.schemas import KEYS
 from tests.spark.conftest import Analysed
 
 
 def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:
     said = table(spark, *(record("completion", payload) for payload in payloads))
-    return [row.asDict() for row in completion_figures(said).orderBy("second", "clock").collect()]
+    return [row.asDict() for row in second_figures(said).orderBy("second", "clock").collect()]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -62,11 +63,14 @@ def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(spark: SparkSes
     assert [figures[f"{name}_us"] for name in PERCENTS] == [lone_ns / 1e3] * len(PERCENTS)
 
 
-def test_records_of_one_second_and_clock_merge(spark: SparkSession) -> None:
+def test_records_of_several_gateways_merge(spark: SparkSession) -> None:
     times = completion_times_ns(np.random.default_rng(1), 1_000)
     whole = figures_of(spark, completion_payload(3, "due", times))
-    parts = figures_of(spark, *(completion_payload(3, "due", part) for part in (times[:10], times[10:])))
-    assert whole == parts
+    parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
+    said = table(spark, parts[0], {**parts[1], "source": "gateway.2"})
+    assert [row.asDict() for row in second_figures(said).collect()] == whole
+    (of_run,) = run_figures(said).collect()
+    assert of_run.asDict() == {name: value for name, value in whole[0].items() if name != "second"}
 
 
 def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
@@ -81,11 +85,11 @@ def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkS
     times = completion_times_ns(np.random.default_rng(2), 3_000)
     edges = np.array([0, 1, 2, 3, *(1 << np.arange(2, 46)), *((1 << np.arange(2, 46)) - 1), 1 << 60])
     values = np.concatenate([times, edges]).tolist()
-    rows = spark.createDataFrame([(*RUN, 0, "due", value) for value in values], f"{SECOND}, value_ns long")
-    buckets = table(spark, record("completion", completion_payload(0, "due", np.array(values))))
-    told = [sorted(map(tuple, frame.select("bucket", "n").collect())) for frame in (merged_rows(rows), merged(buckets))]
-    assert told[0] == told[1]
-    assert figures(merged_rows(rows)).collect() == figures(merged(buckets)).collect()
+    rows = spark.createDataFrame([(*RUN, "due", value) for value in values], ROW)
+    buckets = [row[0] for row in rows.select(bucket_of("value_ns")).collect()]
+    assert buckets == exchange.measurements.bucket_of(np.array(values)).tolist()
+    counted = table(spark, record("completion", completion_payload(0, "due", np.array(values))))
+    assert row_figures(rows).collect() == run_figures(counted).collect()
 
 
-SECOND = ", ".join([*(f"{name} string" for name in KEYS), "second int", "clock string"])
+ROW = ", ".join([*(f"{name} string" for name in KEYS), "clock string", "value_ns long"])
