@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import click
@@ -24,6 +26,8 @@ from exchange.workload import PRICE_MODELS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MOST_DIGITS = 20
+"""Of a count: more than any bound, and few enough to be written out."""
 MAX_CAPACITY = 1 << 29
 """As the order book has it, which takes long to import."""
 
@@ -40,6 +44,21 @@ class Rate(click.ParamType[float | None]):
             return float(value)
         except ValueError:
             self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
+
+
+class Count(click.ParamType[int]):
+    """A whole number, also as 1e9."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not (number.is_finite() and number.adjusted() < MOST_DIGITS and number == int(number)):
+            self.fail(f"{value!r} is no whole number: give one, as 1000000 or 1e9", param, ctx)
+        return int(number)
 
 
 class Prices(click.ParamType[tuple[int, int]]):
@@ -154,6 +173,7 @@ broker_options = together(list(_BROKER.values()))
 book_options = together(_BOOK)
 policy_options = together([_TERMS["policy"], _TERMS["max_price"]])
 stream_options = together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
+market_options = together([_WORKLOAD["price_model"], _TERMS["max_price"], _TERMS["policy"]])
 tape_options = together([_WORKLOAD["price_model"], _TERMS["max_price"], _RATE_OF_A_TAPE, _WORKLOAD["arrivals"]])
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
@@ -164,8 +184,15 @@ cpu_option = click.option("--cpu", type=click.IntRange(0, 4095), help="Stay on t
 
 def run_settings(**given: Any) -> RunSettings:
     """The settings; a usage error that names the option where they are nonsense."""
-    try:
+    with naming_options():
         return RunSettings(**_settled(given))
+
+
+@contextlib.contextmanager
+def naming_options() -> Iterator[None]:
+    """Around the birth of settings: what they refuse, in the words of the command line."""
+    try:
+        yield
     except BadSetting as error:
         raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
 
@@ -204,8 +231,13 @@ def _short(value: object) -> str:
 
 
 def warn_of_rejections(settings: RunSettings) -> None:
+    if settings.tape is None:
+        warn_of_prices(settings.prices, settings.max_price)
+
+
+def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:
     """Prices outside of the book are allowed, and seldom meant."""
-    low, high = settings.prices
-    if settings.tape is None and (low < 1 or high > settings.max_price):
-        told = f"--prices {low}..{high} leave the book's 1..{settings.max_price}: such orders will be rejected"
+    low, high = prices
+    if low < 1 or high > max_price:
+        told = f"--prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected"
         click.echo(f"warning: {told}", err=True)

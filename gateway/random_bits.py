@@ -13,8 +13,9 @@ from __future__ import annotations
 from numba import njit, uint64
 
 STEP = uint64(0x9E3779B97F4A7C15)
-ARRIVALS, MID, NOISE = 1, 2, 3
-"""What is drawn beside the orders, each with a key of its own: gaps between arrivals, the mid, prices around it."""
+ARRIVALS, MID, NOISE, INSTRUMENTS = 1, 2, 3, 4
+"""What is drawn beside the orders, each with a key of its own: gaps between arrivals, the mid, prices around it, and
+seeds of instruments."""
 
 
 @njit(inline="always")
@@ -32,3 +33,8 @@ def stream_key(seed: int) -> int:
 @njit(cache=True)
 def key_beside(seed: int, purpose: int) -> int:
     return mix(stream_key(seed) + (uint64(1 << 32) + uint64(purpose)) * STEP)
+
+
+@njit(cache=True)
+def bits_beside(seed: int, purpose: int, number: int) -> int:
+    return mix(key_beside(seed, purpose) + uint64(number) * STEP)

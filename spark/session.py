@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pyspark
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
@@ -20,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark.class_archive import ClassArchive, class_archive
+from spark.cluster import cluster_settings, home_of
 from spark.errors import SparkUnavailableError
 from spark.java import Java, find_java
 from spark.java_errors import root_cause
@@ -78,8 +78,9 @@ def open_session(
     java = java or find_java()
     archive = _archive(java)
     tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
-    with session_folder() as folder, own_process_state(_environment(java)):
-        conf = _conf(folder, _java_options(folder, log_level, tuning), {"spark.master": master, **(settings or {})})
+    with session_folder() as folder, own_process_state(_environment(java, home_of(master, folder))):
+        of_master = {"spark.master": master, **cluster_settings(master, folder)}
+        conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
         with running_jvm(conf, folder) as gateway:
             session = _session(conf, gateway)
             try:
@@ -124,12 +125,12 @@ def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
     ]
 
 
-def _environment(java: Java) -> dict[str, str]:
+def _environment(java: Java, spark_home: Path) -> dict[str, str]:
     on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
     home = launcher_home(java.executable, private_folders()) if on_posix else java.home
     return {
         "JAVA_HOME": str(home),
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
         "PYSPARK_PYTHON": sys.executable,

@@ -13,6 +13,7 @@ settings.load_profile("untimed")
 
 SHARING = {
     "tests/spark/": "spark",
+    "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
     "tests/experiments/kept/": "kept",
     "tests/experiments/nagle/": "nagle",

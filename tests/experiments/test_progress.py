@@ -34,8 +34,8 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
 
 def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with progress._bar(console, "zeromq", None, " orders") as on_second:
-        on_second(Moment(sent=2_000, answered=1_234))
+    with progress._bar(console, "zeromq", None, " orders") as on_count:
+        on_count(1_234)
         assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
 
 

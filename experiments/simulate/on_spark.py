@@ -1,0 +1,67 @@
+"""A simulation on Spark: a part is a partition, its rows come back through Spark, its trades go straight into files.
+
+this process ── numbers of instruments ──▶ executors ── MatchPart ──▶ rows, to this process
+                                                └── trades ──▶ a folder that executors and we share
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+import click
+from pyspark.sql import SparkSession
+
+from experiments.errors import UserError
+from experiments.simulate.part import MatchPart, WarmUp
+from experiments.simulate.ran import OnParts, Ran
+from experiments.simulate.table import SCHEMA, in_order
+from spark.cluster import wait_for_executor
+from spark.errors import SparkError, SparkUnavailableError
+from spark.java import find_java
+from spark.partitions import collect, each_number, finished_partitions
+from spark.session import open_session
+
+LOOK_EVERY_S = 1.0
+CORES = 2
+"""Of which each loads its kernels before the clock starts; further ones do in their first part."""
+
+
+def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Ran:
+    """ClickException where Spark gives up, UserError where there is none to be had."""
+    start_s, instruments = time.monotonic(), work.simulation.instruments
+    try:
+        java = find_java()
+        with open_session(master, java=java) as spark:
+            wait_for_executor(spark)
+            collect(each_number(spark, CORES, WarmUp(work.simulation), SCHEMA, CORES))
+            ready_s = time.monotonic()
+            with _told(spark, on_parts):
+                found = collect(each_number(spark, instruments, work, SCHEMA, parts))
+            rows = in_order(found.to_batches())
+            matching_s = time.monotonic() - ready_s
+    except SparkUnavailableError as error:
+        raise UserError(str(error)) from error
+    except SparkError as error:
+        raise click.ClickException(str(error)) from error
+    return Ran(rows, ready_s - start_s, matching_s, tuple(filter(None, [java.note])))
+
+
+@contextlib.contextmanager
+def _told(spark: SparkSession, on_parts: OnParts) -> Iterator[None]:
+    """How many parts are done, once a second, from a thread beside the one that waits for all of them."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_EVERY_S):
+            on_parts(finished_partitions(spark))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

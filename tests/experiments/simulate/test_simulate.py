@@ -1,0 +1,138 @@
+"""`exchange simulate` in one process: what it computes, what it leaves, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exchange.checksum import StreamChecksum
+from exchange.messages import Order, Trade, decode_all
+from experiments.simulate.instrument import InstrumentMatcher
+from experiments.simulate.simulation import Simulation
+from matching_engine.reference import ReferenceBook
+from tests.experiments.conftest import exchange
+from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
+
+MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)
+
+
+def test_an_instrument_is_what_tape_and_match_make_of_its_seed(tmp_path: Path) -> None:
+    words = ("--prices", "440..560", "--price-model", "normal", "--max-price", 500)
+    assert simulated(tmp_path, *MARKET, *words, "--policy", "exact-price", "--name", "x").code == 0
+    row = rows(tmp_path / "x")[2]
+    tape = tmp_path / "tape"
+    exchange("tape", "--seed", row["seed"], "--orders", row["orders"], *words, "--output", tape)
+    matched = exchange("match", tape, "--max-price", 500, "--policy", "exact-price", "--json").record
+    counts = ("orders", "trades", "confirmations", "quotes", "rejections")
+    assert {name: row[name] for name in counts} == {name: matched[name] for name in counts}
+    assert row["rejections"] > 0
+    sums = {"orders": row["orders_xxh64"], "answers": row["answers_xxh64"]}
+    assert sums == {name: matched["checksums"][name] for name in sums}
+
+
+def test_volumes_books_and_trades_are_the_reference_s(tmp_path: Path) -> None:
+    assert simulated(tmp_path, "--instruments", 2, "--orders", 1_000, "--trades", "--name", "x").code == 0
+    row, book = rows(tmp_path / "x")[1], ReferenceBook()
+    tape = tmp_path / "tape"
+    exchange("tape", "--seed", row["seed"], "--orders", 500, "--output", tape)
+    answers = [a for order in decode_all(tape.read_bytes()) if isinstance(order, Order) for a in book.handle(order)]
+    expected = [answer for answer in answers if isinstance(answer, Trade)]
+    assert row["volume_traded"] * 2 == sum(trade.volume for trade in expected)
+    resting = {name: [o.volume for o in book.resting(side)] for side, name in ((1, "ask"), (2, "bid"))}
+    for side, volumes in resting.items():
+        assert (row[f"resting_{side}s"], row[f"resting_{side}_volume"]) == (len(volumes), sum(volumes))
+    assert (row["bid"], row["ask"]) == (book.best_bid, book.best_ask)
+    written = trades(tmp_path / "x").to_pylist()
+    assert [Trade(t["id"], t["price"], t["volume"]) for t in written if t["instrument"] == 2] == expected
+
+
+def test_the_number_of_partitions_changes_nothing(tmp_path: Path) -> None:
+    records = [
+        simulated(tmp_path, *MARKET, "--trades", "--partitions", parts, "--name", f"in {parts}").record
+        for parts in (1, 3, 7)
+    ]
+    assert all(same(records[0], record) for record in records[1:])
+    assert rows(tmp_path / "in 1") == rows(tmp_path / "in 3") == rows(tmp_path / "in 7")
+    assert trades(tmp_path / "in 1") == trades(tmp_path / "in 3") == trades(tmp_path / "in 7")
+    assert [record["trades"]["files"] for record in records] == [1, 3, 7]
+
+
+def test_orders_and_totals_are_those_that_were_asked_for(tmp_path: Path) -> None:
+    record = simulated(tmp_path, *MARKET, "--name", "x").record
+    found = rows(tmp_path / "x")
+    assert [row["instrument"] for row in found] == [1, 2, 3, 4, 5, 6, 7]
+    assert [row["orders"] for row in found] == [4287, 4286, 4286, 4286, 4286, 4286, 4286]
+    assert record["totals"]["orders"] == 30_003
+    assert record["totals"]["trades"] == sum(row["trades"] for row in found)
+    assert record["checksums"]["orders"] == f"{sum(int(row['orders_xxh64'], 16) for row in found) % 2**64:016x}"
+
+
+def test_another_seed_gives_another_market(tmp_path: Path) -> None:
+    first = simulated(tmp_path, *MARKET, "--name", "x").record
+    second = simulated(tmp_path, *MARKET[:4], "--seed", 6, "--name", "y").record
+    assert first["checksums"] != second["checksums"]
+
+
+def test_a_book_without_bids_or_asks_has_none_and_not_0(tmp_path: Path) -> None:
+    simulated(tmp_path, "--instruments", 40, "--orders", 40, "--name", "x")
+    found = rows(tmp_path / "x")
+    assert all((row["bid"] is None) + (row["ask"] is None) == 1 for row in found)
+
+
+def test_an_order_that_sweeps_the_book_does_not_outgrow_the_columns_of_trades(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.simulate.trades.ROWS", 16)
+    record = simulated(tmp_path, *MARKET, "--trades", "--name", "x").record
+    assert record["trades"]["rows"] == record["totals"]["trades"]
+
+
+def test_blocks_are_of_bounded_memory_and_give_the_stream_of_one_piece() -> None:
+    simulation, taken = Simulation(instruments=1, orders=10_000), StreamChecksum()
+    matcher, longest = InstrumentMatcher(simulation), 0
+
+    def take(answers: np.ndarray) -> None:
+        nonlocal longest
+        taken.update(answers)
+        longest = max(longest, len(answers))
+
+    row = matcher.match(1, take)
+    assert (taken.hex, longest < 150_000) == (row.answers_xxh64, True)
+    assert matcher.match(1) == row
+
+
+REFUSED = {
+    ("--instruments", "0"): "--instruments is 0; allowed is a whole number from 1 to 1,000,000",
+    ("--instruments", "10", "--orders", "9"): "--orders is 9; allowed is a whole number from 10 to",
+    ("--orders", "1.5"): "'1.5' is no whole number: give one, as 1000000 or 1e9",
+    ("--orders", "many"): "'many' is no whole number",
+    ("--orders", "1e999999999"): "'1e999999999' is no whole number",
+    ("--orders", "nan"): "'nan' is no whole number",
+    ("--orders", "-1e3"): "--orders is -1000; allowed is",
+    ("--seed", "-1"): "--seed is -1; allowed is",
+    ("--prices", "9..1"): "--prices is 9..1; allowed is",
+    ("--max-price", "65535"): "--max-price is 65535; allowed is",
+    ("--instruments", "3", "--partitions", "4"): "partitions is 4; allowed is a whole number from 1 to 3",
+    ("--name", "a/b"): "'a/b' is no name for a run",
+    ("--name", "there"): "exists already: choose another name",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_mistake_is_a_sentence_and_leaves_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    said = simulated(tmp_path, *words)
+    assert said.code == 2
+    assert REFUSED[words] in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_1e4_is_ten_thousand(tmp_path: Path) -> None:
+    assert simulated(tmp_path, "--instruments", "1e1", "--orders", "1e4").record["settings"]["orders"] == 10_000
+
+
+def test_prices_outside_the_book_are_warned_of(tmp_path: Path) -> None:
+    said = simulated(tmp_path, "--instruments", 1, "--orders", 100, "--prices", "0..9")
+    assert said.err == "warning: --prices 0..9 leave the book's 1..999: such orders will be rejected\n"

@@ -1,0 +1,29 @@
+"""Instruments: their seeds by formula, in plain integers, and their shares of the orders."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_bits import U64, bits, key_beside
+
+from gateway.instruments import instrument_orders, instrument_seed
+
+INSTRUMENTS = 4
+
+
+@given(st.integers(0, U64 - 1), st.integers(1, 10**6))
+def test_the_seed_of_an_instrument_is_by_the_formula(seed: int, instrument: int) -> None:
+    assert instrument_seed(seed, instrument) == bits(key_beside(seed, INSTRUMENTS), instrument) >> 1
+
+
+def test_instruments_of_one_seed_and_of_neighbouring_seeds_have_streams_of_their_own() -> None:
+    seeds = [instrument_seed(seed, instrument) for seed in (1, 2) for instrument in range(1, 10_001)]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+@given(st.integers(1, 300), st.integers(0, 10**12))
+def test_orders_are_divided_to_the_last_one_and_no_share_is_larger_by_two(instruments: int, orders: int) -> None:
+    shares = [instrument_orders(orders, instruments, instrument) for instrument in range(1, instruments + 1)]
+    assert sum(shares) == orders
+    assert max(shares) - min(shares) <= 1
