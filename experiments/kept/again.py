@@ -9,7 +9,7 @@ import click
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from experiments.errors import UserError
-from experiments.kept import capacities, runs, trials
+from experiments.kept import capacities, runs, simulations, trials
 from experiments.kept.unlike_then import unlike_then
 from experiments.kept.unread import Record, Unread
 from experiments.written_settings import UnknownSettings, settings_as_written
@@ -64,6 +64,24 @@ def capacity_again(folder: Path, results: str, name: str | None, *, with_spark: 
     _warn(record, settings)
     place = Path(results) / (name or unnamed())
     return capacity(settings, objective_of(record["objective"]), Search(**record["search"]), place, as_json)
+
+
+def simulation_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+    """The new simulation's exit code; without Spark it is done in this process, which changes nothing of the result."""
+    from experiments.simulate.simulating import simulate
+    from experiments.simulate.simulation import Simulation
+
+    record = simulations.read(folder)
+    written = record["settings"]
+    try:
+        simulation = Simulation(**{**written, "prices": tuple(written["prices"])})
+    except (BadSetting, KeyError, TypeError) as error:
+        raise UserError(f"{folder / simulations.FILE} holds settings that cannot be simulated: {error}") from error
+    _warn(record)
+    return simulate(
+        simulation, record["master"] if with_spark else "none", record["partitions"], results, name,
+        with_trades=bool(record.get("trades")), as_json=as_json,
+    )  # fmt: skip
 
 
 def _warn(then: Record, settings: RunSettings | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.errors import UserError
-from experiments.kept import again, capacities, run_difference, runs, trial_difference, trials
+from experiments.kept import again, capacities, run_difference, runs, simulations, trial_difference, trials
 from experiments.kept.row import Row
 from experiments.kept.unread import Record
 
@@ -46,6 +46,11 @@ KINDS = (
         name="capacity", marks=capacities.MARKS, file=capacities.FILE, row=capacities.row, read=capacities.read,
         show=capacities.show, differ=capacities.differ, show_difference=capacities.show_difference,
         rerun=again.capacity_again,
+    ),
+    Kind(
+        name="simulation", marks=simulations.MARKS, file=simulations.FILE, row=simulations.row, read=simulations.read,
+        show=simulations.show, differ=simulations.differ, show_difference=simulations.show_difference,
+        rerun=again.simulation_again,
     ),
     Kind(
         name="run", marks=runs.MARKS, file=runs.FILE, row=runs.row, read=runs.read, show=runs.show,

@@ -32,6 +32,8 @@ class Row:
     runs: int | None = None
     """Of a trial: those that count."""
     planned_runs: int | None = None
+    told: str | None = None
+    """What there is to tell, where all this does not apply."""
 
 
 def unread_row(folder: Path, what: str, error: Unread) -> Row:

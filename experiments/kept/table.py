@@ -40,7 +40,7 @@ def _bodies(rows: Sequence[Row]) -> list[str]:
 
 
 def _has_figures(row: Row) -> bool:
-    return row.reason is None and row.repeats is None
+    return row.reason is None and row.repeats is None and row.told is None
 
 
 def _figures(row: Row) -> tuple[str, ...]:
@@ -50,7 +50,9 @@ def _figures(row: Row) -> tuple[str, ...]:
 
 
 def _told(row: Row) -> str:
-    """How much there is of a trial; what is wrong with a record."""
+    """How much there is of a trial; what is wrong with a record; what a record tells of itself."""
+    if row.told is not None:
+        return row.told
     made = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
     if row.status == UNFINISHED:
         return f"{made}written {_ago(row)}"

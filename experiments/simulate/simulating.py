@@ -42,14 +42,11 @@ def simulate(
     parts = settled_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     folder = new_run_folder(Path(results), name or unnamed())
-    known = {"schema": record.SCHEMA, "name": folder.name, "started_at": now(), "settings": simulation.as_dict(),
-             "master": master, "partitions": parts, "host": host_facts(), "versions": versions()}  # fmt: skip
+    known = _known(folder, simulation, master, parts)
     with ended_as_by_ctrl_c(), _nothing_left(folder):
-        trades = folder / TRADES if with_trades else None
-        if trades:
-            trades.mkdir()
+        trades = _trades_folder(folder) if with_trades else None
         with parts_bar(parts, simulation.orders) as on_parts:
-            ran = _ran(master, MatchPart(simulation, trades and trades.resolve()), parts, on_parts)
+            ran = _ran(master, MatchPart(simulation, trades), parts, on_parts)
         found = {**known, **_found(ran, simulation, trades)}
         table.write(folder, ran.rows)
         write_json(folder / record.FILE, found)
@@ -57,6 +54,28 @@ def simulate(
         click.echo(note, err=True)
     _tell(found, folder, as_json)
     return 0
+
+
+def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
+    """What the record says that is known before the start."""
+    return {
+        "schema": record.SCHEMA,
+        "name": folder.name,
+        "status": "complete",
+        "started_at": now(),
+        "settings": simulation.as_dict(),
+        "master": master,
+        "partitions": parts,
+        "host": host_facts(),
+        "versions": versions(),
+    }
+
+
+def _trades_folder(folder: Path) -> Path:
+    """Its whole path, since executors work elsewhere."""
+    trades = (folder / TRADES).resolve()
+    trades.mkdir()
+    return trades
 
 
 def settled_parts(simulation: Simulation, partitions: int | None) -> int:
