@@ -5,6 +5,7 @@ SparkError
 ├── RunUnreadableError       the folder, its run.json or its spool cannot be read
 ├── RunUnfinishedError       no run.json: the run goes on, or was killed
 ├── TablesUnwritableError    the disk is full or read-only
+├── DatasetUnreadableError   the tables of many runs are damaged, or there are none
 └── SparkJobError            anything else that Spark reports
 """
 
@@ -27,6 +28,10 @@ class RunUnfinishedError(SparkError):
 
 class TablesUnwritableError(SparkError):
     """The tables cannot be written into the run's folder."""
+
+
+class DatasetUnreadableError(SparkError):
+    """There are no tables of runs at this place, or none that this version reads."""
 
 
 class SparkJobError(SparkError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark.schemas import ENVELOPE, KINDS, ORIGIN, PAYLOADS, SPOOL_SCHEMA
+from spark.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, SPOOL_SCHEMA, TABLE_ORIGIN
 from spark.tables import spark_path, write_table
 
 CORRUPT = "_corrupt"
@@ -22,6 +22,9 @@ NO_RECORD = "no record: not one JSON object with the fields of a spool record"
 UNKNOWN_SCHEMA = f"unknown schema: not {SPOOL_SCHEMA}"
 UNKNOWN_KIND = "unknown kind"
 WRONG_PAYLOAD = "wrong payload: not that of its kind"
+COPY = "copy: the same line stands in the spool before"
+
+WITHOUT_RUN = StructType([field for field in ENVELOPE if field.name != "run"])
 
 
 @dataclass(frozen=True)
@@ -60,26 +63,34 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
 
 
 def read_records(lines: DataFrame) -> DataFrame:
-    """Lines (value) to records: the envelope, a struct column a kind, and `problem`, null where there is none."""
-    envelope = lines.select("value", _parsed("value", ENVELOPE).alias("envelope"))
+    """Lines (value, and what else is known of each) to records: the envelope, a struct column a kind, and `problem`.
+
+    `problem` is null where there is none; `example` is the beginning of a line that has one. Of what else is known,
+    `is_copy` is a problem.
+    """
+    known = [name for name in lines.columns if name != "value"]
+    envelope = lines.select("value", *known, _parsed("value", ENVELOPE).alias("of"))
+    names = [fn.col(f"of.{field.name}").alias(RUN_ID if field.name == "run" else field.name) for field in ENVELOPE]
     payloads = [fn.when(fn.col("kind") == kind, _parsed_payload(kind)).alias(kind) for kind in KINDS]
-    judged = envelope.select("value", "envelope.*").select("*", *payloads).withColumn("problem", _problem())
+    copied = fn.col("is_copy") if "is_copy" in known else fn.lit(False)
+    judged = envelope.select("value", *known, *names).select("*", *payloads).withColumn("problem", _problem(copied))
     # A good line is not kept twice.
     example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
-    return judged.select(*ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
+    return judged.select(*known, *TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
 
 
-def rows_of_kind(records: DataFrame, kind: str) -> DataFrame:
-    """The rows of one kind, with the columns of its table."""
+def rows_of_kind(records: DataFrame, kind: str, known: Iterable[str] = ()) -> DataFrame:
+    """The rows of one kind: what is `known` of each line, then the columns of its table."""
     columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
     good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
-    return good.select(fn.col("run").alias("run_id"), *ORIGIN[1:], *columns)
+    return good.select(*known, *TABLE_ORIGIN, *columns)
 
 
-def count_problems(records: DataFrame) -> DataFrame:
-    """Lines per kind without a problem, and lines and an example per problem: a handful of rows."""
+def count_problems(records: DataFrame, known: Iterable[str] = ()) -> DataFrame:
+    """Lines per kind without a problem, and lines and an example per problem: a handful of rows for all `known`."""
     kind = fn.when(fn.col("problem").isNull(), fn.col("kind")).alias("kind")
-    return records.groupBy(kind, "problem").agg(fn.count("*").alias("lines"), fn.min("example").alias("example"))
+    counts = (fn.count("*").alias("lines"), fn.min("example").alias("example"))
+    return records.groupBy(*known, kind, "problem").agg(*counts)
 
 
 def _report(records: DataFrame) -> IngestReport:
@@ -107,16 +118,17 @@ def _lacks_any(prefix: str, schema: StructType) -> Column:
     return reduce(or_, (fn.col(prefix + field.name).isNull() for field in schema if not field.nullable))
 
 
-def _problem() -> Column:
+def _problem(copied: Column) -> Column:
     """The first thing that is wrong with a line; null where nothing is."""
     # from_json stops at the closing brace and would drop whatever follows it without a word.
     one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
     return (
         fn.when(~one_object, NO_RECORD)
         .when(fn.col("schema") != SPOOL_SCHEMA, UNKNOWN_SCHEMA)
-        .when(_lacks_any("", ENVELOPE), NO_RECORD)
+        .when(fn.col(RUN_ID).isNull() | _lacks_any("", WITHOUT_RUN), NO_RECORD)
         .when(~fn.col("kind").isin(*KINDS), UNKNOWN_KIND)
         .when(reduce(or_, map(_wrong_payload, KINDS)) | _buckets_disagree(), WRONG_PAYLOAD)
+        .when(copied, COPY)
     )
 
 

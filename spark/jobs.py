@@ -68,7 +68,7 @@ def _kinds(spark: SparkSession, tables: Path, record: RunRecord) -> dict[str, Da
 
 
 @contextmanager
-def typed_errors(run_folder: Path) -> Iterator[None]:
+def typed_errors(run_folder: Path | str) -> Iterator[None]:
     """A sentence in place of a Java stack trace."""
     try:
         yield

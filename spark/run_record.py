@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ class RunRecord:
     orders_per_s: float | None
     warm_up_s: float
     duration_s: float | None
+    arm: str = ""
+    """What repeats have in common: the settings, but for the seed."""
+    facts: Mapping[str, float | None] = field(default_factory=dict)
+    """What was measured beside the spool, by the names of spark.arms.FACTS."""
 
 
 def read_run(folder: Path) -> RunRecord:

@@ -12,6 +12,7 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructType,
 )
@@ -31,8 +32,11 @@ ENVELOPE = StructType(
     _required(schema=INT, run=TEXT, source=TEXT, kind=TEXT, wall_ns=LONG, monotonic_ns=LONG, payload=TEXT)
 )
 
+RUN_ID = "run_id"
 ORIGIN = ["run", "source", "wall_ns", "monotonic_ns"]
-"""What a record says of where it comes from: `run` is the run's id, which is `run_id` in every table."""
+"""What a record says of where it comes from: `run` is the run's id, which is RUN_ID in every table."""
+TABLE_ORIGIN = [RUN_ID, *ORIGIN[1:]]
+"""The columns with which every table begins."""
 
 KEYS = ("experiment", "run")
 """By name, which run a row is of: the folder of its trial, and its own."""
@@ -78,7 +82,7 @@ KINDS = tuple(PAYLOADS)
 
 def table_schema(kind: str) -> StructType:
     """The columns of tables/KIND.parquet: who said it and when, then the payload."""
-    origin = [Field("run_id", TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
+    origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
     return StructType([*origin, *PAYLOADS[kind].fields])
 
 
@@ -97,6 +101,8 @@ RUNS = StructType(
         Field("orders_per_s", DOUBLE),
         Field("warm_up_s", DOUBLE, nullable=False),
         Field("duration_s", DOUBLE),
+        Field("arm", TEXT, nullable=False),
+        Field("facts", MapType(TEXT, DOUBLE), nullable=False),
     ]
 )
 """What run.json says of each run that a summary needs; null is what was not measured."""

@@ -18,8 +18,13 @@ ABANDONED_AFTER_S = 3600
 
 
 def spark_path(path: Path) -> str:
+    """Of a local file or folder, for Spark's readers."""
+    return escaped(f"file://{path.resolve()}")
+
+
+def escaped(path: str) -> str:
     """For Spark's readers, which take a name with brackets in it for a pattern."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path.resolve()))
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
 
 
 def write_table(rows: DataFrame, file: Path) -> None:

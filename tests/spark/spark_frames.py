@@ -19,7 +19,7 @@ def table(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN) -> 
 
 
 def runs(spark: SparkSession, *names: tuple[str, str]) -> DataFrame:
-    rows = [(*name, "complete", "zeromq", None, None, None, 0.0, None) for name in names or (RUN,)]
+    rows = [(*name, "complete", "zeromq", None, None, None, 0.0, None, "", {}) for name in names or (RUN,)]
     return spark.createDataFrame(rows, RUNS).coalesce(1)
 
 

@@ -1,0 +1,51 @@
+"""`exchange spark`: the data pipeline by itself, over any number of runs, here or on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from experiments.options import json_option
+
+tables_option = click.option(
+    "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
+)
+
+
+@click.group()
+def command() -> None:
+    """The data pipeline by itself: runs to tables, tables to summaries, here or on a cluster.
+
+    Example: exchange spark ingest results; exchange spark summary results
+    """
+
+
+@command.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@tables_option
+@click.option("--again", is_flag=True, help="Also runs that are in the tables already.")
+def ingest(results: Path, tables: str | None, again: bool) -> None:
+    """Put the finished runs below RESULTS into tables, partitioned by experiment and run.
+
+    Example: exchange spark ingest results
+    """
+    from experiments.pipeline.jobs import ingest
+
+    raise SystemExit(ingest(results, tables, again))
+
+
+@command.command()
+@click.argument("results")
+@click.option("--master", default="local[2]", show_default=True, metavar="URL",
+              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@tables_option
+@json_option
+def summary(results: str, master: str, tables: str | None, as_json: bool) -> None:
+    """Summarize all runs in the tables: every second, every run, repeats together, arms side by side.
+
+    Example: exchange spark summary results --master local[2]
+    """
+    from experiments.pipeline.jobs import summary
+
+    raise SystemExit(summary(results, master, tables, as_json))

@@ -1,0 +1,94 @@
+"""The runs below a folder: its own, those in it, those of the trials in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from exchange.settings import RunSettings
+from experiments.errors import UserError
+from experiments.trials.metrics import COMPARED, HELD_BACK, packets
+from spark.arms import FACTS
+from spark.dataset.ingesting import RunSource
+from spark.errors import RunUnfinishedError, RunUnreadableError
+from spark.run_record import read_run
+
+READ = {
+    **{metric.name: metric.read for metric in (*COMPARED, *HELD_BACK)},
+    "packets": packets("segments"),
+    "packet_bytes": packets("mean_bytes"),
+    "packet_gap_us": packets("mean_gap_us"),
+}
+OF_NO_ARM = frozenset(
+    ("transport", "url", "orders_per_s", "orders", "duration_s", "seed", "record", "capture", "timeout_s")
+)
+"""What is told apart elsewhere, or makes no difference to what is measured."""
+
+
+@dataclass(frozen=True)
+class Found:
+    sources: tuple[RunSource, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
+    """By folder, why: a run that goes on, or was killed, or is damaged."""
+
+
+def find_runs(results: Path) -> Found:
+    """UserError where there is no such folder, or no run in it."""
+    folders = _run_folders(results)
+    if not folders:
+        raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
+    sources, left_out = [], {}
+    for folder in folders:
+        try:
+            sources.append(source_of(folder))
+        except (RunUnfinishedError, RunUnreadableError) as error:
+            left_out[str(folder)] = str(error)
+    return Found(tuple(sources), left_out)
+
+
+def source_of(folder: Path) -> RunSource:
+    """A finished run. RunUnfinishedError, RunUnreadableError."""
+    record, path = read_run(folder), folder / "run.json"
+    content, written = orjson.loads(path.read_bytes()), path.stat()
+    measured = {name: READ[name](content) for name in FACTS}
+    facts = {name: None if value is None else float(value) for name, value in measured.items()}
+    known = replace(record, arm=_arm(content.get("settings") or {}), facts=facts)
+    return RunSource(record=known, spool=folder / "spool", fingerprint=f"{written.st_size}-{written.st_mtime_ns}")
+
+
+def _arm(settings: dict[str, Any]) -> str:
+    """What is set otherwise than by default, as in `nagle=gateway,engine`."""
+    usual = RunSettings().as_dict()
+    told = {name: value for name, value in settings.items() if name in usual and name not in OF_NO_ARM}
+    broker = RunSettings(transport="amqp").as_dict()
+    return " ".join(
+        f"{name}={_written(value)}"
+        for name, value in sorted(told.items())
+        if value not in (usual[name], broker[name]) and value is not None
+    )
+
+
+def _written(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _run_folders(results: Path) -> list[Path]:
+    try:
+        if _is_run(results):
+            return [results]
+        inside = sorted(path for path in results.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError as error:
+        raise UserError(f"cannot read {results}: {error.strerror}; give a folder with runs in it") from error
+    return [run for path in inside for run in ([path] if _is_run(path) else _in_trial(path))]
+
+
+def _in_trial(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
+
+
+def _is_run(folder: Path) -> bool:
+    return any(os.path.exists(folder / mark) for mark in ("run.json", "spool"))

@@ -1,0 +1,71 @@
+"""What the jobs tell at their end: what went in, and the arms of every experiment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from experiments.pipeline.finding import Found
+from experiments.words import counted
+from spark.dataset.ingesting import RunSource
+from spark.dataset.manifest import Manifest
+from spark.dataset.place import Place
+from spark.dataset.tables import read_files
+
+MOST_TOLD = 5
+MOST_ROWS = 40
+COLUMNS = {
+    "experiment": ("experiment", "{}"),
+    "transport": ("transport", "{}"),
+    "else": ("arm", "{}"),
+    "offered/s": ("offered_orders_per_s", "{:,.0f}"),
+    "runs": ("repeats", "{}"),
+    "orders/s": ("orders_per_s", "{:,.0f}"),
+    "mean us": ("handed_over_mean_us", "{:,.0f}"),
+    "p50 due": ("due_p50_us", "{:,.0f}"),
+    "p99 due": ("due_p99_us", "{:,.0f}"),
+    "CPU s/M": ("cpu_s_per_million", "{:.1f}"),
+}
+"""Of the table of arms: the title here, the column there, how it is written."""
+
+
+def tell_ingest(new: Sequence[RunSource], after: Manifest, found: Found, url: str) -> None:
+    """What went in, what did not, and why."""
+    names = {(source.record.experiment, source.record.run) for source in new}
+    for why in list(found.left_out.values())[:MOST_TOLD]:
+        click.echo(f"left out: {why}", err=True)
+    if len(found.left_out) > MOST_TOLD:
+        click.echo(f"left out: {len(found.left_out) - MOST_TOLD} more", err=True)
+    for run in after.runs:
+        for problem, unread in run.unread.items() if run.name in names else ():
+            click.echo(f"{run.record.run}: {counted(unread.lines, 'lines')} in quarantine, {problem}", err=True)
+    rows = sum(sum(run.rows.values()) for run in after.runs if run.name in names)
+    click.echo(f"{counted(len(names), 'runs')} went in, {rows:,} records; {len(after.runs)} are there")
+    click.echo(f"tables: {url}")
+
+
+def show_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json: bool) -> None:
+    """A row an arm; with `as_json` all that was measured of each."""
+    rows = [row.asDict() for row in read_files(spark, place, manifest.summary["arms"]).collect()]
+    if as_json:
+        click.echo(json.dumps({"tables": place.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
+        return
+    Console(width=100, highlight=False).print(_table(rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
+    click.echo(f"medians of {counted(len(manifest.runs), 'runs')}; tables: {place.url}")
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for title, (_, form) in COLUMNS.items():
+        table.add_column(title, justify="left" if form == "{}" and title != "runs" else "right")
+    for row in rows:
+        table.add_row(*("-" if row[name] is None else form.format(row[name]) for name, form in COLUMNS.values()))
+    return table
