@@ -20,7 +20,7 @@ from spark.java_errors import root_cause
 from spark.run_record import RunRecord, read_run
 from spark.schemas import KEYS, KINDS, RUNS, table_schema
 from spark.session import open_session
-from spark.summary import runs_table, seconds_table, summarize_tables
+from spark.summary import OF_RUN, runs_table, seconds_table, summarize_tables
 from spark.tables import read_table, tables_folder, write_table
 
 Row = dict[str, Any]
@@ -62,9 +62,10 @@ def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple
 
 
 def _kinds(spark: SparkSession, tables: Path, record: RunRecord) -> dict[str, DataFrame]:
-    keys = {name: fn.lit(getattr(record, name)) for name in KEYS}
+    schema = {field.name: field.dataType for field in RUNS}
+    known = {name: fn.lit(getattr(record, name)).cast(schema[name]) for name in (*KEYS, *OF_RUN)}
     files = {kind: tables / f"{kind}.parquet" for kind in KINDS}
-    return {k: read_table(spark, f, table_schema(k)).coalesce(1).withColumns(keys) for k, f in files.items()}
+    return {k: read_table(spark, f, table_schema(k)).coalesce(1).withColumns(known) for k, f in files.items()}
 
 
 @contextmanager

@@ -26,9 +26,11 @@ OF_SECOND = (*KEYS, "second", "clock")
 
 
 def second_figures(completion: DataFrame) -> DataFrame:
-    """(*OF_SECOND, *FIGURES) of records, of which no two of one source have the same OF_SECOND."""
-    gateways = completion.groupBy(*KEYS).agg(fn.count_distinct("source").alias("gateways"))
-    alone, several = (completion.join(fn.broadcast(gateways.where(f"gateways {n}")), [*KEYS]) for n in ("= 1", "> 1"))
+    """(*OF_SECOND, *FIGURES) of records, of which no two of one source have the same OF_SECOND.
+
+    `gateways`, the number of sources of a record's run, tells which have to be put together first.
+    """
+    alone, several = completion.where("gateways = 1"), completion.where("gateways > 1")
     exact = ("count", "sum_ns", "min_ns", "max_ns")
     of_one = alone.select(*OF_SECOND, *exact, _pairs().alias("pairs"))
     together = several.select(*OF_SECOND, *exact, _pairs().alias("pairs")).groupBy(*OF_SECOND)
@@ -79,7 +81,7 @@ def _of_merged(merged: DataFrame, totals: DataFrame) -> DataFrame:
     pairs = fn.sort_array(fn.collect_list(fn.struct("bucket", "n"))).alias("pairs")
     histograms = merged.groupBy("key").agg(pairs, fn.sum("n").alias("in_buckets"))
     agree = fn.assert_true(fn.col("in_buckets") == fn.col("count"), fn.lit("two runs have one key: rename one"))
-    return _figures(totals.join(histograms, "key").where(agree.isNull()), OF_CLOCK)
+    return _figures(fn.broadcast(totals).join(histograms, "key").where(agree.isNull()), OF_CLOCK)
 
 
 def _figures(histograms: DataFrame, names: tuple[str, ...]) -> DataFrame:

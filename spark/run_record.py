@@ -31,6 +31,7 @@ class RunRecord:
     orders_per_s: float | None
     warm_up_s: float
     duration_s: float | None
+    gateways: int = 1
     arm: str = ""
     """What repeats have in common: the settings, but for the seed."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
@@ -87,4 +88,5 @@ def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),
+        gateways=record.get("gateways", 1),
     )

@@ -101,6 +101,7 @@ RUNS = StructType(
         Field("orders_per_s", DOUBLE),
         Field("warm_up_s", DOUBLE, nullable=False),
         Field("duration_s", DOUBLE),
+        Field("gateways", INT, nullable=False),
         Field("arm", TEXT, nullable=False),
         Field("facts", MapType(TEXT, DOUBLE), nullable=False),
     ]

@@ -36,20 +36,20 @@ TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
 COUNTS = (*TRAFFIC, *(f"{clock}_count" for clock in CLOCKS))
 RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
+OF_RUN = ("warm_up_s", "duration_s", "gateways")
+"""What a row must know of its run."""
 MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
 
 
 def summarize_tables(tables: Mapping[str, DataFrame], runs: DataFrame) -> DataFrame:
     """(*KEYS, second, RATE, *MEASURED), of every second and, second null, of each run: small, however large they were.
 
-    Tables of spark.schemas.dataset_schema, and RUNS.
+    Tables of spark.schemas.dataset_schema, with the columns OF_RUN in each row, and RUNS.
     """
-    lengths = fn.broadcast(runs.select(*KEYS, "warm_up_s", "duration_s"))
-    facts = traffic_facts(tables["traffic"], runs)
-    facts = facts.unionAll(rate_facts(tables["traffic"].join(lengths, [*KEYS])))
-    facts = facts.unionAll(meter_facts(tables["throughput"].join(gateway_clocks(tables["traffic"]), [*KEYS])))
-    facts = facts.unionAll(cpu_facts(tables["process"].join(lengths, [*KEYS])))
-    facts = facts.unionAll(time_facts(tables["completion"].join(lengths, [*KEYS])))
+    facts = traffic_facts(tables["traffic"]).unionAll(rate_facts(tables["traffic"])).unionAll(no_facts(runs))
+    clocks = fn.broadcast(gateway_clocks(tables["traffic"]))
+    facts = facts.unionAll(meter_facts(tables["throughput"].join(clocks, [*KEYS])))
+    facts = facts.unionAll(cpu_facts(tables["process"])).unionAll(time_facts(tables["completion"]))
     return facts.groupBy(*KEYS, "second").agg(*(_side_by_side(name) for name in (RATE, *MEASURED)))
 
 
@@ -76,12 +76,17 @@ def gateway_clocks(traffic: DataFrame) -> DataFrame:
     return whole.groupBy(*KEYS).agg(start, fn.max("second").alias("last_second"))
 
 
-def traffic_facts(traffic: DataFrame, runs: DataFrame) -> DataFrame:
-    """Orders and messages of a second; of the whole run their sums, null where there are none."""
+def no_facts(runs: DataFrame) -> DataFrame:
+    """A run of which nothing was measured has a row as well."""
+    nothing = (fn.lit(None).cast("int").alias("second"), fn.lit(RATE).alias("name"), fn.lit(None).cast("double"))
+    return runs.select(*KEYS, *nothing)
+
+
+def traffic_facts(traffic: DataFrame) -> DataFrame:
+    """Orders and messages of a second, and of the whole run."""
     sums = [fn.sum(name).alias(name) for name in TRAFFIC]
-    whole = runs.select(*KEYS).join(traffic.groupBy(*KEYS).agg(*sums), [*KEYS], "left")
-    whole_runs = whole.select(*KEYS, fn.lit(None).cast("int").alias("second"), *TRAFFIC)
-    each = traffic.groupBy(*KEYS, "second").agg(*sums).unionAll(whole_runs)
+    whole = traffic.groupBy(*KEYS).agg(*sums).select(*KEYS, fn.lit(None).cast("int").alias("second"), *TRAFFIC)
+    each = traffic.groupBy(*KEYS, "second").agg(*sums).unionAll(whole)
     return _facts(each, {name: fn.col(name) for name in TRAFFIC})
 
 

@@ -51,7 +51,7 @@ def ingest_runs(spark: SparkSession, place: Place, sources: Sequence[RunSource])
     finally:
         records.unpersist()
     files = {kind: _by_run(place, kind, number) for kind in (*KINDS, QUARANTINE)}
-    after = before.with_runs(_ingested(source, counted, files) for source in sources)
+    after = before.with_runs(_ingested(source, number, counted, files) for source in sources)
     write_manifest(place, after)
     _remove_unused(place, before, after)
     return after
@@ -86,6 +86,7 @@ def _counted(records: DataFrame) -> dict[Name, list[tuple[str | None, str | None
 
 def _ingested(
     source: RunSource,
+    number: int,
     counted: dict[Name, list[tuple[str | None, str | None, int, str | None]]],
     files: dict[str, dict[Name, list[str]]],
 ) -> IngestedRun:
@@ -94,6 +95,7 @@ def _ingested(
     return IngestedRun(
         record=source.record,
         fingerprint=source.fingerprint,
+        ingest=number,
         rows=dict.fromkeys(KINDS, 0) | {kind: lines for kind, problem, lines, _ in of_run if kind and problem is None},
         unread={problem: Unread(lines, example or "") for _, problem, lines, example in of_run if problem},
         files={kind: of_kind[name] for kind, of_kind in files.items() if name in of_kind},

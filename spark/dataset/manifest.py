@@ -27,6 +27,8 @@ class IngestedRun:
     record: RunRecord
     fingerprint: str
     """Of the run.json that was read."""
+    ingest: int
+    """The number of the manifest that brought it."""
     rows: dict[str, int]
     unread: dict[str, Unread]
     files: dict[str, list[str]]

@@ -5,16 +5,27 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark.dataset.manifest import Manifest
 from spark.dataset.place import Place
 from spark.schemas import KEYS, KINDS, RUNS, dataset_schema
+from spark.summary import OF_RUN
 from spark.tables import escaped
 
 
 def read_kinds(spark: SparkSession, place: Place, manifest: Manifest) -> dict[str, DataFrame]:
-    """A table a kind, of all runs."""
-    return {kind: _read(spark, place, manifest.files(kind), kind) for kind in KINDS}
+    """A table a kind, of all runs; rows that a later ingest replaced are not in it. Each row knows OF_RUN."""
+    runs = fn.broadcast(_current(spark, manifest))
+    return {kind: _read(spark, place, manifest.files(kind), kind).join(runs, ["ingest", *KEYS]) for kind in KINDS}
+
+
+def _current(spark: SparkSession, manifest: Manifest) -> DataFrame:
+    """(ingest, *KEYS, *OF_RUN): which ingest counts for each run."""
+    known = [(run.ingest, *(getattr(run.record, name) for name in (*KEYS, *OF_RUN))) for run in manifest.runs]
+    schema = StructType([StructField("ingest", IntegerType()), *(RUNS[name] for name in (*KEYS, *OF_RUN))])
+    return spark.createDataFrame(known, schema).coalesce(1)
 
 
 def read_runs(spark: SparkSession, manifest: Manifest) -> DataFrame:
@@ -28,13 +39,13 @@ def read_files(spark: SparkSession, place: Place, files: list[str]) -> DataFrame
 
 
 def _read(spark: SparkSession, place: Place, files: list[str], kind: str) -> DataFrame:
-    schema = dataset_schema(kind)
+    schema = dataset_schema(kind).add("ingest", IntegerType())
     if not files:
         return spark.createDataFrame([], schema)
-    # Folders, not files: there are fewer, and each holds what one ingest made of one run. Their names are its keys.
-    folders = sorted({escaped(place.path(file.rpartition("/")[0])) for file in files})
-    rows = spark.read.schema(schema).option("basePath", escaped(place.path(kind))).parquet(*folders)
-    return rows.select(*schema.names)
+    # An ingest's folder, which is listed at once, in place of each file: the names below it are the keys.
+    folders = {"/".join(file.split("/")[:2]) for file in files}
+    reader = spark.read.schema(schema).option("basePath", escaped(place.path(kind)))
+    return reader.parquet(*(escaped(place.path(folder)) for folder in sorted(folders)))
 
 
 def write_by_run(rows: DataFrame, place: Place, name: str) -> None:

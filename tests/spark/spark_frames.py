@@ -19,9 +19,11 @@ def table(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN) -> 
 
 
 def runs(spark: SparkSession, *names: tuple[str, str]) -> DataFrame:
-    rows = [(*name, "complete", "zeromq", None, None, None, 0.0, None, "", {}) for name in names or (RUN,)]
+    rows = [(*name, "complete", "zeromq", None, None, None, 0.0, None, 1, "", {}) for name in names or (RUN,)]
     return spark.createDataFrame(rows, RUNS).coalesce(1)
 
 
-def lasting(frame: DataFrame, duration_s: float | None) -> DataFrame:
-    return frame.withColumn("duration_s", fn.lit(duration_s).cast("double"))
+def lasting(frame: DataFrame, duration_s: float | None, warm_up_s: float = 0.0, gateways: int = 1) -> DataFrame:
+    """What each row must know of its run."""
+    known = {"duration_s": fn.lit(duration_s).cast("double"), "warm_up_s": fn.lit(warm_up_s)}
+    return frame.withColumns({**known, "gateways": fn.lit(gateways)})

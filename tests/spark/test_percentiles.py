@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from spark_frames import RUN, table
+from spark_frames import RUN, lasting, table
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
 import exchange.measurements
@@ -17,7 +17,7 @@ from tests.spark.conftest import Analysed
 
 def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:
     said = table(spark, *(record("completion", payload) for payload in payloads))
-    return [row.asDict() for row in second_figures(said).orderBy("second", "clock").collect()]
+    return [row.asDict() for row in second_figures(lasting(said, None)).orderBy("second", "clock").collect()]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -68,7 +68,7 @@ def test_records_of_several_gateways_merge(spark: SparkSession) -> None:
     whole = figures_of(spark, completion_payload(3, "due", times))
     parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
     said = table(spark, parts[0], {**parts[1], "source": "gateway.2"})
-    assert [row.asDict() for row in second_figures(said).collect()] == whole
+    assert [row.asDict() for row in second_figures(lasting(said, None, gateways=2)).collect()] == whole
     (of_run,) = run_figures(said).collect()
     assert of_run.asDict() == {name: value for name, value in whole[0].items() if name != "second"}
 

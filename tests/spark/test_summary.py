@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
 from spark_frames import RUN, lasting, runs, table
 from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
 
@@ -72,7 +71,7 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
 
 
 def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession) -> None:
-    tables = {kind: spark.createDataFrame([], dataset_schema(kind)).coalesce(1) for kind in KINDS}
+    tables = {kind: lasting(spark.createDataFrame([], dataset_schema(kind)), None) for kind in KINDS}
     (row,) = summarize_tables(tables, runs(spark)).collect()
     assert set(row) == {*RUN, None}
 
@@ -81,12 +80,12 @@ def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession)
     first, second = ("a-trial", "first"), ("a-trial", "second")
     said = {first: [traffic(0, 1.2), traffic(1, 2.2)], second: [traffic(0, 1.7)]}
     used = {first: [cpu(0, 0.5, 1.0), cpu(1, 1.5, 2.0)], second: [cpu(0, 0.25, 1.0)]}
-    empty = {kind: spark.createDataFrame([], dataset_schema(kind)) for kind in KINDS}
+    empty = {kind: lasting(spark.createDataFrame([], dataset_schema(kind)), None) for kind in KINDS}
 
     def rows(*names: tuple[str, str]) -> list[Any]:
         tables = {"traffic": said, "process": used}
         of_kinds = {
-            kind: reduce(DataFrame.unionAll, [table(spark, *of_run[n], run=n) for n in names])
+            kind: lasting(reduce(DataFrame.unionAll, [table(spark, *of_run[n], run=n) for n in names]), None)
             for kind, of_run in tables.items()
         }
         found = summarize_tables({**empty, **of_kinds}, runs(spark, *names))
@@ -114,7 +113,7 @@ def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(spark: Spark
         return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
 
     said = table(spark, times(5), times(6), times(7), times(8, last=True))
-    facts = values(time_facts(said.withColumn("warm_up_s", fn.lit(6.0))))
+    facts = values(time_facts(lasting(said, None, warm_up_s=6.0)))
     counts = {second: value for (second, name), value in facts.items() if name == "due_count"}
     assert counts == {5: 1, 6: 1, 7: 1, None: 2}
 
