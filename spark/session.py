@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from spark.java_launcher import launcher_home
 from spark.jvm import running_jvm, session_folder
 from spark.private_folder import private_folders
 from spark.process_state import own_process_state
+from spark.submitted import is_submitted, submit, submitted_session
 
 LOGGING = """\
 status = off
@@ -50,6 +51,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
+    # Else a task for each of some hundred folders, only to list it.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     # One file a table, so no marker beside it; version 2 saves a rename, and we rename ourselves.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
@@ -71,10 +74,15 @@ def open_session(
 ) -> Iterator[SparkSession]:
     """A session of its own JVM; `short_lived` starts twice as fast, and is slower on jobs of minutes.
 
-    `write_archive` makes later sessions start faster, see spark.class_archive.
+    `write_archive` makes later sessions start faster, see spark.class_archive. Under spark-submit, it is the session of
+    the JVM that started us, and the master is whom that was told.
     """
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
+    if is_submitted():
+        with submitted_session({**SETTINGS, **(settings or {})}) as submitted:
+            yield submitted
+        return
     java = java or find_java()
     archive = _archive(java)
     tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
@@ -92,6 +100,17 @@ def open_session(
         archive.keep()
 
 
+def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
+    """Run one of our commands through spark-submit, which takes `options`; its exit code."""
+    java = find_java()
+    with session_folder() as folder:
+        home = home_of(master, folder)
+        reach = {name: value for name, value in cluster_settings(master, folder).items() if "pyFiles" not in name}
+        said = {**_of_folder(folder, _java_options(folder, "error", [])), **reach}
+        confs = [word for name, value in said.items() for word in ("--conf", f"{name}={value}")]
+        return submit(folder, home, _environment(java, home), ["--master", master, *confs, *options], job)
+
+
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
     try:
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
@@ -104,12 +123,15 @@ def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
 def _conf(folder: Path, java_options: list[str], settings: Mapping[str, str]) -> SparkConf:
     """Without the defaults, which would come from another session's system properties."""
     conf = SparkConf(loadDefaults=False).setAppName("exchange")
-    of_folder = {
+    return conf.setAll(list({**SETTINGS, **_of_folder(folder, java_options), **settings}.items()))
+
+
+def _of_folder(folder: Path, java_options: list[str]) -> dict[str, str]:
+    return {
         "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
-    return conf.setAll(list({**SETTINGS, **of_folder, **settings}.items()))
 
 
 def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:

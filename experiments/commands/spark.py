@@ -49,3 +49,22 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> Non
     from experiments.pipeline.jobs import summary
 
     raise SystemExit(summary(results, master, tables, as_json))
+
+
+@command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--master", default="local[2]", show_default=True, metavar="URL",
+              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@click.option(
+    "--deploy-mode", type=click.Choice(["client", "cluster"]), help="Where the driver is, as spark-submit has it."
+)
+@click.option("--conf", "confs", multiple=True, metavar="NAME=VALUE", help="For Spark; may be given several times.")
+@click.argument("job", type=click.Choice(["ingest", "summary", "simulate"]))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def submit(master: str, deploy_mode: str | None, confs: tuple[str, ...], job: str, arguments: tuple[str, ...]) -> None:
+    """Hand JOB to spark-submit, with our packages; what follows JOB are its own arguments.
+
+    Example: exchange spark submit --master local[2] summary results
+    """
+    from experiments.pipeline.submitting import submit
+
+    raise SystemExit(submit(master, deploy_mode, confs, job, arguments))

@@ -1,0 +1,62 @@
+"""Our jobs through spark-submit: it starts the JVM, chooses the master, and starts this program once more inside.
+
+exchange spark submit ──▶ spark-submit ── JVM ──▶ python START JOB ... ──▶ open_session, which finds that JVM
+                             └── our packages, as a zip, to driver and executors
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark.errors import SparkUnavailableError
+from spark.java_errors import root_cause
+from spark.package import package_zip
+
+START = """\
+import sys
+
+from experiments.cli import main
+
+main(sys.argv[1:])
+"""
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextmanager
+def submitted_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session of the JVM that started us; what spark-submit was told comes before `settings`."""
+    conf = SparkConf()
+    for name, value in settings.items():
+        conf.setIfMissing(name, value)
+    try:
+        session = SparkSession(SparkContext.getOrCreate(conf))
+    except (Py4JError, PySparkException) as failure:
+        raise SparkUnavailableError(f"Spark did not start ({root_cause(failure)}): check the master") from failure
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def submit(
+    folder: Path, spark_home: Path, environment: Mapping[str, str], options: Sequence[str], job: Sequence[str]
+) -> int:
+    """Run spark-submit with its own options and the arguments of one of our commands; its exit code."""
+    start = folder / "start.py"
+    start.write_text(START)
+    zipped = str(package_zip(folder))
+    command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
+    return subprocess.run([*command, *options, str(start), *job], env={**os.environ, **environment}, check=False).returncode
