@@ -59,4 +59,6 @@ def submit(
     start.write_text(START)
     zipped = str(package_zip(folder))
     command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
-    return subprocess.run([*command, *options, str(start), *job], env={**os.environ, **environment}, check=False).returncode
+    return subprocess.run(
+        [*command, *options, str(start), *job], env={**os.environ, **environment}, check=False
+    ).returncode

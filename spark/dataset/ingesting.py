@@ -23,8 +23,10 @@ from spark.schemas import KEYS, KINDS
 from spark.tables import spark_path
 
 QUARANTINE = "quarantine"
-PARTITIONS = 8
-"""At least so many, and one for so many runs: each is one task, which must hold its runs' lines in memory."""
+PARTITIONS = 2
+"""At least so many."""
+RUNS_A_PARTITION = 8
+"""Each is one task, which must hold its runs' lines in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +73,7 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource]) -> DataFrame:
     # A line of no run would be a mistake of ours, and must not be lost without a word.
     run = fn.coalesce("run", fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))).alias("run")
     named = lines.join(fn.broadcast(known), "folder", "left").select("value", "experiment", run, "file")
-    partitions = max(PARTITIONS, len(sources) // PARTITIONS)
+    partitions = max(PARTITIONS, len(sources) // RUNS_A_PARTITION)
     same = Window.partitionBy(*KEYS, fn.xxhash64("value")).orderBy("file")
     return named.repartition(partitions, *KEYS).withColumn("is_copy", fn.row_number().over(same) > 1)
 

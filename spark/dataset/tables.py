@@ -44,7 +44,7 @@ def _read(spark: SparkSession, place: Place, files: list[str], kind: str) -> Dat
         return spark.createDataFrame([], schema)
     # An ingest's folder, which is listed at once, in place of each file: the names below it are the keys.
     folders = {"/".join(file.split("/")[:2]) for file in files}
-    reader = spark.read.schema(schema).option("basePath", escaped(place.path(kind)))
+    reader = spark.read.schema(schema).option("basePath", place.path(kind))
     return reader.parquet(*(escaped(place.path(folder)) for folder in sorted(folders)))
 
 

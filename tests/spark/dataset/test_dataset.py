@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun
+
+from experiments.pipeline.finding import find_runs
+from spark.dataset import ingesting
+from spark.dataset.ingesting import ingest_runs
+from spark.dataset.manifest import Manifest, read_manifest
+from spark.dataset.place import Place
+from spark.dataset.summarizing import summarize_runs
+from spark.dataset.tables import read_kinds
+from spark.errors import DatasetUnreadableError
+from spark.ingest import COPY, NO_RECORD, ingest
+from spark.jobs import write_summary
+from spark.run_record import read_run
+from spark.schemas import KEYS, KINDS, dataset_schema
+from spark.tables import tables_folder
+from tests.spark.dataset.conftest import Dataset, Kept, trial_of
+
+ALONE = ("alone", "run [2]")
+
+
+def test_the_runs_of_a_folder_are_found_by_trial_and_those_without_a_record_are_named(kept: Kept) -> None:
+    names = {(source.record.experiment, source.record.run) for source in kept.found.sources}
+    assert names == {("a-trial", "first"), ("a-trial", "second"), ALONE}
+    assert [Path(folder).name for folder in kept.found.left_out] == ["killed"]
+
+
+def test_every_record_is_in_its_table_under_its_run(spark: SparkSession, dataset: Dataset, kept: Kept) -> None:
+    tables = read_kinds(spark, dataset.place, dataset.manifest)
+    for kind in KINDS:
+        said = sum(record["kind"] == kind for record in kept.alone.records)
+        rows = tables[kind].where(f"experiment = '{ALONE[0]}' AND run = '{ALONE[1]}'")
+        assert rows.count() == said
+        assert set(dataset_schema(kind).names) < set(tables[kind].columns)
+
+
+def test_damaged_and_copied_lines_are_counted_and_in_quarantine(dataset: Dataset) -> None:
+    (run,) = (run for run in dataset.manifest.runs if run.name == ALONE)
+    assert {problem: unread.lines for problem, unread in run.unread.items()} == {NO_RECORD: 1, COPY: 1}
+    (file,) = run.files["quarantine"]
+    rows = pq.read_table(Path(dataset.place.url.removeprefix("file://")) / file).to_pylist()
+    assert {row["problem"] for row in rows} == {NO_RECORD, COPY}
+    assert {row["file"] for row in rows} <= {"000001.jsonl", "000002.jsonl"}
+    assert "no JSON at all" in {row["example"] for row in rows}
+
+
+def rows_of(dataset: Dataset, table: str) -> list[dict[str, object]]:
+    """As a reader that is not Spark finds them: by the manifest."""
+    root = Path(dataset.place.url.removeprefix("file://"))
+    return pa.concat_tables([pq.read_table(root / name) for name in dataset.manifest.summary[table]]).to_pylist()
+
+
+def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
+    spark: SparkSession, dataset: Dataset, kept: Kept
+) -> None:
+    folder = kept.results / "a-trial" / "first"
+    ingest(spark, folder / "spool", own := tables_folder(folder))
+    run, seconds = write_summary(spark, own, read_run(folder))
+    assert [row for row in rows_of(dataset, "summary") if row["run"] == "first"] == [run]
+    assert [row for row in rows_of(dataset, "seconds") if row["run"] == "first"] == seconds
+
+
+def test_arms_are_medians_of_repeats_and_a_comparison_holds_transports_against_each_other(dataset: Dataset) -> None:
+    arms = {(row["experiment"], row["transport"]): row for row in rows_of(dataset, "arms")}
+    assert arms.keys() == {("a-trial", "zeromq"), ("a-trial", "amqp"), ("alone", "zeromq")}
+    assert {row["repeats"] for row in arms.values()} == {1}
+    assert rows_of(dataset, "comparison") == []  # they were offered different rates
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Place:
+    return Place(spark, str(tmp_path / "tables"))
+
+
+def test_an_ingest_again_replaces_a_run_and_leaves_no_file_that_no_manifest_names(
+    spark: SparkSession, place: Place, tmp_path: Path
+) -> None:
+    trial_of(tmp_path / "results", "first", "second")
+    sources = find_runs(tmp_path / "results").sources
+    once = ingest_runs(spark, place, sources)
+    (abandoned := Path(place.url.removeprefix("file://")) / "completion" / "ingest=0").mkdir()
+    again = ingest_runs(spark, place, sources)
+    assert [(run.name, run.rows) for run in again.runs] == [(run.name, run.rows) for run in once.runs]
+    counted = read_kinds(spark, place, again)["completion"].groupBy(*KEYS).count().collect()
+    assert {row["count"] for row in counted} == {once.runs[0].rows["completion"]}
+    assert not abandoned.exists()
+    assert place.folders("completion") == ["ingest=1", "ingest=2"]  # a reader may still hold the manifest before
+    assert place.names("manifest-") == ["manifest-000001.json", "manifest-000002.json"]
+
+
+def test_an_ingest_that_was_killed_before_its_manifest_is_in_no_table(
+    spark: SparkSession, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial_of(tmp_path / "results", "first", "second")
+    first, second = find_runs(tmp_path / "results").sources
+    before = ingest_runs(spark, place, [first])
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ingesting, "write_manifest", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_runs(spark, place, [first, second])
+    monkeypatch.undo()
+    assert read_manifest(place) == before
+    assert read_kinds(spark, place, before)["traffic"].count() == before.runs[0].rows["traffic"]
+    after = ingest_runs(spark, place, [first, second])
+    assert read_kinds(spark, place, after)["traffic"].count() == sum(run.rows["traffic"] for run in after.runs)
+
+
+def test_a_place_without_tables_and_a_damaged_manifest_are_each_told(spark: SparkSession, place: Place) -> None:
+    assert read_manifest(place) == Manifest()
+    with pytest.raises(DatasetUnreadableError, match=r"no runs have tables.*exchange spark ingest"):
+        summarize_runs(spark, place)
+    place.write("manifest-000001.json", '{"schema": 9}')
+    with pytest.raises(
+        DatasetUnreadableError, match=r"manifest-000001\.json is damaged, or of another version.*schema 9"
+    ):
+        read_manifest(place)
+
+
+def test_a_run_that_is_damaged_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text("[]")
+    found = find_runs(tmp_path)
+    assert found.sources == ()
+    assert "is damaged" in found.left_out[str(tmp_path / "run")]
