@@ -86,7 +86,7 @@ def open_session(
     java = java or find_java()
     archive = _archive(java)
     tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
-    with session_folder() as folder, own_process_state(_environment(java, home_of(master, folder))):
+    with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder))):
         of_master = {"spark.master": master, **cluster_settings(master, folder)}
         conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
         with running_jvm(conf, folder) as gateway:
@@ -108,7 +108,7 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
         reach = {name: value for name, value in cluster_settings(master, folder).items() if "pyFiles" not in name}
         said = {**_of_folder(folder, _java_options(folder, "error", [])), **reach}
         confs = [word for name, value in said.items() for word in ("--conf", f"{name}={value}")]
-        return submit(folder, home, _environment(java, home), ["--master", master, *confs, *options], job)
+        return submit(folder, home, spark_environment(java, home), ["--master", master, *confs, *options], job)
 
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
@@ -147,7 +147,7 @@ def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
     ]
 
 
-def _environment(java: Java, spark_home: Path) -> dict[str, str]:
+def spark_environment(java: Java, spark_home: Path) -> dict[str, str]:
     on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
     home = launcher_home(java.executable, private_folders()) if on_posix else java.home
     return {

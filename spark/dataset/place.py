@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
+
+from spark.errors import DatasetUnreadableError
+from spark.java_errors import root_cause
 
 
 class Place:
@@ -16,7 +20,12 @@ class Place:
         self._jvm: Any = cast(Any, spark._jvm)  # as pyspark has no types for it
         self.url = as_url(url)
         root = self._jvm.org.apache.hadoop.fs.Path(self.url)
-        self._files: Any = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        try:
+            self._files: Any = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        except Py4JJavaError as error:
+            raise DatasetUnreadableError(
+                f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
+            ) from error
         self._root: Any = self._files.makeQualified(root)
 
     def path(self, name: str) -> str:

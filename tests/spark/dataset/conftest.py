@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
+from experiments.cli import main
+from experiments.pipeline import jobs
 from experiments.pipeline.finding import Found, find_runs
-from spark.dataset.ingesting import ingest_runs
-from spark.dataset.manifest import Manifest
+from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place
-from spark.dataset.summarizing import summarize_runs
+
+Typed = Callable[..., Result]
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,29 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 @dataclass(frozen=True)
 class Dataset:
+    """The tables that the two commands made, and what they said."""
+
     place: Place
     manifest: Manifest
+    ingest: Result
+    summary: Result
 
 
 @pytest.fixture(scope="session")
-def dataset(spark: SparkSession, kept: Kept) -> Dataset:
+def typed(spark: SparkSession) -> Iterator[Typed]:
+    """`exchange spark ...` as typed, in this process and its session: a JVM of its own takes seconds."""
+
+    @contextmanager
+    def open_ours(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "open_session", open_ours)
+        yield lambda *arguments: CliRunner().invoke(main, ["spark", *map(str, arguments)])
+
+
+@pytest.fixture(scope="session")
+def dataset(spark: SparkSession, kept: Kept, typed: Typed) -> Dataset:
     place = Place(spark, str(kept.results / "tables"))
-    ingest_runs(spark, place, kept.found.sources)
-    return Dataset(place, summarize_runs(spark, place))
+    ingest, summary = typed("ingest", kept.results), typed("summary", kept.results)
+    return Dataset(place, read_manifest(place), ingest, summary)

@@ -79,23 +79,7 @@ def place(spark: SparkSession, tmp_path: Path) -> Place:
     return Place(spark, str(tmp_path / "tables"))
 
 
-def test_an_ingest_again_replaces_a_run_and_leaves_no_file_that_no_manifest_names(
-    spark: SparkSession, place: Place, tmp_path: Path
-) -> None:
-    trial_of(tmp_path / "results", "first", "second")
-    sources = find_runs(tmp_path / "results").sources
-    once = ingest_runs(spark, place, sources)
-    (abandoned := Path(place.url.removeprefix("file://")) / "completion" / "ingest=0").mkdir()
-    again = ingest_runs(spark, place, sources)
-    assert [(run.name, run.rows) for run in again.runs] == [(run.name, run.rows) for run in once.runs]
-    counted = read_kinds(spark, place, again)["completion"].groupBy(*KEYS).count().collect()
-    assert {row["count"] for row in counted} == {once.runs[0].rows["completion"]}
-    assert not abandoned.exists()
-    assert place.folders("completion") == ["ingest=1", "ingest=2"]  # a reader may still hold the manifest before
-    assert place.names("manifest-") == ["manifest-000001.json", "manifest-000002.json"]
-
-
-def test_an_ingest_that_was_killed_before_its_manifest_is_in_no_table(
+def test_a_killed_ingest_is_in_no_table_and_the_next_one_replaces_runs_and_removes_what_it_left(
     spark: SparkSession, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial_of(tmp_path / "results", "first", "second")
@@ -105,14 +89,20 @@ def test_an_ingest_that_was_killed_before_its_manifest_is_in_no_table(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ingesting, "write_manifest", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ingesting, "write_manifest", killed)
         ingest_runs(spark, place, [first, second])
-    monkeypatch.undo()
     assert read_manifest(place) == before
     assert read_kinds(spark, place, before)["traffic"].count() == before.runs[0].rows["traffic"]
+    (abandoned := Path(place.url.removeprefix("file://")) / "completion" / "ingest=0").mkdir()
+
     after = ingest_runs(spark, place, [first, second])
-    assert read_kinds(spark, place, after)["traffic"].count() == sum(run.rows["traffic"] for run in after.runs)
+    assert (len(after.runs), after.runs[0].rows) == (2, before.runs[0].rows)
+    counted = read_kinds(spark, place, after)["completion"].groupBy(*KEYS).count().collect()
+    assert {row["count"] for row in counted} == {before.runs[0].rows["completion"]}
+    assert not abandoned.exists()
+    assert place.folders("completion") == ["ingest=1", "ingest=2"]  # a reader may still hold the manifest before
+    assert place.names("manifest-") == ["manifest-000001.json", "manifest-000002.json"]
 
 
 def test_a_place_without_tables_and_a_damaged_manifest_are_each_told(spark: SparkSession, place: Place) -> None:

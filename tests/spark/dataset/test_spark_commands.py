@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
+from experiments.pipeline import jobs
+from spark.session import open_session
+from tests.spark.dataset.conftest import Dataset, Typed
+
+
+def test_ingest_says_what_went_in_and_what_did_not_and_why(dataset: Dataset) -> None:
+    assert dataset.ingest.exit_code == 1  # one run was left out
+    assert "3 runs went in" in dataset.ingest.stdout
+    assert "has no run.json, so the run has not finished" in dataset.ingest.stderr
+    assert "run [2]: 1 line in quarantine, copy" in dataset.ingest.stderr
+
+
+def test_a_summary_shows_a_row_an_arm(dataset: Dataset) -> None:
+    assert dataset.summary.exit_code == 0, dataset.summary.output
+    rows = [line.split()[:3] for line in dataset.summary.stdout.splitlines()[1:-1]]
+    assert [row[:2] for row in rows] == [["a-trial", "amqp"], ["a-trial", "zeromq"], ["alone", "zeromq"]]
+    assert "medians of 3 runs" in dataset.summary.stdout
+
+
+def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -> None:
+    again = typed("ingest", Path(dataset.place.url.removeprefix("file://")).parent)
+    assert "0 runs went in, 0 records; 3 are there" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["summary", "{0}/nothing"], "is no folder: give the folder"),
+        (["summary", "{0}"], "no runs have tables"),
+        (["ingest", "{0}"], "holds no runs"),
+        (["summary", "{0}", "--tables", "nofs://x/y"], "nofs"),
+    ],
+)
+def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list[str], told: str) -> None:
+    done = typed(*(word.format(tmp_path) for word in arguments))
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["summary", "{0}", "--master", "spark://127.0.0.1:1"], "no Spark master answers"),
+        (["submit", "--master", "spark://127.0.0.1:1", "summary", "{0}"], "no Spark master answers"),
+        (["submit", "--conf", "nonsense", "summary", "{0}"], "it takes NAME=VALUE"),
+    ],
+)
+def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts(
+    tmp_path: Path, arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    monkeypatch.setattr(jobs, "open_session", open_session)
+    done = CliRunner().invoke(main, ["spark", *(word.format(tmp_path) for word in arguments)])
+    assert done.exit_code == 2
+    assert told in done.stderr

@@ -1,0 +1,50 @@
+"""A Spark master and one worker, from the classes of the pyspark wheel, on free ports of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from spark.cluster import home_of
+from spark.java import find_java
+from spark.session import spark_environment
+
+DEPLOY = "org.apache.spark.deploy"
+LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """Its URL; both processes are gone at the end."""
+    with _daemon(folder, f"{DEPLOY}.master.Master", LOCAL) as master:
+        url = _said(master, r"Starting Spark master at (spark://\S+)")
+        work = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), *LOCAL, url]
+        with _daemon(folder, f"{DEPLOY}.worker.Worker", work) as worker:
+            _said(worker, "(Successfully registered) with master")
+            yield url
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    home = home_of("spark://", folder)
+    environment = {**os.environ, **spark_environment(find_java(), home), "SPARK_LOCAL_DIRS": str(folder)}
+    command = [str(home / "bin" / "spark-class"), name, *arguments]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _said(process: subprocess.Popen[str], pattern: str) -> str:
+    stream: IO[str] = process.stderr  # type: ignore[assignment]
+    for line in stream:
+        if found := re.search(pattern, line):
+            return found[1]
+    raise AssertionError(f"the daemon ended without a word of {pattern}")
