@@ -15,9 +15,9 @@ def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any])
 
 
 @contextlib.contextmanager
-def ended_as_by_ctrl_c() -> Iterator[None]:
-    """SIGTERM and SIGHUP interrupt us as Ctrl-C does."""
-    before = on_signals((signal.SIGTERM, signal.SIGHUP), signal.default_int_handler)
+def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) -> Iterator[None]:
+    """SIGTERM and SIGHUP interrupt us as Ctrl-C does, where that has a handler of its own as this one."""
+    before = on_signals((signal.SIGTERM, signal.SIGHUP), ctrl_c)
     try:
         yield
     finally:

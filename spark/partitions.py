@@ -54,6 +54,8 @@ def collect(rows: DataFrame) -> pa.Table:
     try:
         return rows.toArrow()
     except (PySparkException, Py4JError) as failure:
+        if isinstance(failure.__context__, KeyboardInterrupt):
+            raise failure.__context__ from None  # pyspark drops it, for the end of the job that it has just cancelled
         raise SparkJobError(_cause(failure)) from failure
 
 

@@ -88,6 +88,8 @@ def open_session(
     tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
     with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder))):
         of_master = {"spark.master": master, **cluster_settings(master, folder)}
+        if short_lived:
+            of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
         conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
         with running_jvm(conf, folder) as gateway:
             session = _session(conf, gateway)

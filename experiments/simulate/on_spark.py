@@ -7,6 +7,7 @@ this process ── numbers of instruments ──▶ executors ── MatchPart 
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import click
 from pyspark.sql import SparkSession
 
 from experiments.errors import UserError
+from experiments.interrupts import ended_as_by_ctrl_c
 from experiments.simulate.part import MatchPart, WarmUp
 from experiments.simulate.ran import OnParts, Ran
 from experiments.simulate.table import SCHEMA, in_order
@@ -38,7 +40,7 @@ def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnPart
             wait_for_executor(spark)
             collect(each_number(spark, CORES, WarmUp(work.simulation), SCHEMA, CORES))
             ready_s = time.monotonic()
-            with _told(spark, on_parts):
+            with _cancelled_by_signals(), _told(spark, on_parts):
                 found = collect(each_number(spark, instruments, work, SCHEMA, parts))
             rows = in_order(found.to_batches())
             matching_s = time.monotonic() - ready_s
@@ -47,6 +49,12 @@ def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnPart
     except SparkError as error:
         raise click.ClickException(str(error)) from error
     return Ran(rows, ready_s - start_s, matching_s, tuple(filter(None, [java.note])))
+
+
+def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
+    """pyspark's own handler cancels the job, for whose end we would wait else; it is there while a session is."""
+    handler = signal.getsignal(signal.SIGINT)
+    return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

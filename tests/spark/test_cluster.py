@@ -1,0 +1,68 @@
+"""Masters that are elsewhere: how we are reached, and what is said where nobody answers."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.cluster import cluster_settings, home_of, is_local, wait_for_executor
+from spark.errors import SparkUnavailableError
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
+def test_a_local_master_needs_nothing(master: str, tmp_path: Path) -> None:
+    assert is_local(master)
+    assert cluster_settings(master, tmp_path) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "yarn", "k8s://https://host:443"])
+def test_others_get_our_packages(master: str, tmp_path: Path) -> None:
+    assert cluster_settings(master, tmp_path) == {"spark.submit.pyFiles": str(tmp_path / "exchange_packages.zip")}
+
+
+def test_a_standalone_master_is_told_the_address_by_which_it_is_reached(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        settings = cluster_settings(f"spark://127.0.0.1:{master.getsockname()[1]}", tmp_path)
+    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+def test_a_second_master_is_tried_where_the_first_does_not_answer(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master, socket.create_server(("127.0.0.1", 0)) as gone:
+        ports = gone.getsockname()[1], master.getsockname()[1]
+        gone.close()
+        assert cluster_settings(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}", tmp_path)
+
+
+def test_a_master_that_does_not_answer_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with pytest.raises(SparkUnavailableError, match=rf"no Spark master answers at spark://127.0.0.1:{port} .*refused"):
+        cluster_settings(f"spark://127.0.0.1:{port}", tmp_path)
+
+
+@pytest.mark.parametrize("master", ["spark://", "spark://host", "spark://host:port", "spark://host:70000"])
+def test_an_address_that_is_none_is_refused(master: str, tmp_path: Path) -> None:
+    with pytest.raises(SparkUnavailableError, match=r"give spark://HOST:PORT"):
+        cluster_settings(master, tmp_path)
+
+
+def test_workers_of_a_local_cluster_write_into_the_session_s_folder(tmp_path: Path) -> None:
+    home = home_of("local-cluster[2,1,1024]", tmp_path)
+    assert home.parent == tmp_path
+    assert (home / "jars").samefile(home_of("local[2]", tmp_path) / "jars")
+
+
+def test_a_cluster_without_an_executor_is_not_waited_for_forever() -> None:
+    tracker = SimpleNamespace(getExecutorInfos=lambda: ["the driver"])
+    context = SimpleNamespace(master="spark://somewhere:7077", statusTracker=lambda: tracker)
+    start_s = time.monotonic()
+    with pytest.raises(SparkUnavailableError, match=r"gave us no executor within 0.1 s: see that it has a worker"):
+        wait_for_executor(cast(SparkSession, cast(Any, SimpleNamespace(sparkContext=context))), patience_s=0.1)
+    assert time.monotonic() - start_s < 60

@@ -1,0 +1,70 @@
+"""Our packages as a zip, and what an executor makes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from spark.package import NAME, PACKAGES, package_zip, unpacked
+
+IMPORTED = """
+import sys
+from spark.package import use_unpacked
+use_unpacked(); use_unpacked()
+import exchange.checksum, gateway.instruments
+print(exchange.__file__)
+print(gateway.instruments.bits_beside.stats.cache_path)
+print(gateway.instruments.instrument_seed(1, 1))
+"""
+
+
+def test_the_zip_holds_every_package_with_its_data_and_nothing_compiled(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(package_zip(tmp_path)).namelist()
+    assert {name.partition("/")[0] for name in names} == set(PACKAGES)
+    assert "experiments/simulate/part.py" in names
+    assert any(name.endswith(".css") for name in names)
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+
+
+def test_the_same_sources_make_the_same_zip(tmp_path: Path) -> None:
+    first = package_zip(tmp_path).read_bytes()
+    assert package_zip(tmp_path).read_bytes() == first
+
+
+def test_an_executor_imports_from_a_folder_named_after_the_content_which_keeps_its_kernels(tmp_path: Path) -> None:
+    """The zip lies elsewhere in each session."""
+    told = []
+    for session in ("first", "second"):
+        (tmp_path / session).mkdir()
+        shipped = package_zip(tmp_path / session)
+        environ = {**os.environ, "PYTHONPATH": str(shipped), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        command = [sys.executable, "-c", IMPORTED]
+        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
+        told.append(done.stdout.splitlines())
+    (folder,) = (tmp_path / "cache" / "exchange-simulation").glob("package-*")
+    assert told[0] == told[1]
+    assert told[0][:2] == [str(folder / "exchange" / "__init__.py"), str(folder / "gateway" / "__pycache__")]
+    assert list((folder / "gateway" / "__pycache__").glob("random_bits.bits_beside*.nbi"))
+
+
+def test_packages_that_nobody_has_used_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    former, recent, shipped = (_zipped(tmp_path / name, name) for name in ("former", "recent", "now"))
+    first, second = unpacked(former), unpacked(recent)
+    assert first
+    assert second
+    os.utime(first, (0, 0))
+    third = unpacked(shipped)
+    assert (first.exists(), second.exists(), third and third.exists()) == (False, True, True)
+
+
+def _zipped(folder: Path, content: str) -> Path:
+    folder.mkdir()
+    with zipfile.ZipFile(folder / NAME, "w") as file:
+        file.writestr("module.py", content)
+    return folder / NAME
