@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ class WarmUp:
         from matching_engine.trades import TradeColumns, copy_trades
 
         columns = TradeColumns.of(10_000)
-        matcher = InstrumentMatcher(self.simulation)
+        matcher = InstrumentMatcher(replace(self.simulation, instruments=1, orders=1_000))
         for _ in instruments:
             matcher.match(1, lambda answers: copy_trades(answers, columns.id, columns.price, columns.volume, 0))
         yield batch_of([])

@@ -101,6 +101,16 @@ def _ran(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Ran:
         return simulate_on_spark(master, work, parts, on_parts)
     except TradesUnwritable as error:
         raise click.ClickException(str(error)) from error
+    except MemoryError as error:
+        told = "its orders rest by the million: give fewer orders, or more instruments"
+        raise click.ClickException(
+            f"no memory for a book of {_most_orders(work.simulation):,} orders; {told}"
+        ) from error
+
+
+def _most_orders(simulation: Simulation) -> int:
+    """Of an instrument."""
+    return -(-simulation.orders // simulation.instruments)
 
 
 def _found(ran: Ran, simulation: Simulation, trades: Path | None) -> dict[str, Any]:

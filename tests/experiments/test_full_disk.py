@@ -82,6 +82,16 @@ def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
     assert names(disk) == ["filling"]
 
 
+@pytest.mark.parametrize("master", ["none", pytest.param("local[2]", marks=pytest.mark.long)])
+def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: Path) -> None:
+    words = ("--instruments", 4, "--orders", 1_000_000, "--trades", "--master", master, "--name", "x")
+    said = exchange("simulate", *words, "--results", disk)
+    told = f"Error: cannot write trades into {disk / 'x' / 'trades'}: {FULL}; make room there"
+    assert (said.code, said.err.splitlines()[-1][: len(told)]) == (1, told)
+    assert "Traceback" not in said.err
+    assert names(disk) == []
+
+
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="no /dev/full here")
 def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_path: Path) -> None:
     stream = RecordedStream(tmp_path / "orders.bin")
