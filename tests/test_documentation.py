@@ -18,13 +18,14 @@ from exchange.settings import RunSettings
 from experiments.cli import main
 from experiments.sweep.file import EXAMPLE
 from gateway.due_times import Longs
+from gateway.instruments import instrument_seed
 from gateway.schedule import due_times_of
 from gateway.seeded_orders import SeededOrders
 from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = "run|results|compare|sweep|capacity|nagle|network|broker|report|tape|match|engine|gateway|reporter"
+NAMES = "run|results|simulate|compare|sweep|capacity|nagle|network|broker|report|tape|match|engine|gateway|reporter"
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)
 
 
@@ -74,6 +75,12 @@ def test_the_workload_s_normal_prices_are_the_code_s() -> None:
     prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
     million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), around_mid=True).records(1, 1_000_000))
     assert f"orders 1 to 3 of seed 7: {prices}; XXH64 of the first 1,000,000 of seed 1: `{million}`" in text
+
+
+def test_the_workload_s_seeds_of_instruments_are_the_code_s() -> None:
+    text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
+    three = ", ".join(str(instrument_seed(7, instrument)) for instrument in (1, 2, 3))
+    assert f"of instruments 1 to 3 of seed 7: {three}." in text
 
 
 def test_the_workload_s_due_times_are_the_code_s() -> None:

@@ -29,7 +29,7 @@ def command(
     """Match the seeded order streams of many instruments; the result does not depend on who does it, nor in how many
     parts.
 
-    Example: exchange simulate --instruments 1000 --orders 1e6 --master none --name market
+    Example: exchange simulate --instruments 1000 --orders 1e8
     """
     from experiments.simulate.simulating import simulate
     from experiments.simulate.simulation import Simulation
