@@ -42,8 +42,8 @@ def simulate(
     parts = settled_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     folder = new_run_folder(Path(results), name or unnamed())
-    known = _known(folder, simulation, master, parts)
     with ended_as_by_ctrl_c(), _nothing_left(folder):
+        known = _known(folder, simulation, master, parts)
         trades = _trades_folder(folder) if with_trades else None
         with parts_bar(parts, simulation.orders) as on_parts:
             ran = _ran(master, MatchPart(simulation, trades), parts, on_parts)

@@ -6,11 +6,13 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from experiments.simulate.part import MatchPart
 from experiments.simulate.simulation import Simulation
@@ -67,6 +69,13 @@ def test_what_goes_wrong_in_a_part_is_one_line(work: object, told: str, spark: S
     with pytest.raises(SparkJobError) as failure:
         collect(each_number(spark, 2, work, SEEN, 2))  # type: ignore[arg-type]
     assert str(failure.value) == told
+
+
+def test_what_an_executor_writes_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
+    work = MatchPart(Simulation(instruments=3, orders=3_000), tmp_path)
+    rows = collect(each_number(spark, 3, work, SCHEMA, 2)).to_pylist()
+    read = spark.read.parquet(str(tmp_path)).groupBy("instrument").agg(fn.count("*"), fn.sum("volume")).collect()
+    assert sorted(map(tuple, read)) == sorted((r["instrument"], r["trades"], 2 * r["volume_traded"]) for r in rows)
 
 
 @pytest.mark.parametrize("parts", [2, 5])

@@ -11,6 +11,7 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Trade, decode_all
 from experiments.simulate.instrument import InstrumentMatcher
 from experiments.simulate.simulation import Simulation
+from gateway.instruments import instrument_seed
 from matching_engine.reference import ReferenceBook
 from tests.experiments.conftest import exchange
 from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
@@ -64,6 +65,7 @@ def test_orders_and_totals_are_those_that_were_asked_for(tmp_path: Path) -> None
     found = rows(tmp_path / "x")
     assert [row["instrument"] for row in found] == [1, 2, 3, 4, 5, 6, 7]
     assert [row["orders"] for row in found] == [4287, 4286, 4286, 4286, 4286, 4286, 4286]
+    assert [row["seed"] for row in found] == [instrument_seed(5, instrument) for instrument in range(1, 8)]
     assert record["totals"]["orders"] == 30_003
     assert record["totals"]["trades"] == sum(row["trades"] for row in found)
     assert record["checksums"]["orders"] == f"{sum(int(row['orders_xxh64'], 16) for row in found) % 2**64:016x}"
@@ -101,6 +103,17 @@ def test_blocks_are_of_bounded_memory_and_give_the_stream_of_one_piece() -> None
     row = matcher.match(1, take)
     assert (taken.hex, longest < 150_000) == (row.answers_xxh64, True)
     assert matcher.match(1) == row
+
+
+def test_a_book_that_no_memory_holds_is_a_sentence_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matching_engine.order_book.HIGHEST_CAPACITY", 1_000)
+    hardly_meeting = ("--price-model", "wide", "--max-price", 65534, "--policy", "exact-price")
+    said = simulated(tmp_path, "--instruments", 2, "--orders", 20_001, *hardly_meeting)
+    assert (said.code, list(tmp_path.iterdir())) == (1, [])
+    assert "no memory for a book of 10,001 orders" in said.err
+    assert "give fewer orders, or more instruments" in said.err
 
 
 REFUSED = {
