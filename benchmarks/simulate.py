@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.comparing import Row
 from benchmarks.exchange import Limit
 
-MARKET = ("--instruments", "1000", "--orders", "2e8")
+MARKET = ("--instruments", "1000", "--orders", "4e8")
 MASTER = "local[2]"
 LONGEST_S = 300.0
 
