@@ -6,6 +6,8 @@ SparkError
 ├── RunUnfinishedError       no run.json: the run goes on, or was killed
 ├── TablesUnwritableError    the disk is full or read-only
 ├── DatasetUnreadableError   the tables of many runs are damaged, or there are none
+├── FollowedElsewhereError   another process keeps the live table
+├── ForeignCheckpointError   the live table was begun by other code, or is damaged
 └── SparkJobError            anything else that Spark reports
 """
 
@@ -36,3 +38,11 @@ class DatasetUnreadableError(SparkError):
 
 class SparkJobError(SparkError):
     """Spark gave up for a reason of its own."""
+
+
+class FollowedElsewhereError(SparkError):
+    """Another process keeps the run's live table."""
+
+
+class ForeignCheckpointError(SparkError):
+    """The live table was begun by other code, or is damaged."""

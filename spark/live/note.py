@@ -1,0 +1,100 @@
+"""What one batch added, as a small file: all that later batches need to know of it without its records.
+
+A few numbers a second of the run, whatever the rate; completion times stay in the records' file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.compute as pc
+
+from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
+from spark.live.columns import read_columns
+
+MOMENT_NS = 50_000_000
+SMALL_KINDS = (TRAFFIC, PROCESS, THROUGHPUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """Facts are the payloads of records, beside when and by whom they were said."""
+
+    batch_id: int
+    lines: int
+    records: int
+    late: int = 0
+    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By problem: how many lines, and the beginning of one."""
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    timed: list[int] = field(default_factory=list)
+    """The second of each record of completion times."""
+    moments: list[int] = field(default_factory=list)
+    """When its records were said, in steps of MOMENT_NS: only batches that share one can share a record."""
+    ended: bool = False
+
+    @property
+    def unread_lines(self) -> int:
+        return sum(lines for lines, _ in self.unread.values())
+
+    @property
+    def duplicates(self) -> int:
+        return self.lines - self.records - self.unread_lines
+
+    @property
+    def seconds(self) -> list[int]:
+        """The second of each record that has one."""
+        return self.timed + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
+
+    def encoded(self) -> bytes:
+        return orjson.dumps(asdict(self))
+
+
+def read_note(file: Path) -> Note:
+    """ValueError, TypeError or KeyError where it is none."""
+    said = orjson.loads(file.read_bytes())
+    said["unread"] = {problem: (lines, example) for problem, (lines, example) in said["unread"].items()}
+    return Note(**said)
+
+
+def moments_of(file: Path) -> tuple[int, set[int], bool]:
+    """(lines, the moments of the records in this file, whether one of them is there twice)."""
+    table = read_columns(file, "wall_ns", "identity", "problem")
+    good = table.filter(pc.is_null(table["problem"]))
+    moments = {said_ns // MOMENT_NS for said_ns in pc.unique(good["wall_ns"]).to_pylist()}
+    return len(table), moments, pc.count_distinct(good["identity"]).as_py() < len(good)
+
+
+def note_of(file: Path, batch_id: int, lines: int, moments: set[int]) -> Note:
+    """What is noted of a batch's records; `lines` were read for it."""
+    columns = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS]
+    table = read_columns(file, *columns, "completion.second")
+    unread = table.filter(pc.is_valid(table["problem"]))
+    good = table.filter(pc.is_null(table["problem"]))
+    timed = good.filter(pc.equal(good["kind"], COMPLETION)).column("completion").to_pylist()
+    return Note(
+        batch_id=batch_id,
+        lines=lines,
+        records=len(good),
+        unread=_unread(unread),
+        facts=list(_facts(good)),
+        timed=sorted(payload["second"] for payload in timed),
+        moments=sorted(moments),
+        ended=bool(pc.any(pc.equal(good["kind"], END)).as_py()),
+    )
+
+
+def _facts(good: Any) -> Iterator[dict[str, Any]]:
+    for kind in SMALL_KINDS:
+        of_kind = good.filter(pc.equal(good["kind"], kind))
+        for said in of_kind.select(["source", "kind", "wall_ns", "monotonic_ns", kind]).to_pylist():
+            yield {**said.pop(kind), **said}
+
+
+def _unread(bad: Any) -> dict[str, tuple[int, str]]:
+    counted = bad.group_by("problem").aggregate([("example", "count"), ("example", "min")]).to_pylist()
+    return {row["problem"]: (row["example_count"], row["example_min"]) for row in counted}

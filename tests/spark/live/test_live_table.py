@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from growing import GrowingRun, followed, in_order, kept, kept_by_spark, said, table
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun, completion_payload, record
+
+from spark.ingest import NO_RECORD, UNKNOWN_SCHEMA
+from spark.live.query import FollowedRun
+from spark.summary import MEASURED, RATE
+from tests.spark.conftest import Analysed
+
+
+def test_the_live_table_of_a_run_is_its_table_of_seconds(spark: SparkSession, analysed: Analysed) -> None:
+    run = followed(spark, analysed.folder)
+    rows = table(analysed.folder)
+    assert list(rows) == [row["second"] for row in analysed.seconds]
+    for row in analysed.seconds:
+        for name in (RATE, *MEASURED):
+            live, batch = rows[row["second"]][name], row[name]
+            assert live == (None if batch is None else pytest.approx(batch, rel=1e-12)), (row["second"], name)
+        assert rows[row["second"]]["final"]
+    assert run.totals.records == len(analysed.made_up.records)
+    assert run.totals.problems == {NO_RECORD: (1, "no JSON at all")}
+
+
+def test_a_second_is_final_when_a_later_one_is_over_or_the_run_is(spark: SparkSession, tmp_path: Path) -> None:
+    records = in_order(MadeUpRun(seconds=3).records)
+    growing = GrowingRun(tmp_path / "run")
+    until = next(n for n, r in enumerate(records) if r["kind"] == "traffic" and r["payload"]["second"] == 1) + 1
+    growing.grow(records[:until])
+    with FollowedRun(spark, growing.folder) as run:
+        run.catch_up()
+        assert {second: row["final"] for second, row in table(growing.folder).items()} == {0: True, 1: False}
+        assert not run.is_closed
+        growing.grow(records[until:])
+        run.catch_up()
+        assert run.is_closed
+        assert all(row["final"] for row in table(growing.folder).values())
+        assert run.totals.late == 0
+
+
+def test_what_is_said_twice_is_counted_and_what_is_late_is_merged_too(spark: SparkSession, tmp_path: Path) -> None:
+    made_up = MadeUpRun(seconds=3, orders_per_s=200)
+    records = in_order(made_up.records)
+    held_back = next(r for r in records if r["kind"] == "completion" and r["payload"]["clock"] == "due")
+    growing = GrowingRun(tmp_path / "run").grow_in([r for r in records if r is not held_back], 3)
+    more = record("completion", completion_payload(0, "due", np.array([10**9])), at_s=1.2)
+    with FollowedRun(spark, growing.folder) as run:
+        run.catch_up()
+        assert table(growing.folder)[0]["due_count"] is None
+        growing.grow([held_back, held_back, records[1], records[-1], more])
+        run.catch_up()
+        assert (run.totals.duplicates, run.totals.late) == (3, 2)
+        growing.grow([held_back])
+        run.catch_up()
+        assert (run.totals.duplicates, run.totals.late) == (4, 2)
+    assert table(growing.folder)[0]["due_count"] == 201
+    assert table(growing.folder)[0]["due_max_us"] == 1e6
+    assert kept(growing.folder) == kept_by_spark(spark, growing.folder) == said([*records, more])
+
+
+def test_a_follower_that_comes_back_goes_on_and_has_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
+    records = in_order(MadeUpRun(seconds=3, orders_per_s=200).records)
+    undisturbed = GrowingRun(tmp_path / "undisturbed").grow_in(records, 1)
+    followed(spark, undisturbed.folder)
+    growing = GrowingRun(tmp_path / "growing")
+    for number in range(3):
+        growing.grow(records[len(records) * number // 3 : len(records) * (number + 1) // 3])
+        run = followed(spark, growing.folder)
+    assert table(growing.folder) == table(undisturbed.folder)
+    assert run.totals.records == len(records)
+    assert len(list((growing.folder / "live" / "records").glob("*"))) == 3
+
+
+def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
+    records = in_order(MadeUpRun(seconds=1, orders_per_s=200).records)
+    growing = GrowingRun(tmp_path / "run")
+    half = json.dumps(records[3])[:40]
+    growing.grow([*records, "torn", "torn", half, json.dumps({**records[0], "schema": 2}), b"\xff\xfe\x00"])
+    (growing.folder / "spool" / "000002.jsonl").write_bytes(b"")
+    run = followed(spark, growing.folder)
+    assert run.totals.unread == 5
+    assert {problem: lines for problem, (lines, _) in run.totals.problems.items()} == {NO_RECORD: 4, UNKNOWN_SCHEMA: 1}
+    assert kept(growing.folder) == said(records)
