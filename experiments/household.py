@@ -45,15 +45,16 @@ class Household:
         return self._watchdog.pid
 
     def start(
-        self, role: str, arguments: list[str], log: Path, environment: Mapping[str, str], prefix: Sequence[str] = ()
-    ) -> None:
+        self, role: str, arguments: list[str], log: Path | None, environment: Mapping[str, str],
+        prefix: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours.
 
-        `prefix` goes before the command.
+        Without a file they go where ours go. `prefix` goes before the command.
         """
-        with log.open("wb") as complaints:
+        with log.open("wb") if log else contextlib.nullcontext() as complaints:
             self.children[role] = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "experiments", role, "--launched", *arguments],
+                [*prefix, sys.executable, "-m", "experiments", *role.split(), "--launched", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,

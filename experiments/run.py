@@ -42,10 +42,11 @@ def run(
     with_page: bool,
     as_json: bool,
     live: bool = False,
+    live_spark: bool = False,
 ) -> int:
     """The exit code: 0 for complete and saturated, 1 for invalid and partial."""
     _check(settings)
-    showing = _showing(settings, live)
+    showing = _showing(settings, live, live_spark)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
         record = measure(folder, settings, showing=showing(folder))
@@ -60,8 +61,12 @@ def run(
     return exit_code(record)
 
 
-def _showing(settings: RunSettings, live: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
+def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
     """What says how it goes, once there is a folder. UserError where a window has no terminal."""
+    if live_spark:
+        from experiments.spark_live.beside import spark_beside
+
+        return partial(spark_beside, settings)
     if not live:
         return lambda _: progress_bar(settings)
     from experiments.live.window import live_window, terminal

@@ -43,14 +43,15 @@ def main() -> int:
     """Analyse a run of one record a kind, so that the archive holds the classes of a real analysis."""
     with tempfile.TemporaryDirectory(prefix="exchange-prepare-") as folder:
         try:
-            summarize(_smallest_run(Path(folder)), write_archive=True)
+            summarize(smallest_run(Path(folder)), write_archive=True)
         except SparkError as failure:
             print(f"Spark is not prepared: {failure}", file=sys.stderr)
             return 1
     return 0
 
 
-def _smallest_run(folder: Path) -> Path:
+def smallest_run(folder: Path) -> Path:
+    """A run of one record a kind, written into this folder."""
     about = {"schema": SPOOL_SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
     lines = [json.dumps({**about, "kind": kind, "payload": payload}) for kind, payload in PAYLOADS.items()]
     (folder / "spool").mkdir()

@@ -15,7 +15,7 @@ tables_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The data pipeline by itself: runs to tables, tables to summaries, here or on a cluster.
+    """The data pipeline by itself: runs to tables, tables to summaries, here or on a cluster; runs that go on.
 
     Example: exchange spark ingest results; exchange spark summary results
     """
@@ -68,3 +68,19 @@ def submit(master: str, deploy_mode: str | None, confs: tuple[str, ...], job: st
     from experiments.pipeline.submitting import submit
 
     raise SystemExit(submit(master, deploy_mode, confs, job, arguments))
+
+
+@command.command()
+@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--once", is_flag=True, help="Take what is there now, and end.")
+@click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
+def live(results: Path, once: bool, launched: bool) -> None:
+    """Follow a run, or all runs of a folder, second by second; also after the fact.
+
+    RESULTS is a run's folder, or one that holds runs or trials. Each run's table is in its folder, in live/.
+
+    Example: exchange spark live results
+    """
+    from experiments.spark_live.following import follow
+
+    raise SystemExit(follow(results, once, launched))

@@ -55,6 +55,11 @@ class FollowedRun:
         return self._table.totals
 
     @property
+    def seconds(self) -> int:
+        """How many the table has."""
+        return len(self._table.rows)
+
+    @property
     def is_closed(self) -> bool:
         """Whether nothing more is to come: the closing record is there, or the run's own record."""
         return self._table.ended or (self.folder / "run.json").exists()

@@ -29,8 +29,10 @@ SHORTER = {
     "capacity": "--transport memory --slo 'max <= 9s' --from 300000 --seconds 0.1 --precision 1 --repeats 1 --pause 0",
 }
 """By command, in an order in which each finds what it needs."""
-ELSEWHERE = {"engine", "gateway", "reporter", "broker", "results"}
-"""On other hosts, or of a broker that stays: test_by_hand and test_broker run these; results is its parts'."""
+ELSEWHERE = {"engine", "gateway", "reporter", "broker", "results", "spark", "spark live"}
+"""On other hosts, of a broker that stays, or slow to start: test_by_hand, test_broker and tests of Spark run these."""
+PARTED = {"results", "spark"}
+"""Commands with parts, each of which has an example."""
 
 
 def examples() -> dict[str, str]:
@@ -39,7 +41,7 @@ def examples() -> dict[str, str]:
     found: dict[str, str] = {}
     for name in main.list_commands(context):
         command = main.get_command(context, name)
-        parts = command.commands.items() if isinstance(command, click.Group) and name == "results" else []
+        parts = command.commands.items() if isinstance(command, click.Group) and name in PARTED else []
         for words, each in [(name, command), *((f"{name} {part}", each) for part, each in parts)]:
             example = re.search(r"Example: exchange ([^;\n]*)", each.help or "" if each else "")
             found[words] = example.group(1) if example else ""
