@@ -14,7 +14,7 @@ def root_cause(failure: Exception) -> str:
 
 
 def _innermost(failure: Exception) -> str:
-    if isinstance(failure, (Py4JNetworkError, ConnectionError)):
+    if isinstance(failure, (Py4JNetworkError, ConnectionError)) or _is_without_answer(failure):
         raise failure
     if isinstance(failure, Py4JJavaError):
         java = failure.java_exception
@@ -23,6 +23,11 @@ def _innermost(failure: Exception) -> str:
         return str(java.toString())
     causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ") if causes else str(failure)
+
+
+def _is_without_answer(failure: Exception) -> bool:
+    """What py4j says where nobody answered: of a call that failed in Java it has more to tell."""
+    return type(failure) is Py4JError and "Trace:" not in str(failure)
 
 
 def _first_line(text: str) -> str:

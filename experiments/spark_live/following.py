@@ -5,6 +5,7 @@ RESULTS ──every second: which runs are there?──▶ a query each ──ro
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from collections.abc import Iterator
@@ -127,6 +128,7 @@ def _session(launched: bool) -> Iterator[SparkSession]:
     java = find_java()
     if java.note and not launched:
         click.echo(java.note, err=True)
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback where the JVM was killed
     with open_session(java=java) as spark:
         # pyspark's own handler would cancel a batch in the middle of its work.
         signal.signal(signal.SIGINT, signal.default_int_handler)

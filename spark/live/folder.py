@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 
 from exchange import measurements
@@ -21,6 +22,7 @@ from spark.tables import PARTS
 
 DECIDING = (measurements, ingest, schemas, facts, note, records, rows, times)
 """What a row depends on: a table that was begun by other code than this is not gone on with."""
+TOLD = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 
 
 class LiveFolder:
@@ -65,12 +67,19 @@ class LiveFolder:
             replace_file(self._stamp, json.dumps(expected).encode())
             return
         try:
-            found = json.loads(self._stamp.read_bytes())
-        except (OSError, ValueError) as error:
+            found: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
+        except (OSError, ValueError, TypeError) as error:
             raise self.foreign("nothing tells which version began it") from error
-        if found != expected:
-            names = [name for name in expected if not isinstance(found, dict) or found.get(name) != expected[name]]
-            raise self.foreign(f"it was begun by another {' and '.join(names)}")
+        if differing := [told for name, told in TOLD.items() if found.get(name) != expected[name]]:
+            raise self.foreign(f"it was begun {' and '.join(differing)}")
+
+    @contextmanager
+    def damage_named(self) -> Iterator[None]:
+        """What was written by us and cannot be read by us."""
+        try:
+            yield
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self.foreign(f"a file of it is damaged or gone: {error}") from error
 
     def _sweep(self) -> None:
         """What a follower left that was killed in the middle of a write."""

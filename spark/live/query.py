@@ -8,11 +8,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.java_errors import root_cause
 from spark.jobs import typed_errors
 from spark.live.folder import LiveFolder
 from spark.live.records import growing_lines, judged
@@ -21,6 +22,7 @@ from spark.live.table import LiveTable, Totals
 
 LOOK_EVERY = "250 milliseconds"
 """For new files: a look takes a few ms, and half of the time between two is waited on average."""
+OF_THE_PLACE = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
 class FollowedRun:
@@ -31,14 +33,16 @@ class FollowedRun:
         self._live = LiveFolder(folder)
         self._changed: SimpleQueue[list[Row]] = SimpleQueue()
         self._failure: Exception | None = None
+        self._has_taken = False
 
     def __enter__(self) -> FollowedRun:
         with ExitStack() as held, typed_errors(self.folder):
             held.enter_context(self._live.held())
-            self._table = LiveTable(self._live)
+            with self._live.damage_named():
+                self._table = LiveTable(self._live)
             self._changed.put(list(self._table.rows.values()))
             self._has_checkpoint = self._live.checkpoint.exists()
-            with self._checkpoint_named():
+            with self._failures():
                 self._query = self._started()
             self._held = held.pop_all()
         return self
@@ -97,7 +101,9 @@ class FollowedRun:
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         """Called by Spark, in a thread of its own."""
         try:
-            self._changed.put(self._table.take(batch, batch_id))
+            with self._live.damage_named():
+                self._changed.put(self._table.take(batch, batch_id))
+            self._has_taken = True
         except Exception as failure:
             self._failure = failure
             raise
@@ -107,11 +113,20 @@ class FollowedRun:
         """What failed in a batch says more than what Spark made of it."""
         with typed_errors(self.folder):
             try:
-                with self._checkpoint_named():
-                    yield
+                yield
             except (PySparkException, Py4JError) as failure:
-                raise self._failure or failure from failure
+                if self._failure:
+                    raise self._failure from failure
+                if self._is_of_the_checkpoint(failure):
+                    raise self._live.foreign(_briefly(failure)) from failure
+                raise
 
-    @contextmanager
-    def _checkpoint_named(self) -> Iterator[None]:
-        yield
+    def _is_of_the_checkpoint(self, failure: Exception) -> bool:
+        """What fails before the first batch, where an earlier follower left a checkpoint, and Java still answers."""
+        first = self._has_checkpoint and not self._has_taken
+        told = first and isinstance(failure, (PySparkException, Py4JJavaError))
+        return told and not any(why in _briefly(failure) for why in OF_THE_PLACE)
+
+
+def _briefly(failure: Exception) -> str:
+    return root_cause(failure).rpartition("terminated with exception: ")[2]
