@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow.compute as pc
 
@@ -61,16 +63,32 @@ def read_note(file: Path) -> Note:
     return Note(**said)
 
 
-def moments_of(file: Path) -> tuple[int, set[int], bool]:
-    """(lines, the moments of the records in this file, whether one of them is there twice)."""
+@dataclass(frozen=True)
+class Said:
+    """What a batch's records are, and when they were said."""
+
+    lines: int
+    identities: npt.NDArray[np.int64]
+    moments: frozenset[int]
+
+    @property
+    def has_twice(self) -> bool:
+        return len(np.unique(self.identities)) < len(self.identities)
+
+    def shares_any(self, other: Said) -> bool:
+        return bool(np.isin(self.identities, other.identities).any())
+
+
+def said_in(file: Path) -> Said:
+    """Lines that cannot be read are nobody's records, and count as lines only."""
     table = read_columns(file, "wall_ns", "identity", "problem")
     good = table.filter(pc.is_null(table["problem"]))
-    moments = {said_ns // MOMENT_NS for said_ns in pc.unique(good["wall_ns"]).to_pylist()}
-    return len(table), moments, pc.count_distinct(good["identity"]).as_py() < len(good)
+    moments = np.unique(good["wall_ns"].to_numpy() // MOMENT_NS)
+    return Said(len(table), good["identity"].to_numpy(), frozenset(moments.tolist()))
 
 
-def note_of(file: Path, batch_id: int, lines: int, moments: set[int]) -> Note:
-    """What is noted of a batch's records; `lines` were read for it."""
+def note_of(file: Path, batch_id: int, said: Said) -> Note:
+    """What is noted of a batch, of which this file holds the records that had not been said before."""
     columns = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS]
     table = read_columns(file, *columns, "completion.second")
     unread = table.filter(pc.is_valid(table["problem"]))
@@ -78,12 +96,12 @@ def note_of(file: Path, batch_id: int, lines: int, moments: set[int]) -> Note:
     timed = good.filter(pc.equal(good["kind"], COMPLETION)).column("completion").to_pylist()
     return Note(
         batch_id=batch_id,
-        lines=lines,
+        lines=said.lines,
         records=len(good),
         unread=_unread(unread),
         facts=list(_facts(good)),
         timed=sorted(payload["second"] for payload in timed),
-        moments=sorted(moments),
+        moments=sorted(said.moments),
         ended=bool(pc.any(pc.equal(good["kind"], END)).as_py()),
     )
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from spark.live.facts import Facts
 from spark.live.folder import LiveFolder, replace_file
-from spark.live.note import Note, moments_of, note_of, read_note
+from spark.live.note import Note, Said, note_of, read_note, said_in
 from spark.live.records import once
 from spark.live.rows import FIGURES, Row, live_rows, times_of, write_rows
 from spark.summary import TIMES
@@ -62,8 +62,8 @@ class LiveTable:
             self._load(before=batch_id)
         if batch_id != self._next:
             raise self._folder.foreign("its checkpoint does not fit its tables")
-        lines, moments = self._write_records(batch, batch_id)
-        note = note_of(self._file("records", batch_id), batch_id, lines, moments)
+        said = self._write_records(batch, batch_id)
+        note = note_of(self._file("records", batch_id), batch_id, said)
         note = replace(note, late=sum(map(self._facts.is_final, note.seconds)))
         rows = self._changed_rows(note, self._add(note))
         write_rows(self._file("seconds", batch_id), batch_id, rows)
@@ -95,22 +95,21 @@ class LiveTable:
                 index[key].add(note.batch_id)
         return self._facts.take(note)
 
-    def _write_records(self, batch: DataFrame, batch_id: int) -> tuple[int, set[int]]:
-        """(lines, when their records were said); records that are there already are left out."""
+    def _write_records(self, batch: DataFrame, batch_id: int) -> Said:
+        """What the batch said; records that are there already are left out."""
         work, file = self._file("work", batch_id), self._file("records", batch_id)
         write_table(batch, work)
-        lines, moments, has_twice = moments_of(work)
-        sharing = {earlier for moment in moments for earlier in self._said_at.get(moment, ())}
-        if not sharing and not has_twice:
+        said = said_in(work)
+        near = {other for moment in said.moments for other in self._said_at.get(moment, ())}
+        earlier = [other for other in sorted(near) if said.shares_any(said_in(self._file("records", other)))]
+        if not earlier and not said.has_twice:
             work.replace(file)
-            return lines, moments
-        spark, schema = batch.sparkSession, batch.schema
-        earlier = [spark_path(self._file("records", other)) for other in sorted(sharing)]
-        read = spark.read.schema(schema)
-        rows = once(read.parquet(spark_path(work)), read.parquet(*earlier) if earlier else None)
-        write_table(rows, file)
+            return said
+        read = batch.sparkSession.read.schema(batch.schema)
+        files = [spark_path(self._file("records", other)) for other in earlier]
+        write_table(once(read.parquet(spark_path(work)), read.parquet(*files) if files else None), file)
         work.unlink()
-        return lines, moments
+        return said
 
     def _changed_rows(self, note: Note, changed: set[int]) -> list[Row]:
         files = {batch_id for second in note.timed for batch_id in self._timed[second]}
