@@ -44,7 +44,7 @@ class Following:
         self.failed = False
 
     def go(self) -> None:
-        """UserError where there is nothing to follow."""
+        """Until every run that was found is over."""
         while True:
             self._find()
             for folder in list(self._open):
@@ -53,8 +53,6 @@ class Following:
             if not self._open and (self._known or self._once):
                 break
             time.sleep(LOOK_S)
-        if not self._known:
-            raise UserError(f"{self._results} holds no run with a spool: give a run's folder, or one that holds runs")
 
     def close(self) -> None:
         """Also in the middle of a batch, which whoever comes next does again."""
@@ -107,6 +105,8 @@ class Following:
 
 def follow(results: Path, once: bool, launched: bool) -> int:
     """The exit code. `launched`: by a run that waits for the word that its clock may start."""
+    if once and not any(runs_in(results)):
+        raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
         with ended_as_by_ctrl_c(), _session(launched) as spark, Showing(screen()) as showing:
             following = Following(spark, results, once, showing)

@@ -74,6 +74,8 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--capture", "--transport", "memory"], "memory has no packets"),
         (["--live"], "stderr is none: leave it out"),
         (["--live", "--json"], "leave one of them out"),
+        (["--live-spark", "--json"], "--live-spark is for who looks on"),
+        (["--live-spark", "--live"], "leave one of them out"),
         (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
         (["--transport", "tcp?quickack=maybe"], "it takes on or off"),
         (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
