@@ -27,7 +27,7 @@ from spark.live.query import FollowedRun
 from spark.live.warming import warm
 from spark.session import open_session
 
-LOOK_S = 0.1
+LOOK_S = 0.2
 FIND_RUNS_S = 1.0
 BY_CTRL_C = 130
 """The exit code of a command that ended by SIGINT, as shells have it."""

@@ -26,6 +26,7 @@ class Showing:
         self._console = console
         self._rows: dict[Path, dict[int, Row]] = {}
         self._said: dict[Path, set[int]] = {}
+        self._is_drawn = True
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
 
     def __enter__(self) -> Showing:
@@ -41,7 +42,9 @@ class Showing:
             self._live.stop()
 
     def rows(self, folder: Path, rows: Iterable[Row]) -> None:
-        """Of one run: those that changed."""
+        """Of one run: those that changed, if any did."""
+        rows = list(rows)
+        self._is_drawn &= not rows
         known = self._rows.setdefault(folder, {})
         known |= {row["second"]: row for row in rows}
         if not self._live:
@@ -50,14 +53,17 @@ class Showing:
             del known[second]
 
     def draw(self) -> None:
-        if self._live:
+        """Only where something changed: drawing takes CPU from a run that goes on."""
+        if self._live and not self._is_drawn:
+            self._is_drawn = True
             self._live.update(Group(*self._tables()), refresh=True)
 
     def end(self, folder: Path, seconds: int, totals: Totals, is_closed: bool) -> None:
         """Its last picture stays, with a sentence."""
         rows = self._rows.pop(folder, {})
+        self._is_drawn = False
+        self.draw()
         if self._live and rows:
-            self.draw()
             self._console.print(newest(folder.name, rows.values()))
         for sentence in ending(folder.name, seconds, totals, is_closed):
             self.say(sentence)
