@@ -32,7 +32,7 @@ def growing_lines(spark: SparkSession, spool: Path) -> DataFrame:
 
 
 def judged(lines: DataFrame) -> DataFrame:
-    """One row a line: origin, kind, a struct a kind, `problem` and `example`, `identity`."""
+    """One row a line: origin, kind, a struct a kind; `problem`, and where it stands and how it begins; `identity`."""
     records = read_records(lines)
     payloads = [
         fn.when(fn.col("kind") == kind, fn.struct(*(fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names))).alias(
@@ -40,7 +40,9 @@ def judged(lines: DataFrame) -> DataFrame:
         )
         for kind in KINDS
     ]
-    shown = records.select(*ORIGIN, "kind", *payloads, "problem", "example")
+    file = fn.regexp_extract(fn.input_file_name(), "[^/]*$", 0)
+    example = fn.when(fn.col("problem").isNotNull(), fn.concat(file, fn.lit(": "), "example")).alias("example")
+    shown = records.select(*ORIGIN, "kind", *payloads, "problem", example)
     return shown.withColumn("identity", fn.xxhash64(*ORIGIN, "kind", *KINDS))
 
 

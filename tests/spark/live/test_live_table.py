@@ -25,7 +25,7 @@ def test_the_live_table_of_a_run_is_its_table_of_seconds(spark: SparkSession, an
             assert live == (None if batch is None else pytest.approx(batch, rel=1e-12)), (row["second"], name)
         assert rows[row["second"]]["final"]
     assert run.totals.records == len(analysed.made_up.records)
-    assert run.totals.problems == {NO_RECORD: (1, "no JSON at all")}
+    assert run.totals.problems == {NO_RECORD: (1, "000002.jsonl: no JSON at all")}
 
 
 def test_a_second_is_final_when_a_later_one_is_over_or_the_run_is(spark: SparkSession, tmp_path: Path) -> None:
@@ -86,4 +86,5 @@ def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSes
     run = followed(spark, growing.folder)
     assert run.totals.unread == 5
     assert {problem: lines for problem, (lines, _) in run.totals.problems.items()} == {NO_RECORD: 4, UNKNOWN_SCHEMA: 1}
+    assert all(example.startswith("000001.jsonl: ") for _, example in run.totals.problems.values())
     assert kept(growing.folder) == said(records)
