@@ -14,7 +14,6 @@ from spark.live.table import Totals
 
 Row = Mapping[str, Any]
 
-NEWEST = 10
 COLUMNS = {
     "second": ("second", "{:,}"),
     "orders/s": ("orders_per_s", "{:,.0f}"),
@@ -30,8 +29,8 @@ COLUMNS = {
 
 
 def newest(name: str, rows: Iterable[Row]) -> Group:
-    """The last seconds, newest last; one that more may come of is dim."""
-    shown = sorted(rows, key=lambda row: row["second"])[-NEWEST:]
+    """These seconds, newest last; one that more may come of is dim."""
+    shown = sorted(rows, key=lambda row: row["second"])
     clock = clock_of(shown)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in COLUMNS:

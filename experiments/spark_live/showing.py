@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console, Group
 from rich.live import Live
 
-from experiments.spark_live.picture import NEWEST, ending, line, newest
+from experiments.spark_live.picture import ending, line, newest
 from spark.live.table import Totals
 
+NEWEST = 10
 MOST_TABLES = 3
 """What a terminal has room for."""
 

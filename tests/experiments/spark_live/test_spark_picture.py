@@ -6,9 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.spark_live.picture import NEWEST
 from experiments.spark_live.runs import runs_in
-from experiments.spark_live.showing import Showing
+from experiments.spark_live.showing import NEWEST, Showing
 from spark.live.rows import FIGURES
 from spark.live.table import Totals
 
@@ -32,7 +31,9 @@ def shown(is_terminal: bool, *told: list[dict[str, Any]]) -> str:
 
 
 def test_elsewhere_than_in_a_terminal_a_second_is_said_once_when_it_is_final() -> None:
-    said = shown(False, [row(0, final=False)], [row(0), row(1, final=False)], [row(0, due_p50_us=99.0), row(1)])
+    said = shown(
+        False, [row(0, final=False, due_p50_us=1.0)], [row(0), row(1, final=False)], [row(0, due_p50_us=99.0), row(1)]
+    )
     assert said.splitlines()[:2] == [
         "first: second 0, orders/s 8,000, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
         "first: second 1, orders/s 8,001, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
