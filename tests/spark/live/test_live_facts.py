@@ -54,6 +54,13 @@ def test_rows_depend_on_the_records_alone(chance: random.Random, of_a_batch: int
     assert len(in_one) == 6
 
 
+def test_a_clock_that_began_earlier_than_it_seemed_moves_readings_of_every_second() -> None:
+    prompt = [r for r in RECORDS if r["kind"] == "traffic" and r["payload"]["second"] in {1, 3}]
+    others = [r for r in RECORDS if r not in prompt]
+    assert told([others])[0] != told([RECORDS])[0]
+    assert told([others, prompt]) == told([RECORDS])
+
+
 def test_a_reading_outside_of_the_run_is_in_its_first_or_last_second() -> None:
     rows = told([[*(r for r in SMALL if r["kind"] == "traffic"), *OUTSIDE]])
     rates = {second: row.get("gateway_orders_sent_per_s") for second, row in rows.items()}
