@@ -25,10 +25,10 @@ from experiments.moment import OnSecond
 from experiments.progress import progress_bar
 
 ROLE = "spark live"
-WARM_S = 60.0
+WARM_S = 120.0
 """How long it may take to get ready."""
-LAST_ROWS_S = 3.0
-"""How long the run's last rows may take to appear, once the run is over."""
+LAST_ROWS_S = 10.0
+"""How long the run's last rows may take to appear, once the run is over; on an idle machine it is a second or two."""
 
 
 @contextlib.contextmanager
@@ -39,7 +39,8 @@ def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
         child = household.children[ROLE]
         if _is_ready(child):
             yield lambda _: None
-            _wait_for_its_end(child)
+            if not _came_to_its_end(child):
+                click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
         else:
             click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
             household.signal(ROLE)
@@ -61,7 +62,8 @@ def _is_ready(child: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _wait_for_its_end(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        if child.wait(LAST_ROWS_S):
-            click.echo("the live table is not whole; make it so with: exchange spark live", err=True)
+def _came_to_its_end(child: subprocess.Popen[bytes]) -> bool:
+    try:
+        return child.wait(LAST_ROWS_S) == 0
+    except subprocess.TimeoutExpired:
+        return False

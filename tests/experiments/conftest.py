@@ -75,9 +75,9 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return exchange("match", tape, "--json").record
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
+def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
     """The condition's first true value; polled, since what is watched is another process."""
-    end_s = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < end_s, f"never happened: {what}"
         time.sleep(0.02)
