@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from spark.ingest import read_records
-from spark.schemas import KINDS, ORIGIN, PAYLOADS
+from spark.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
 from spark.tables import spark_path
 
 OPTIONS = {
@@ -42,8 +42,8 @@ def judged(lines: DataFrame) -> DataFrame:
     ]
     file = fn.regexp_extract(fn.input_file_name(), "[^/]*$", 0)
     example = fn.when(fn.col("problem").isNotNull(), fn.concat(file, fn.lit(": "), "example")).alias("example")
-    shown = records.select(*ORIGIN, "kind", *payloads, "problem", example)
-    return shown.withColumn("identity", fn.xxhash64(*ORIGIN, "kind", *KINDS))
+    shown = records.select(*TABLE_ORIGIN, "kind", *payloads, "problem", example)
+    return shown.withColumn("identity", fn.xxhash64(*TABLE_ORIGIN, "kind", *KINDS))
 
 
 def once(batch: DataFrame, earlier: DataFrame | None) -> DataFrame:

@@ -29,7 +29,10 @@ SHORTER = {
     "capacity": "--transport memory --slo 'max <= 9s' --from 300000 --seconds 0.1 --precision 1 --repeats 1 --pause 0",
 }
 """By command, in an order in which each finds what it needs."""
-ELSEWHERE = {"engine", "gateway", "reporter", "broker", "results", "spark", "spark live"}
+ELSEWHERE = {
+    "engine", "gateway", "reporter", "broker", "results",
+    "spark", "spark live", "spark ingest", "spark summary", "spark submit",
+}  # fmt: skip
 """On other hosts, of a broker that stays, or slow to start: test_by_hand, test_broker and tests of Spark run these."""
 PARTED = {"results", "spark"}
 """Commands with parts, each of which has an example."""

@@ -14,7 +14,7 @@ from spark_runs import Record
 
 from spark.live.query import FollowedRun
 from spark.live.rows import live_rows
-from spark.schemas import KINDS, ORIGIN
+from spark.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
 
 Rows = dict[int, dict[str, Any]]
 
@@ -74,10 +74,14 @@ def _as_read(payload: dict[str, Any]) -> dict[str, Any]:
 def kept(folder: Path) -> Counter[str]:
     """The records in the live table, as pyarrow reads the folder."""
     rows = ds.dataset(folder / "live" / "records", format="parquet").to_table().to_pylist()
-    return said({**row, "payload": row[row["kind"]]} for row in rows if row["problem"] is None)
+    return said(_record(row) for row in rows if row["problem"] is None)
 
 
 def kept_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
     read = spark.read.parquet(f"file://{folder}/live/records").where("problem IS NULL")
-    rows = [row.asDict(recursive=True) for row in read.select(*ORIGIN, "kind", *KINDS).collect()]
-    return said({**row, "payload": row[row["kind"]]} for row in rows)
+    rows = [row.asDict(recursive=True) for row in read.select(*TABLE_ORIGIN, "kind", *KINDS).collect()]
+    return said(map(_record, rows))
+
+
+def _record(row: dict[str, Any]) -> Record:
+    return {**row, "run": row[RUN_ID], "payload": row[row["kind"]]}
