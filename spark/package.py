@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 from spark.private_folder import private_folders
@@ -80,5 +81,6 @@ def _unpack(shipped: Path, target: Path) -> None:
 def _sweep(place: Path) -> None:
     """Packages of former versions, and what was left by those who were killed while they unpacked."""
     for folder in [*place.glob(f"{FOLDER}*"), *place.glob(f".{FOLDER}*")]:
-        if time.time() - folder.stat().st_mtime > UNUSED_AFTER_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # someone else was quicker
+            if time.time() - folder.stat().st_mtime > UNUSED_AFTER_S:
+                shutil.rmtree(folder, ignore_errors=True)

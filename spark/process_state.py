@@ -6,6 +6,7 @@ variables and loggers. A library's caller gets the process back as it was.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -69,11 +70,18 @@ def _loggers() -> Iterator[None]:
     former = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
+    logging.getLogger().addFilter(_is_no_broken_command)
     try:
         yield
     finally:
+        logging.getLogger().removeFilter(_is_no_broken_command)
         for logger, was_disabled in zip(loggers, former, strict=True):
             logger.disabled = was_disabled
+
+
+def _is_no_broken_command(record: logging.LogRecord) -> bool:
+    """py4j logs with the root logger, with its stack, that Ctrl-C came while it waited for Java."""
+    return not str(record.msg).endswith("while sending command.")
 
 
 @contextmanager

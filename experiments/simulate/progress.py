@@ -13,4 +13,4 @@ from experiments.simulate.ran import OnParts
 def parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
     """Shown as orders, of which every part has about the same number."""
     with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
-        yield lambda done: on_orders(done * orders // parts)
+        yield lambda done: on_orders(done * orders // parts) if done else None

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from fake_java import fake_java
 from pyspark import SparkConf
@@ -60,6 +62,25 @@ def test_a_second_session_in_one_process_is_refused(spark: SparkSession) -> None
         pass
 
 
+def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*_: object) -> None:
+        for folder in (tmp_path, tmp_path.parent):
+            started.append(subprocess.Popen([sys.executable, "-c", "input()", folder], stdin=subprocess.PIPE))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spark.jvm.launch_gateway", interrupted)
+    with pytest.raises(KeyboardInterrupt), running_jvm(SparkConf(loadDefaults=False), tmp_path):
+        pass
+    ours, another = started
+    there = psutil.pid_exists(ours.pid), psutil.pid_exists(another.pid)
+    for one in started:
+        one.kill()
+        one.communicate()
+    assert there == (False, True)
+
+
 # pyspark drops its pipe to a JVM that did not start, and the garbage collector complains.
 @pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
 def test_a_jvm_that_does_not_start_is_told_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +93,11 @@ def test_a_jvm_that_does_not_start_is_told_in_its_own_words(tmp_path: Path, monk
     ):
         pass
     gc.collect()
+
+
+def test_a_command_that_ctrl_c_has_broken_is_not_logged_with_its_stack(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger().error("KeyboardInterrupt while sending command.")
+    logging.getLogger().error("something else")
+    assert caplog.messages == ["something else"]
