@@ -12,6 +12,7 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from experiments.component import run_id
 from transports.base import Link
+from transports.pattern import Pattern
 from transports.registry import connect, listen
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def open_reporter(
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
-    link = listen(url, name, fan_in=True)
+    link = listen(url, name, pattern=Pattern.FAN_IN)
     return Reporter(run_id(name), link, SpoolWriter(folder() / "spool"), timeout_s, of_thread=of_thread), link
 
 
@@ -44,7 +45,7 @@ def open_engine(
     from matching_engine.service import EngineService
 
     gateway = listen(url, name)
-    reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), fan_in=True)
+    reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price)
     engine = MatchingEngine(book, settings.packing)
@@ -60,6 +61,6 @@ def open_gateway(
     from gateway.service import Gateway
 
     until_ns = _deadline_ns(settings.timeout_s)
-    reporter = connect(reporter_url, name, until_ns, fan_in=True)
+    reporter = connect(reporter_url, name, until_ns, pattern=Pattern.FAN_IN)
     engine = connect(engine_url, name, until_ns)
     return Gateway(settings, run_id(name), engine, reporter, streams, of_thread)

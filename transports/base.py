@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from transports.frames import FrameBatch
+from transports.pattern import TWO_ENDS, Pattern
 
 
 class TransportError(Exception):
@@ -42,20 +43,20 @@ SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
 
 @dataclass(frozen=True)
 class Address:
-    """Where two components meet: `scheme://place?option=value`.
+    """Where components meet: `scheme://place?option=value`.
 
     token    who does not show it is refused, and counted in `Link.refused`
-    fan_in   many connect to one: the listener's `receive` merges its peers, its `send` reaches each of them
+    pattern  who talks to whom there
     """
 
     scheme: str
     place: str
     token: str
-    fan_in: bool = False
+    pattern: Pattern = Pattern.PAIR
     options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, url: str, token: str, fan_in: bool = False) -> Address:
+    def parse(cls, url: str, token: str, pattern: Pattern = Pattern.PAIR) -> Address:
         try:
             parts = urlsplit(url)
         except ValueError as error:
@@ -63,7 +64,7 @@ class Address:
         if not parts.scheme or "://" not in url:
             raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        return cls(parts.scheme, parts.netloc + parts.path, token, fan_in, options)
+        return cls(parts.scheme, parts.netloc + parts.path, token, pattern, options)
 
     @property
     def url(self) -> str:
@@ -77,13 +78,25 @@ class Address:
 
     @property
     def simplex(self) -> bool:
-        """A connection for each direction, instead of one for both; fan-in has one for both always."""
-        return self.options.get("topology") == "simplex" and not self.fan_in
+        """A connection for each direction, instead of one for both: a choice that only a pair has."""
+        return self.options.get("topology") == "simplex" and self.pattern is Pattern.PAIR
+
+    @property
+    def fan_in(self) -> bool:
+        """Many connect to one: the listener's `receive` merges its peers, its `send` reaches each of them."""
+        return self.pattern is Pattern.FAN_IN
 
     @property
     def nodelay(self) -> bool:
         """TCP_NODELAY of its sockets: on, so that Nagle's algorithm is off, unless the address says `nodelay=off`."""
         return self.options.get("nodelay", "on") == "on"
+
+    @property
+    def places(self) -> list[Address]:
+        """Itself; or, where a queue has several listeners without a broker, one for each: `host:port,host:port`."""
+        if self.pattern is not Pattern.QUEUE:
+            return [self]
+        return [replace(self, place=place) for place in self.place.split(",")]
 
     def host_and_port(self) -> tuple[str, int]:
         """The place of a TCP address. BadAddress where it is not host:port."""
@@ -163,6 +176,7 @@ class Transport:
     """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
     simplex: frozenset[str] = frozenset()
     """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
+    patterns: frozenset[Pattern] = TWO_ENDS
 
     def takes(self, scheme: str) -> list[str]:
         """The names of the options that an address of the scheme may have."""
@@ -170,7 +184,10 @@ class Transport:
         return sorted(self.options | {name for name, schemes in switches.items() if scheme in schemes})
 
     def check(self, address: Address) -> None:
-        """BadAddress where an option is none of this transport's."""
+        """BadAddress where an option, or the pattern, is none of this transport's."""
+        if address.pattern not in self.patterns:
+            has = ", ".join(pattern.value for pattern in Pattern if pattern in self.patterns)
+            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
             takes = ", ".join(known) or "none"

@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 LARGEST_FRAME = 1 << 17
+"""That of a batch, unless it is made for longer ones."""
+LONGEST_FRAME = 1 << 20
+"""What every transport carries."""
 
 
 class FrameBatch:

@@ -39,6 +39,7 @@ from transports import registry
 from transports.base import PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
+from transports.pattern import Pattern
 
 RUN = 0xFEED
 TERMS = Terms(RUN, policy="price-time", packing=1, max_price=999)
@@ -59,7 +60,7 @@ class TellingSource:
     """One end of the statistics flow, as a component holds it."""
 
     def __init__(self, url: str, source: Source, terms: Terms = TERMS) -> None:
-        self.link = registry.connect(url, "token", time.monotonic_ns(), fan_in=True)
+        self.link = registry.connect(url, "token", time.monotonic_ns(), pattern=Pattern.FAN_IN)
         self.outbox = Outbox(self.link)
         self.reporting = Reporting(self.outbox, terms, source)
 
@@ -87,7 +88,7 @@ class Bureau:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.link = registry.listen(next(places), "token", fan_in=True)
+        self.link = registry.listen(next(places), "token", pattern=Pattern.FAN_IN)
         self.reporter = Reporter(RUN, self.link, SpoolWriter(folder), TIMEOUT_S)
         self.gateway = TellingSource(self.link.url, Source.GATEWAY)
         self.engine = TellingSource(self.link.url, Source.ENGINE)
@@ -357,7 +358,7 @@ def test_a_hello_of_a_stranger_is_refused_and_counted(bureau, hello: Hello):
 
 def test_who_shows_no_token_is_counted_as_refused(bureau):
     with pytest.raises(PeerGone):
-        registry.connect(bureau.link.url, "guess", time.monotonic_ns(), fan_in=True)
+        registry.connect(bureau.link.url, "guess", time.monotonic_ns(), pattern=Pattern.FAN_IN)
     assert bureau.run_to_the_end().handshakes_refused == 1
 
 

@@ -15,6 +15,7 @@ from transports.amqp.address import PASSWORD
 from transports.amqp.probe import Probe
 from transports.base import Link
 from transports.frames import FrameBatch
+from transports.pattern import Pattern
 from transports.rabbitmq import Node
 from transports.registry import connect, known_schemes, listen, transport_of
 
@@ -46,6 +47,17 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
 @pytest.fixture(params=urls())
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of its own for each test."""
+    return placed(request, tmp_path)
+
+
+def urls_with(pattern: Pattern) -> list[str]:
+    """Those whose transport has the pattern; which has connections of its own, so `topology` means nothing to it."""
+    return [
+        each for each in urls() if pattern in transport_of(each.partition(":")[0]).patterns and "topology" not in each
+    ]
+
+
+def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     template: str = request.param
     place = request.getfixturevalue("broker_place") if "{broker}" in template else ""
     return template.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}", broker=place)
@@ -73,20 +85,20 @@ def until(condition: Callable[[], bool], *links: Link) -> None:
 
 
 @contextlib.contextmanager
-def joined(url: str, token: str = TOKEN, fan_in: bool = False) -> Iterator[tuple[Link, Link]]:
+def joined(url: str, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Iterator[tuple[Link, Link]]:
     """(listener, connector), each with the other's greeting behind it."""
     with contextlib.ExitStack() as closing:
-        listener = listen(url, TOKEN, fan_in)
+        listener = listen(url, TOKEN, pattern)
         closing.callback(listener.close)
-        connector = connect_while_serving(listener, token, fan_in)
+        connector = connect_while_serving(listener, token, pattern)
         closing.callback(connector.close)
         greet(connector, listener)
         yield listener, connector
 
 
-def connect_while_serving(listener: Link, token: str = TOKEN, fan_in: bool = False) -> Link:
+def connect_while_serving(listener: Link, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Link:
     with ThreadPoolExecutor(1) as pool:
-        connecting = pool.submit(connect, listener.url, token, deadline_ns(), fan_in)
+        connecting = pool.submit(connect, listener.url, token, deadline_ns(), pattern)
         until(connecting.done, listener)
         return connecting.result()
 

@@ -14,6 +14,7 @@ import pytest
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
+from transports.pattern import Pattern
 from transports.registry import connect, listen, transport_of
 from transports.waiting import LONGEST_SLEEP_NS
 
@@ -225,8 +226,8 @@ def test_the_peer_s_leaving_is_noticed_by_who_waits(leaver: int, url: str) -> No
 
 
 def test_a_fan_in_merges_its_peers_and_speaks_to_each(url: str) -> None:
-    with joined(url, fan_in=True) as (listener, first):
-        second = connect_while_serving(listener, fan_in=True)
+    with joined(url, pattern=Pattern.FAN_IN) as (listener, first):
+        second = connect_while_serving(listener, pattern=Pattern.FAN_IN)
         first_heard, second_heard, heard = FrameBatch(), FrameBatch(), FrameBatch()
         first.send(FrameBatch.of(b"from first"), 0)
         second.send(FrameBatch.of(b"from second"), 0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.transports.conftest import carry, joined, until
 from transports.base import Address, BadAddress
 from transports.frames import FrameBatch
+from transports.pattern import Pattern
 from transports.registry import known_schemes, listen, transport_of
 from transports.sockets import counted_since, read_back, set_nodelay
 from transports.tcp_info import COUNTERS, LENGTH, counters, parse
@@ -40,7 +41,7 @@ def test_a_broker_s_client_has_it_whatever_pika_sets(client: str, nodelay: str, 
 
 @pytest.mark.parametrize("scheme", LISTENING)
 def test_every_source_of_a_fan_in_has_what_the_listener_asks_for(scheme: str) -> None:
-    with joined(f"{scheme}://127.0.0.1:0?nodelay=off", fan_in=True) as (listener, _):
+    with joined(f"{scheme}://127.0.0.1:0?nodelay=off", pattern=Pattern.FAN_IN) as (listener, _):
         assert [socket["tcp_nodelay"] for socket in listener.sockets()] == [False]
 
 

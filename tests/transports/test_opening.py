@@ -13,8 +13,9 @@ import zmq
 KERNELS = """
 import sys
 from numba.core.registry import CPUDispatcher
+from transports.pattern import Pattern
 from transports.registry import listen
-link = listen(sys.argv[1], "token", fan_in=sys.argv[2] == "fan-in")
+link = listen(sys.argv[1], "token", Pattern(sys.argv[2]))
 modules = [module for name, module in sys.modules.items() if name.startswith("transports.")]
 kernels = {name: each for module in modules for name, each in vars(module).items() if isinstance(each, CPUDispatcher)}
 print(*sorted(f"{name}:{len(kernel.signatures)}" for name, kernel in kernels.items()))

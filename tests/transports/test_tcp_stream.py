@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from transports.base import Address, PeerGone
 from transports.frames import FrameBatch
+from transports.pattern import Pattern
 from transports.tcp.link import TcpLink
 from transports.tcp.stream import Stream, split_frames
 
@@ -76,7 +77,7 @@ def test_a_frame_longer_than_the_batch_takes_ends_the_conversation() -> None:
 
 
 def test_a_batch_that_is_full_hides_nobody_s_last_frame() -> None:
-    link, writers = TcpLink("tcp://x", Address("tcp", "x", "", fan_in=True)), []
+    link, writers = TcpLink("tcp://x", Address("tcp", "x", "", pattern=Pattern.FAN_IN)), []
     for frames in ([b"a"] * 8, [b"b"]):
         ours, theirs = socket.socketpair()
         ours.setblocking(False)

@@ -4,6 +4,7 @@
 """
 
 from transports.base import Address, Link, Transport
+from transports.pattern import TWO_ENDS, Pattern
 
 
 def listen(address: Address) -> Link:
@@ -25,5 +26,6 @@ TRANSPORT = Transport(
     options=frozenset({"client", "delivery"}),
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
+    patterns=TWO_ENDS | {Pattern.QUEUE},
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
 )

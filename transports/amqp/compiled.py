@@ -15,7 +15,7 @@ from transports.amqp.loops import OwnLoop
 from transports.amqp.scanner import Scanner, Stop
 from transports.amqp.stream import Stream
 from transports.base import PeerGone
-from transports.frames import FrameBatch
+from transports.frames import LONGEST_FRAME, FrameBatch
 
 CHANNEL = 1
 
@@ -35,7 +35,7 @@ class CompiledClient(Client):
         super().__init__(loop, exchange, key, delivery)
         self._own = loop
         self._scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW)
-        self._aside = FrameBatch(PREFETCH)
+        self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
         self._first_aside = 0
         self._stopped_full = False
         loop.consume = lambda stream: self._scan(stream, self._aside)

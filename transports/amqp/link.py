@@ -36,15 +36,17 @@ class AmqpLink(Link):
         self, address: Address, listens: bool, until_ns: int, consumes: bool = True, publishes: bool = True
     ) -> None:
         self.url = address.url
-        self._consumes, self._publishes = consumes, publishes
+        self._side = Side.of(address, listens)
+        self._consumes = consumes and self._side.consumes is not None
+        self._publishes = publishes and self._side.publishes_to is not None
         self._queue = ""
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay = broker.delivery, address.nodelay
-        self._side = Side.of(address, listens)
         self._session = Session(broker)
         kind = CLIENTS[broker.client]
         loop = kind.loop_of(parameters(broker), self._session, until_ns)
-        self._client = kind(loop, self._side.exchange, self._side.publishes_to.key, self._delivery)
+        key = "" if self._side.publishes_to is None else self._side.publishes_to.key
+        self._client = kind(loop, self._side.exchange, key, self._delivery)
         self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
         self._has_looked = False
@@ -75,14 +77,19 @@ class AmqpLink(Link):
             self._consume(ask)
 
     def _consume(self, ask: Callable[[Callable[[Callable[..., None]], object]], None]) -> None:
-        channel = self._session.channel
+        channel, exclusive = self._session.channel, not self._shares
         if self._delivery.acks:
             ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done))
         ask(
             lambda done: channel.basic_consume(
-                self._queue, self._client.message, not self._delivery.acks, exclusive=True, callback=done
+                self._queue, self._client.message, not self._delivery.acks, exclusive=exclusive, callback=done
             )
         )
+
+    @property
+    def _shares(self) -> bool:
+        """Others consume the same queue."""
+        return self._side.consumes is not None and self._side.consumes.shared
 
     def _declare_queue(self, queue: Queue, until_ns: int) -> None:
         channel, arguments = self._session.channel, queue_arguments(queue, self._delivery)
@@ -155,6 +162,8 @@ class AmqpLink(Link):
     @property
     def _room(self) -> int:
         """How many messages may be published now."""
+        if not self._publishes:
+            raise TransportError(f"this end of {self.url} only receives")
         if self._session.blocked_since_ns or self._loop.unsent_bytes > MOST_UNSENT_BYTES:
             return 0
         if not self._delivery.confirms:
@@ -198,7 +207,7 @@ class AmqpLink(Link):
             self._session.check()
             self._settle(until_ns)
             self._acknowledge(at_once=True)
-            if self._consumes:
+            if self._consumes and not self._shares:
                 channel = self._session.channel
                 self._session.ask(lambda done: channel.queue_delete(self._queue, callback=done), until_ns)
             self._session.close(until_ns)

@@ -26,7 +26,7 @@ from transports.amqp.wire import (
     NACK,
     OVERHEAD_BYTES,
 )
-from transports.frames import LARGEST_FRAME, FrameBatch
+from transports.frames import LONGEST_FRAME, FrameBatch
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -156,7 +156,7 @@ class Scanner:
         self._channel, self._frame_max = channel, frame_max
         self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
-        self._aside: Bytes = np.zeros(LARGEST_FRAME, np.uint8)
+        self._aside: Bytes = np.zeros(LONGEST_FRAME, np.uint8)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
         """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""

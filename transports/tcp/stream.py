@@ -13,14 +13,14 @@ import numpy.typing as npt
 from numba import int64, njit, types
 
 from transports.base import PeerGone
-from transports.frames import FrameBatch
+from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.sockets import set_nodelay
 from transports.waiting import WRITABLE, Sleeper
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 PREFIX = 4
-_READ_BYTES = 1 << 18
+_READ_BYTES = LONGEST_FRAME + (1 << 18)
 _SEND_FLAGS = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 _libc_send = types.ExternalFunction("send", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
 _COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")

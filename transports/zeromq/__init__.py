@@ -4,6 +4,7 @@
 """
 
 from transports.base import Address, Link, Transport
+from transports.pattern import TWO_ENDS, Pattern
 
 
 def listen(address: Address) -> Link:
@@ -24,7 +25,8 @@ TRANSPORT = Transport(
     connect=connect,
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
-    options=frozenset({"calls", "back"}),
+    patterns=TWO_ENDS | {Pattern.QUEUE},
+    options=frozenset({"calls", "back", "hwm"}),
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

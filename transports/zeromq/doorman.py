@@ -24,9 +24,12 @@ class Doorman:
 
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str, nodelay: bool,
-        asks_tokens: bool = True,
+        crowd: bool = False, asks_tokens: bool = True,
     ) -> None:  # fmt: skip
-        """`asks_tokens`: one doorman of a context does, for all its sockets."""
+        """`crowd`: there are many peers, none of whom is told apart.
+
+        `asks_tokens`: one doorman of a context does, for all its sockets.
+        """
         self._token, self._nodelay = token.encode(), nodelay
         self._accepted = self._admitted = self._met = 0
         self._open: set[int] = set()
@@ -34,7 +37,7 @@ class Doorman:
         self._peers: set[int] = set()
         self._connected: int | None = None
         self._socket = socket
-        self._hears_nothing = socket.type == zmq.PUSH
+        self._crowd, self._hears_nothing = crowd, crowd or socket.type == zmq.PUSH
         self._monitor = socket.get_monitor_socket(WATCHED)
         self._zap = self._open_zap(context) if asks_tokens else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
@@ -57,11 +60,13 @@ class Doorman:
     @property
     def connections(self) -> list[int]:
         """Descriptors of the open connections to peers; of all, where nothing comes in that would tell them apart."""
-        return sorted(self._peers or (self._open if self._hears_nothing else ()))
+        return sorted((not self._crowd and self._peers) or (self._open if self._hears_nothing else ()))
 
     @property
     def peer_left(self) -> bool:
         """Someone was admitted, and no peer's connection is open any more; a stranger's may be."""
+        if self._crowd:
+            return self._admitted > 0 and not self._open
         return self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
 
     def meet(self, descriptor: int) -> None:

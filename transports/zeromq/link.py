@@ -10,6 +10,7 @@ import zmq
 
 from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch
+from transports.pattern import TWO_ENDS
 from transports.sockets import read_back
 from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
@@ -30,15 +31,16 @@ class ZeroMqLink(Link):
         self._inbound, self._outbound = inbound, outbound
         self.bound: dict[Socket, str] = {}
         """The endpoints on which it listens."""
-        self._doorman = Doorman(context, inbound, address.token, address.nodelay)
+        crowd = address.pattern not in TWO_ENDS
+        self._doorman = Doorman(context, inbound, address.token, address.nodelay, crowd)
         self._doormen, watched = [self._doorman], []
         if outbound is not inbound:
-            self._doormen.append(Doorman(context, outbound, address.token, address.nodelay, asks_tokens=False))
+            self._doormen.append(Doorman(context, outbound, address.token, address.nodelay, crowd, False))
             watched.append(int(outbound.get(zmq.FD)))
         watched += [descriptor for doorman in self._doormen for descriptor in doorman.descriptors]
         self._calls = _calls(address, inbound, watched, self._doorman)
         self._out_calls = self._calls if outbound is inbound else _calls(address, outbound, [], self._doormen[-1])
-        self._receive = self._calls.receive
+        self._receive = _nothing if inbound.type == zmq.PUSH else self._calls.receive
 
     @property
     def _each_way(self) -> list[Socket]:
@@ -132,6 +134,11 @@ class ZeroMqLink(Link):
             socket.close()
         if self._context is not zmq.Context.instance():
             self._context.term()
+
+
+def _nothing(_batch: FrameBatch) -> int:
+    """What an end receives that only sends."""
+    return 0
 
 
 def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorman) -> Calls:

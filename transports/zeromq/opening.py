@@ -2,39 +2,65 @@
 
 Two components share one PAIR-PAIR connection, which takes one peer, so that nobody else is ever dealt an answer; with
 `?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
-ROUTER with DEALERs. The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show
-it, and anything that is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be
-reached from outside the process.
+ROUTER with DEALERs. A queue is a PULL at each listener, and PUSHes that connect to all of them and deal their messages
+round-robin: there is nothing in the middle from which the fastest listener could take more.
+
+The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show it, and anything that
+is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be reached from outside
+the process.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import zmq
 
 from transports.base import Address, BadAddress, CannotListen, Link, TransportError
+from transports.pattern import Pattern
 from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
 
 RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 300_000, 1000
 
 
-def _open(address: Address, inbound: int, outbound: int | None = None) -> ZeroMqLink:
-    """A link on new sockets of these kinds, one for both directions where no other is named."""
+class Kinds(NamedTuple):
+    """Of an end's sockets: one for both directions where no other is named."""
+
+    inbound: int
+    outbound: int | None = None
+
+
+SIMPLEX = Kinds(zmq.PULL, zmq.PUSH)
+LISTENER = {Pattern.PAIR: Kinds(zmq.PAIR), Pattern.FAN_IN: Kinds(zmq.ROUTER), Pattern.QUEUE: Kinds(zmq.PULL)}
+CONNECTOR = {Pattern.PAIR: Kinds(zmq.PAIR), Pattern.FAN_IN: Kinds(zmq.DEALER), Pattern.QUEUE: Kinds(zmq.PUSH)}
+
+
+def _open(address: Address, of_pattern: dict[Pattern, Kinds]) -> ZeroMqLink:
+    """A link on new sockets."""
+    kinds = SIMPLEX if address.simplex else of_pattern[address.pattern]
     context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
-    first = _socket(context, address, inbound)
-    return ZeroMqLink(address, context, first, first if outbound is None else _socket(context, address, outbound))
+    first = _socket(context, address, kinds.inbound)
+    second = first if kinds.outbound is None else _socket(context, address, kinds.outbound)
+    return ZeroMqLink(address, context, first, second)
 
 
 def _socket(context: Context, address: Address, kind: int) -> Socket:
     socket = context.socket(kind)
-    socket.set_hwm(HIGH_WATER_MARK)
+    socket.set_hwm(_high_water_mark(address))
     socket.linger = LINGER_MS  # a listener copies it at birth; by itself it is for ever
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
     socket.setsockopt(zmq.IPV6, address.place.startswith("["))
     return socket
+
+
+def _high_water_mark(address: Address) -> int:
+    asked = address.options.get("hwm", str(HIGH_WATER_MARK))
+    if not asked.isdecimal() or not 0 < int(asked) < 2**31:
+        raise BadAddress(f"{address.url}: hwm is {asked!r}; it takes a number of messages, 1 or more")
+    return int(asked)
 
 
 def _endpoint(address: Address) -> str:
@@ -46,6 +72,7 @@ def _endpoint(address: Address) -> str:
         raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
+    _high_water_mark(address)
     if "back" in address.options and not address.simplex:
         raise BadAddress(f"{address.url}: back is the second port of topology=simplex")
     return f"{kind}://{address.place}"
@@ -64,11 +91,8 @@ def listen(address: Address) -> Link:
     endpoints = [endpoint, _back_endpoint(address)] if address.simplex else [endpoint]
     if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
         raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
-    if address.simplex:
-        link = _open(address, zmq.PULL, zmq.PUSH)
-    else:
-        link = _open(address, zmq.ROUTER if address.fan_in else zmq.PAIR)
-    if not address.fan_in and address.scheme != "zeromq+inproc":
+    link = _open(address, LISTENER)
+    if address.pattern is Pattern.PAIR and address.scheme != "zeromq+inproc":
         link.await_first_frame()
     try:
         link.bind(endpoints)
@@ -89,14 +113,11 @@ def _with_ports(address: Address, bound: list[str]) -> str:
 
 def connect(address: Address, _until_ns: int) -> Link:
     """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
-    endpoint = _endpoint(address)
-    endpoints = [_back_endpoint(address), endpoint] if address.simplex else [endpoint]
-    if address.simplex:
-        link = _open(address, zmq.PULL, zmq.PUSH)
-    else:
-        link = _open(address, zmq.DEALER if address.fan_in else zmq.PAIR)
+    places = [_endpoint(each) for each in address.places]
+    link = _open(address, CONNECTOR)
     try:
-        link.connect(endpoints, address.token)
+        for place in places:
+            link.connect([_back_endpoint(address), place] if address.simplex else [place], address.token)
     except zmq.ZMQError as error:
         link.close(0)
         raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error
