@@ -50,8 +50,8 @@ def meeting_places(
             broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
             yield Places(_with_topology(broker.url, settings, held, network), broker.url, broker, broker.environment)
             return
-        place = asked.partition("://")[2] or _free_place(kind, scratch / "engine", held, network, "engine")
-        reporter = _free_place(kind, scratch / "reporter", held, network, "reporter")
+        place = asked.partition("://")[2] or free_place(kind, scratch / "engine", held, network, "engine")
+        reporter = free_place(kind, scratch / "reporter", held, network, "reporter")
         engine = _with_topology(f"{scheme}://{place}{question_mark}{options}", settings, held, network)
         yield Places(engine, f"{scheme}://{reporter}")
 
@@ -63,11 +63,14 @@ def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack, 
     url = _with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
         return url
-    port = _free_place("port", Path(), held, network, "engine").rpartition(":")[2]
+    port = free_place("port", Path(), held, network, "engine").rpartition(":")[2]
     return _with_option(url, f"back={port}")
 
 
-def _free_place(kind: str, path: Path, held: contextlib.ExitStack, network: Network | None, role: str) -> str:
+def free_place(
+    kind: str, path: Path, held: contextlib.ExitStack, network: Network | None = None, role: str = ""
+) -> str:
+    """A free port, which stays reserved while `held` is open, a path, or a name."""
     if kind == "path":
         return str(path)
     if kind == "name":

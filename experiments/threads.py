@@ -31,7 +31,7 @@ SWITCH_INTERVAL_S = 0.0001
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
     """Run it; (the engine's URL, what came out)."""
     stage, noise = Stage(folder), NoiseMeter()
-    with _interpreter_shared(), meeting_places(settings, folder) as places:
+    with interpreter_shared(), meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as held:
                 stage.open(held, settings, places.engine, places.reporter)
@@ -46,7 +46,7 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
 
 
 @contextlib.contextmanager
-def _interpreter_shared() -> Iterator[None]:
+def interpreter_shared() -> Iterator[None]:
     """Threads take short turns, and nothing that is older than the run is looked at for garbage."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)

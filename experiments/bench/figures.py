@@ -1,0 +1,91 @@
+"""A benchmark's figures, laid out as the papers': a line for each transport, both axes logarithmic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from experiments.bench.benchmark import Benchmark, Plot
+from experiments.bench.sizes import in_words
+from experiments.compare.completion_figures import COLOURS, by
+from experiments.compare.figures import Drawing, Figure, drawings
+from experiments.page.canvas import empty_axes, linear_y, log_y
+from experiments.page.chart import Chart, Numbers
+from experiments.page.colours import MUTED
+from experiments.page.formats import axis_number
+from experiments.page.labelled_lines import EndLabel, label_ends
+
+MOST_TICKS = 6
+Row = dict[str, Any]
+
+
+def drawings_of(benchmark: Benchmark, record: Mapping[str, Any]) -> list[Drawing]:
+    """Those that have something to show."""
+    return drawings(_figures(benchmark, record["rows"]))
+
+
+def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
+    for plot in benchmark.plots:
+        measured = [row for row in rows if plot.figure in row["figures"] and plot.x in row["point"]]
+        if measured:
+            yield Figure(f"{benchmark.name}: {plot.title}", _chart(plot, measured), plot.caption)
+
+
+def _chart(plot: Plot, rows: list[Row]) -> Chart:
+    axes = empty_axes(plot.unit, plot.x_unit)
+    lines = by(rows, lambda row: _line_name(plot, row, rows))
+    labels = [_line(axes, plot, name, own, COLOURS[i % len(COLOURS)]) for i, (name, own) in enumerate(lines.items())]
+    for published in plot.beside:
+        if published.level is not None:
+            axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
+            labels.append(EndLabel(published.level, "the paper", MUTED))
+    _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
+    (linear_y if plot.linear else log_y)(axes)
+    label_ends(axes, labels)
+    return Chart(axes, _numbers(plot, lines))
+
+
+def _line_name(plot: Plot, row: Row, rows: list[Row]) -> str:
+    """The transport, and in what else the points differ."""
+    others = [name for name in row["point"] if name != plot.x and len({str(r["point"][name]) for r in rows}) > 1]
+    words = [in_words(row["point"][n]) if n.endswith("_bytes") else f"{row['point'][n]} {n}" for n in others]
+    return ", ".join([row["transport"], *words])
+
+
+def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str) -> EndLabel:
+    """Medians with whiskers."""
+    rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
+    found = [row["figures"][plot.figure] for row in rows]
+    x = np.array([float(row["point"][plot.x]) for row in rows])
+    y = np.array([estimate["median"] for estimate in found])
+    ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
+    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linewidth=1.4, elinewidth=1.2, capsize=2)
+    axes.plot(x, y, "o", color=colour)
+    return EndLabel(float(y[-1]), name, colour)
+
+
+def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
+    """Logarithmic, with a number at some of what was measured."""
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
+    step = -(-len(values) // MOST_TICKS)
+    axes.xaxis.set_major_locator(FixedLocator(values[::step]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(_short_size if plot.x.endswith("_bytes") else axis_number))
+
+
+def _short_size(value: float, _position: int | None = None) -> str:
+    """1, 4Ki, 1Mi"""
+    return in_words(round(value)).removesuffix("B").replace(" ", "")
+
+
+def _numbers(plot: Plot, lines: Mapping[str, list[Row]]) -> Numbers:
+    columns = ("series", plot.x, *(f"{plot.figure}_{end}" for end in ("median", "low", "high")))
+    return Numbers(columns, [
+        (name, row["point"][plot.x], *(row["figures"][plot.figure][end] for end in ("median", "low", "high")))
+        for name, own in lines.items() for row in own
+    ])  # fmt: skip

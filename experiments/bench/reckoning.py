@@ -1,0 +1,43 @@
+"""From what roles told to a cell's figures; a figure that could not be measured is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.bench.benchmark import Figures
+from experiments.bench.roles import Told
+
+if TYPE_CHECKING:
+    from exchange.measurements import LogBuckets
+
+
+def flow_figures(size: int, receivers: Sequence[Told]) -> Figures:
+    """Of all receivers together: from the first message that one had to the last that one had.
+
+    The clock starts once a first message is there, which therefore does not count.
+    """
+    begun = [told for told in receivers if told.received]
+    span_ns = max((told.last_ns for told in begun), default=0) - min((told.first_ns for told in begun), default=0)
+    messages = sum(told.received for told in begun) - 1
+    if span_ns <= 0 or messages < 1:
+        return {}
+    per_s = messages * 1e9 / span_ns
+    rates = {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
+    return {**rates, **latency_figures(receivers, "latency")}
+
+
+def latency_figures(receivers: Sequence[Told], name: str) -> Figures:
+    """Mean, percentiles and maximum of all, in us; nothing where messages bear no stamps."""
+    found = merged(receivers).figures_us()
+    return {f"{name}_{what}_us": value for what, value in found.items() if what != "count"}
+
+
+def merged(receivers: Sequence[Told]) -> LogBuckets:
+    from exchange.measurements import LogBuckets
+
+    total = LogBuckets()
+    for told in receivers:
+        if told.latency is not None:
+            total.merge(told.latency)
+    return total

@@ -1,0 +1,136 @@
+"""`exchange bench NAME`: every cell, as often as was asked for, in turns; then the record, the table and the page."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+import orjson
+
+from exchange.allowed import BadSetting
+from experiments.bench.benchmark import Asked, Benchmark, Cell
+from experiments.bench.measuring import COMPLETE, INVALID, PARTIAL, Record, measure
+from experiments.bench.results import row_of
+from experiments.bench.stage import Stage
+from experiments.bench.words import cell_in_words, figures_in_words
+from experiments.component import sentence
+from experiments.errors import UserError
+from experiments.host import host_facts, now, versions
+from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.run_folder import new_run_folder, write_json
+from transports.base import TransportError
+
+SCHEMA = 1
+FILE = "bench.json"
+
+
+@dataclass
+class Made:
+    """What was measured, cell by cell in the order of the plan; why it ended early, where it did."""
+
+    cells: Sequence[Cell]
+    repeats: list[list[Record]] = field(init=False)
+    stopped: str | None = None
+
+    def __post_init__(self) -> None:
+        self.repeats = [[] for _ in self.cells]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.repeats)
+
+
+def bench(benchmark: Benchmark, asked: Asked, results: str, name: str | None, as_json: bool) -> int:
+    """The exit code: 0 where every answer was right."""
+    with ended_as_by_ctrl_c():
+        folder = new_run_folder(Path(results), name or unnamed(benchmark.name))
+        record = _kept(folder, record_of(benchmark, asked, folder))
+    if as_json:
+        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+    else:
+        _show(record, folder)
+    return 0 if record["status"] == COMPLETE else 1
+
+
+def unnamed(what: str) -> str:
+    """A folder's name where the user gave none."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
+
+
+def _kept(folder: Path, record: Record) -> Record:
+    """The page first: the record is the mark of what is finished."""
+    from experiments.bench.page import write_page
+
+    write_page(folder, record)
+    write_json(folder / FILE, record)
+    return record
+
+
+def _show(record: Record, folder: Path) -> None:
+    from experiments.bench.table import show
+
+    show(record)
+    click.echo(f"page: {folder / 'bench.html'}")
+
+
+def record_of(benchmark: Benchmark, asked: Asked, folder: Path) -> Record:
+    """bench.json's content. UserError, and no folder, for a mistake that shows before anything was measured."""
+    known = {"schema": SCHEMA, "name": folder.name, "benchmark": benchmark.name, "about": benchmark.about,
+             "paper": benchmark.paper, "started_at": now(), "host": host_facts(), "versions": versions()}  # fmt: skip
+    began_s, made = time.monotonic(), Made(())
+    try:
+        made = _measured(benchmark, asked)
+    except (UserError, TransportError, OSError, BadSetting) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        kind = click.ClickException if isinstance(error, OSError) else UserError
+        raise kind(sentence(error)) from error
+    if made.is_empty:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise click.ClickException(made.stopped or "nothing was asked for")
+    rows = [row_of(cell, repeats) for cell, repeats in zip(made.cells, made.repeats, strict=True) if repeats]
+    reasons = [made.stopped] * bool(made.stopped) + _reasons(rows)
+    status = PARTIAL if made.stopped else INVALID if reasons else COMPLETE
+    settings = {name: value for name, value in asked.items() if value is not None}
+    return {**known, "status": status, "reasons": reasons, "settings": settings,
+            "duration_s": time.monotonic() - began_s, "rows": rows}  # fmt: skip
+
+
+def _reasons(rows: Sequence[Record]) -> list[str]:
+    return [
+        f"{row['words']}, repeat {repeat['repeat']}: {reason}"
+        for row in rows
+        for repeat in row["repeats"]
+        for reason in repeat["reasons"]
+    ]
+
+
+def _measured(benchmark: Benchmark, asked: Asked) -> Made:
+    transports = asked["transport"]
+    made = Made([Cell(transport, point, asked) for point in benchmark.points(asked) for transport in transports])
+    try:
+        with Stage(transports, asked.get("amqp_client"), asked.get("delivery")) as stage:
+            for repeat, place in _turns(asked["repeats"], len(made.cells)):
+                record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
+                made.repeats[place].append({"repeat": repeat, **record})
+                _say(benchmark, made.cells[place], repeat, record)
+                if record["status"] == PARTIAL:
+                    made.stopped = f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
+                    break
+    except KeyboardInterrupt:
+        made.stopped = "interrupted"
+    return made
+
+
+def _turns(repeats: int, cells: int) -> Iterator[tuple[int, int]]:
+    """(repeat, place of the cell): every cell once, then every cell again, since a machine's speed drifts."""
+    return ((repeat, place) for repeat in range(1, repeats + 1) for place in range(cells))
+
+
+def _say(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
+    came = figures_in_words(benchmark, record["figures"]) or "; ".join(record["reasons"]) or "too short to be timed"
+    click.echo(f"{benchmark.name} {repeat}: {cell_in_words(cell)}: {came}", err=True)

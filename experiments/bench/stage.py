@@ -1,0 +1,134 @@
+"""What all cells of a benchmark share: brokers, the watchdog's group, kernels that are loaded before anybody forks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from exchange.settings import RunSettings
+from experiments.bench.payload import Receipt, Source
+from experiments.bench.places import Places
+from experiments.bench.roles import End
+from experiments.broker_of_run import BrokerOfRun, broker_of_run
+from experiments.brokers_held import Brokers
+from experiments.component import settle_down
+from experiments.errors import UserError
+from experiments.household import Household
+from experiments.threads import interpreter_shared
+from transports.base import BadAddress, Link, PeerGone
+from transports.registry import connect, listen, scheme_of, transport_of
+
+WARM_SIZE, WARM_S = 64, 10.0
+
+
+class Stage:
+    """A context. `amqp_client` and `delivery` are for links over a broker."""
+
+    def __init__(self, transports: Sequence[str], amqp_client: str | None, delivery: str | None) -> None:
+        self._transports = {transport: _declared(transport) for transport in transports}
+        self._client, self._delivery = amqp_client, delivery
+        self.brokers: dict[str, BrokerOfRun] = {}
+        """By transport, of those that have one."""
+
+    def __enter__(self) -> Stage:
+        with contextlib.ExitStack() as held:
+            brokers = held.enter_context(Brokers())
+            self._household = held.enter_context(Household())
+            for transport, kind in self._transports.items():
+                if kind == "broker":
+                    self.brokers[transport] = self._broker(transport, held, brokers)
+            if any(map(self.in_threads, self._transports)):
+                held.enter_context(interpreter_shared())
+            for transport in self._transports:
+                with self.places(transport) as places:
+                    _warm(places)
+            _settle(held)
+            self._held = held.pop_all()
+        return self
+
+    def _broker(self, transport: str, held: contextlib.ExitStack, brokers: Brokers) -> BrokerOfRun:
+        settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+        broker = held.enter_context(broker_of_run(settings, self._household.folder, self.group, brokers))
+        os.environ.update(broker.environment)  # for our forks; of this process nobody else asks
+        return broker
+
+    @property
+    def group(self) -> int:
+        """The process group of roles: whoever is in it ends with us."""
+        return self._household.process_group
+
+    def in_threads(self, transport: str) -> bool:
+        """It cannot leave a process."""
+        scheme = scheme_of(transport)
+        return scheme in transport_of(scheme).one_process
+
+    @contextlib.contextmanager
+    def places(self, transport: str) -> Any:
+        """For one cell: names of its own, ports that stay reserved as long as it is open."""
+        with contextlib.ExitStack() as held:
+            broker = self.brokers.get(transport)
+            token = f"bench-{secrets.token_hex(6)}"
+            yield Places(broker.url if broker else transport, token, self._household.folder, held)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+
+def _declared(transport: str) -> str:
+    """What a place is there. UserError where there is no such transport, or it has a place that one link would take."""
+    scheme = scheme_of(transport)
+    try:
+        kind = transport_of(scheme).places[scheme]
+    except BadAddress as error:
+        raise UserError(str(error)) from error
+    if "://" in transport and kind != "broker":
+        raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
+    return kind
+
+
+def _settle(held: contextlib.ExitStack) -> None:
+    """Forks share what is there now: nothing is collected, or moved, from now on."""
+    settle_down()
+    held.callback(gc.enable)
+    held.callback(gc.unfreeze)
+
+
+def _warm(places: Places) -> None:
+    """A message there and one back, in this process: kernels are loaded, and a mistake in an address is said."""
+    there, back = places.pair(WARM_SIZE, one_way=True)
+    with contextlib.ExitStack() as held:
+        listener = _opened(there, held)
+        connector = _opened(back, held)
+        for sender, receiver in ((connector, listener), (listener, connector)):
+            _pass_on(sender, receiver)
+
+
+def _opened(end: End, held: contextlib.ExitStack) -> Link:
+    until_ns = time.monotonic_ns() + int(WARM_S * 1e9)
+    link = (
+        listen(end.url, end.token, end.pattern) if end.listens else connect(end.url, end.token, until_ns, end.pattern)
+    )
+    held.callback(link.close)
+    return link
+
+
+def _pass_on(sender: Link, receiver: Link) -> None:
+    source, receipt = Source(WARM_SIZE), Receipt(WARM_SIZE)
+    batch, sent, until_s = receipt.empty_batch(), 0, time.monotonic() + WARM_S
+    source.fill(1, time.monotonic_ns())
+    while not receipt.received:
+        if time.monotonic() > until_s:
+            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s")
+        sent = sender.send(source.batch, sent) if sent < source.batch.count else sent
+        if receiver.receive(batch):
+            receipt.add(batch, time.monotonic_ns())
+        for link in (sender, receiver):
+            link.wait(time.monotonic_ns() + 1_000_000)

@@ -1,0 +1,60 @@
+"""The outcome in the terminal: a row for each cell, medians with their intervals; CPU; then what was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.bench.benchmark import Column
+from experiments.bench.catalogue import benchmark_of
+from experiments.bench.words import titles_of, values_in_words
+from experiments.compare.rounding import rounded, with_interval
+from experiments.words import counted
+
+COLUMNS = 100
+CORES, SWITCHES = "_cores", "_switches_per_message"
+Rows = Sequence[Mapping[str, Any]]
+
+
+def show(record: Mapping[str, Any]) -> None:
+    """From bench.json's content."""
+    console = Console(width=COLUMNS, highlight=False)
+    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
+    console.print(_table(rows, columns_with_something(rows, benchmark.columns)))
+    console.print("\ncores in use, and context switches a message")
+    console.print(_table(rows, cpu_columns(rows)))
+    repeats = counted(record["settings"]["repeats"], "repeats")
+    console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
+    for published in benchmark.published:
+        console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
+    for reason in record["reasons"]:
+        console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
+
+
+def _table(rows: Rows, columns: Sequence[Column]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in titles_of(rows):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    for row in rows:
+        found = [(c.with_interval, row["figures"].get(c.name)) for c in columns]
+        cells = [(with_interval if interval else rounded)(estimate) for interval, estimate in found]
+        table.add_row(*values_in_words(row["point"]), row["transport"], *cells)
+    return table
+
+
+def columns_with_something(rows: Rows, columns: Sequence[Column]) -> list[Column]:
+    return [column for column in columns if any(column.name in row["figures"] for row in rows)]
+
+
+def cpu_columns(rows: Rows) -> list[Column]:
+    """Of the broker and each kind of role."""
+    names = dict.fromkeys(name for row in rows for name in row["figures"])
+    cores = [Column(name, name.removesuffix(CORES)) for name in names if name.endswith(CORES)]
+    return cores + [Column(f"{c.title}{SWITCHES}", f"{c.title}, switches") for c in cores]

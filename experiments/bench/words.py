@@ -1,0 +1,41 @@
+"""Cells and figures as a reader wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.bench.benchmark import Benchmark, Cell, Figures
+from experiments.bench.sizes import in_words
+from experiments.compare.rounding import number
+from experiments.words import counted
+
+
+def point_in_words(point: Mapping[str, Any]) -> list[str]:
+    """64 B; 4 pairs: what a point holds, each by its unit."""
+    return [in_words(value) if name.endswith("_bytes") else _plain(name, value) for name, value in point.items()]
+
+
+def _plain(name: str, value: Any) -> str:
+    return counted(value, name) if isinstance(value, int) else f"{name} {value}"
+
+
+def cell_in_words(cell: Cell) -> str:
+    return ", ".join([cell.transport, *point_in_words(cell.point)])
+
+
+def figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
+    """Those of the table, with their units."""
+    there = [column for column in benchmark.columns if column.name in figures]
+    return ", ".join(f"{number(figures[column.name])} {column.title}" for column in there)
+
+
+def titles_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of the columns for what the points hold: size, pairs, ..."""
+    return [name.removesuffix("_bytes") for name in rows[0]["point"]] if rows else []
+
+
+def values_in_words(point: Mapping[str, Any]) -> list[str]:
+    """One for each of those columns."""
+    return [in_words(value) if name.endswith("_bytes") else f"{value:,}" if isinstance(value, int) else str(value)
+            for name, value in point.items()]  # fmt: skip
