@@ -50,3 +50,13 @@ def _names(told: Mapping[str, Told]) -> str:
 
 def _sum(checksums: Iterable[int]) -> int:
     return sum(checksums) % 2**64
+
+
+def wrong_with_bounces(asker: Told, answerer: Told, expected: int) -> list[str]:
+    """Every message is to have come back to who asked, as it went."""
+    found = wrong_with({"publisher": asker}, {"publisher": asker}, expected)
+    if answerer.stopped:
+        found.append(f"consumer: {answerer.stopped}")
+    if answerer.sent != expected:
+        found.append(f"the consumer answered {answerer.sent:,} messages instead of {expected:,}")
+    return found

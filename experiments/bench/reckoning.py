@@ -41,3 +41,13 @@ def merged(receivers: Sequence[Told]) -> LogBuckets:
         if told.latency is not None:
             total.merge(told.latency)
     return total
+
+
+def bounce_figures(size: int, asker: Told) -> Figures:
+    """Of the round trip; one way is half of what all of them took, over their number, as ZeroMQ reckons it."""
+    if not asker.received or asker.duration_s <= 0:
+        return {}
+    per_s = asker.received / asker.duration_s
+    one_way = {"one_way_mean_us": asker.duration_s * 1e6 / (2 * asker.received)}
+    rates = {"round_trips_per_s": per_s, "megabytes_per_s": 2 * per_s * size / 1e6}
+    return {**latency_figures([asker], "round_trip"), **one_way, **rates}
