@@ -14,6 +14,7 @@ import orjson
 
 from exchange.allowed import BadSetting
 from experiments.bench.benchmark import Asked, Benchmark, Cell
+from experiments.bench.catalogue import benchmark_of
 from experiments.bench.measuring import COMPLETE, INVALID, PARTIAL, Record, measure
 from experiments.bench.results import row_of
 from experiments.bench.stage import Stage
@@ -55,6 +56,12 @@ def bench(benchmark: Benchmark, asked: Asked, results: str, name: str | None, as
     else:
         _show(record, folder)
     return 0 if record["status"] == COMPLETE else 1
+
+
+def bench_as_written(record: Record, results: str, name: str | None, as_json: bool) -> int:
+    """Once more what a record was made of; the exit code."""
+    asked = {option: tuple(value) if isinstance(value, list) else value for option, value in record["settings"].items()}
+    return bench(benchmark_of(record["benchmark"]), asked, results, name, as_json)
 
 
 def unnamed(what: str) -> str:
@@ -105,6 +112,7 @@ def _reasons(rows: Sequence[Record]) -> list[str]:
         f"{row['words']}, repeat {repeat['repeat']}: {reason}"
         for row in rows
         for repeat in row["repeats"]
+        if repeat["status"] == INVALID
         for reason in repeat["reasons"]
     ]
 

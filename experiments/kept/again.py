@@ -9,7 +9,7 @@ import click
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from experiments.errors import UserError
-from experiments.kept import capacities, runs, simulations, trials
+from experiments.kept import benches, capacities, runs, simulations, trials
 from experiments.kept.unlike_then import unlike_then
 from experiments.kept.unread import Record, Unread
 from experiments.written_settings import UnknownSettings, settings_as_written
@@ -82,6 +82,15 @@ def simulation_again(folder: Path, results: str, name: str | None, *, with_spark
         simulation, record["master"] if with_spark else "none", record["partitions"], results, name,
         with_trades=bool(record.get("trades")), as_json=as_json,
     )  # fmt: skip
+
+
+def bench_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
+    """The new benchmark's exit code."""
+    from experiments.bench.running import bench_as_written
+
+    record = benches.read(folder)
+    _warn(record)
+    return bench_as_written(record, results, name, as_json)
 
 
 def _warn(then: Record, settings: RunSettings | None = None) -> None:

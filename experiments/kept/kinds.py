@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.errors import UserError
-from experiments.kept import again, capacities, run_difference, runs, simulations, trial_difference, trials
+from experiments.kept import again, benches, capacities, run_difference, runs, simulations, trial_difference, trials
 from experiments.kept.row import Row
 from experiments.kept.unread import Record
 
@@ -51,6 +51,10 @@ KINDS = (
         name="simulation", marks=simulations.MARKS, file=simulations.FILE, row=simulations.row, read=simulations.read,
         show=simulations.show, differ=simulations.differ, show_difference=simulations.show_difference,
         rerun=again.simulation_again,
+    ),
+    Kind(
+        name="bench", marks=benches.MARKS, file=benches.FILE, row=benches.row, read=benches.read,
+        show=benches.show, differ=benches.differ, show_difference=benches.show_difference, rerun=again.bench_again,
     ),
     Kind(
         name="run", marks=runs.MARKS, file=runs.FILE, row=runs.row, read=runs.read, show=runs.show,

@@ -1,0 +1,98 @@
+"""A benchmark's folder: bench.json is written last, and is the mark of one that came as far as it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from experiments.kept.fields import differing, part_of
+from experiments.kept.row import Row, unread_row
+from experiments.kept.unread import Record, Shape, Unread, read_record
+from transports.registry import scheme_of
+
+FILE = "bench.json"
+MARKS = (FILE,)
+SCHEMA = 1
+SHAPE: Shape = {
+    "name": str, "benchmark": str, "status": str, "reasons": list, "started_at": str, "settings": dict, "rows": list,
+    "host": dict, "versions": dict,
+}  # fmt: skip
+CAVEAT = "Two benchmarks were run at different times, so what differs may be the machine's."
+
+
+def read(folder: Path) -> Record:
+    """bench.json's content."""
+    return read_record(folder / FILE, SCHEMA, SHAPE)
+
+
+def row(folder: Path) -> Row:
+    try:
+        record = read(folder)
+    except Unread as error:
+        return unread_row(folder, "bench", error)
+    made = sum(len(cell["repeats"]) for part in record.get("parts", [record]) for cell in part["rows"])
+    return Row(
+        name=folder.name,
+        what=f"bench {record['benchmark']}",
+        status=record["status"],
+        started_at=record["started_at"],
+        transports=tuple(map(scheme_of, record["settings"].get("transport", ()))),
+        runs=made,
+        planned_runs=made,
+        repeats=record["settings"].get("repeats", 1),
+    )
+
+
+def show(_folder: Path, record: Record) -> None:
+    """As its command presented it."""
+    from experiments.bench.table import show
+
+    show(record)
+
+
+def differ(first: Record, second: Record) -> Record:
+    """What was asked, and where, then the figures of the cells that both have."""
+    conditions = [
+        line for part in ("settings", "host", "versions")
+        for line in differing(part_of(first, part), part_of(second, part), prefix=f"{part}.")
+    ]  # fmt: skip
+    asked = {"benchmark": first["benchmark"]}, {"benchmark": second["benchmark"]}
+    return {
+        "kind": "bench",
+        **{side: {name: record[name] for name in ("name", "status", "reasons", "started_at")}
+           for side, record in (("first", first), ("second", second))},
+        "conditions": [*differing(*asked), *(line for line in conditions if line["field"] != "host.load_before")],
+        "figures": list(_figures(first, second)),
+        "caveat": CAVEAT,
+    }  # fmt: skip
+
+
+def _figures(first: Record, second: Record) -> Iterator[Record]:
+    """Those of the tables, of each cell."""
+    from experiments.bench.catalogue import benchmark_of
+
+    others = {part["benchmark"]: part for part in second.get("parts", [second])}
+    for part in first.get("parts", [first]):
+        cells = {cell["words"]: cell for cell in others.get(part["benchmark"], {}).get("rows", [])}
+        for cell in part["rows"]:
+            for column in benchmark_of(part["benchmark"]).columns:
+                found = [c["figures"].get(column.name) for c in (cell, cells.get(cell["words"], {"figures": {}}))]
+                if all(found):
+                    yield _figure(f"{cell['words']}, {column.title}", *found)
+
+
+def _figure(field: str, first: Any, second: Any) -> Record:
+    ratio = {"ratio": second["median"] / first["median"]} if first["median"] else {}
+    return {"field": field, "first": first, "second": second, **ratio}
+
+
+def show_difference(difference: Record) -> None:
+    """Conditions first."""
+    from experiments.compare.rounding import rounded
+    from experiments.kept.difference_table import columns, said, setting, sides
+
+    sides(difference, lambda head: [head["status"], *head["reasons"]])
+    columns("what differs", difference["conditions"], setting)
+    columns("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
+    said(difference["caveat"])
