@@ -47,6 +47,7 @@ class Address:
 
     token    who does not show it is refused, and counted in `Link.refused`
     pattern  who talks to whom there
+    keys     of a topic: the one with which is published, or the patterns that are subscribed to
     """
 
     scheme: str
@@ -54,9 +55,10 @@ class Address:
     token: str
     pattern: Pattern = Pattern.PAIR
     options: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, url: str, token: str, pattern: Pattern = Pattern.PAIR) -> Address:
+    def parse(cls, url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Address:
         try:
             parts = urlsplit(url)
         except ValueError as error:
@@ -64,7 +66,7 @@ class Address:
         if not parts.scheme or "://" not in url:
             raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        return cls(parts.scheme, parts.netloc + parts.path, token, pattern, options)
+        return cls(parts.scheme, parts.netloc + parts.path, token, pattern, options, keys)
 
     @property
     def url(self) -> str:
@@ -131,6 +133,12 @@ class Link(ABC):
         """Sleep until something is there (`readable`) or can go (`writable`), a signal, or `until_ns` (monotonic).
 
         Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
+        """
+
+    def await_peers(self, count: int, until_ns: int) -> None:  # noqa: B027
+        """Of who publishes: until so many subscribers will miss nothing that is sent from now on. PeerGone in time.
+
+        Where a broker holds the subscriptions, whoever has connected is there.
         """
 
     def sockets(self) -> list[dict[str, Any]]:

@@ -41,17 +41,17 @@ def known_schemes() -> list[str]:
     return sorted(scheme for transport in declared for scheme in transport.places)
 
 
-def listen(url: str, token: str, pattern: Pattern = Pattern.PAIR) -> Link:
+def listen(url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
     """Open the end that others connect to; a port of 0 becomes a free one, see the link's `url`."""
-    address = Address.parse(url, token, pattern)
+    address = Address.parse(url, token, pattern, keys)
     transport = transport_of(address.scheme)
     transport.check(address)
     return transport.listen(address)
 
 
-def connect(url: str, token: str, until_ns: int, pattern: Pattern = Pattern.PAIR) -> Link:
+def connect(url: str, token: str, until_ns: int, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
     """Open the end that goes to a listener, which may come up later, until `until_ns` of the monotonic clock."""
-    address = Address.parse(url, token, pattern)
+    address = Address.parse(url, token, pattern, keys)
     transport = transport_of(address.scheme)
     transport.check(address)
     return transport.connect(address, until_ns)

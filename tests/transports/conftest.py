@@ -85,6 +85,21 @@ def until(condition: Callable[[], bool], *links: Link) -> None:
 
 
 @contextlib.contextmanager
+def publishing(
+    url: str, pattern: Pattern, keys: tuple[str, ...], *of_subscribers: tuple[str, ...]
+) -> Iterator[tuple[Link, list[Link]]]:
+    """(publisher, a subscriber for each set of keys), all of them there."""
+    with contextlib.ExitStack() as closing:
+        publisher = listen(url, TOKEN, pattern, keys)
+        closing.callback(publisher.close)
+        subscribers = [connect(publisher.url, TOKEN, deadline_ns(), pattern, each) for each in of_subscribers]
+        for link in subscribers:
+            closing.callback(link.close)
+        publisher.await_peers(len(subscribers), deadline_ns())
+        yield publisher, subscribers
+
+
+@contextlib.contextmanager
 def joined(url: str, token: str = TOKEN, pattern: Pattern = Pattern.PAIR) -> Iterator[tuple[Link, Link]]:
     """(listener, connector), each with the other's greeting behind it."""
     with contextlib.ExitStack() as closing:

@@ -4,7 +4,7 @@
 """
 
 from transports.base import Address, Link, Transport
-from transports.pattern import TWO_ENDS, Pattern
+from transports.pattern import PUBLISHED, TWO_ENDS, Pattern
 
 
 def listen(address: Address) -> Link:
@@ -26,6 +26,6 @@ TRANSPORT = Transport(
     options=frozenset({"client", "delivery"}),
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
-    patterns=TWO_ENDS | {Pattern.QUEUE},
+    patterns=TWO_ENDS | PUBLISHED | {Pattern.QUEUE},
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
 )

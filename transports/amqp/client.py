@@ -9,6 +9,7 @@ from pika.channel import Channel
 
 from transports.amqp.delivery import Delivery
 from transports.amqp.loops import Loop
+from transports.amqp.topology import Route
 from transports.frames import FrameBatch
 
 
@@ -18,8 +19,8 @@ class Client(ABC):
     loop_of: ClassVar[type[Any]]
     """The loop on which it lives."""
 
-    def __init__(self, loop: Loop, exchange: str, key: str, delivery: Delivery) -> None:
-        self._loop, self._exchange, self._key, self._delivery = loop, exchange, key, delivery
+    def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
+        self._loop, self._route, self._delivery = loop, route, delivery
         self.published = self.taken = self.too_long = 0
 
     @abstractmethod

@@ -14,6 +14,7 @@ from transports.amqp.layout import Layout
 from transports.amqp.loops import OwnLoop
 from transports.amqp.scanner import Scanner, Stop
 from transports.amqp.stream import Stream
+from transports.amqp.topology import Route
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
 
@@ -31,8 +32,8 @@ def warm() -> None:
 class CompiledClient(Client):
     loop_of = OwnLoop
 
-    def __init__(self, loop: OwnLoop, exchange: str, key: str, delivery: Delivery) -> None:
-        super().__init__(loop, exchange, key, delivery)
+    def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
+        super().__init__(loop, route, delivery)
         self._own = loop
         self._scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW)
         self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
@@ -42,7 +43,7 @@ class CompiledClient(Client):
         self._layout = self._layout_for(Parameters.DEFAULT_FRAME_MAX)
 
     def _layout_for(self, frame_max: int) -> Layout:
-        method = wire.publish_method(CHANNEL, self._exchange, self._key, mandatory=self._delivery.confirms)
+        method = wire.publish_method(CHANNEL, *self._route)
         return Layout(method, wire.content_header(CHANNEL, self._delivery.durable), CHANNEL, frame_max)
 
     def opened(self, channel: Channel) -> None:

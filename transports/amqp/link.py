@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
 from typing import Any
 
 from transports.amqp.address import BrokerAddress
 from transports.amqp.client import Client
 from transports.amqp.compiled import CompiledClient, warm
-from transports.amqp.delivery import ACK_EVERY, CONFIRM_WINDOW, PREFETCH
+from transports.amqp.declaring import consume, declare
+from transports.amqp.delivery import ACK_EVERY, CONFIRM_WINDOW
 from transports.amqp.one_by_one import JoinedClient, OneByOneClient, PikaClient
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import Queue, Side, queue_arguments
+from transports.amqp.topology import Side
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.sockets import read_back, set_nodelay
@@ -37,16 +37,15 @@ class AmqpLink(Link):
     ) -> None:
         self.url = address.url
         self._side = Side.of(address, listens)
-        self._consumes = consumes and self._side.consumes is not None
+        self._consumes = consumes and bool(self._side.consumes)
         self._publishes = publishes and self._side.publishes_to is not None
-        self._queue = ""
+        self._queues: list[str] = []
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay = broker.delivery, address.nodelay
         self._session = Session(broker)
         kind = CLIENTS[broker.client]
         loop = kind.loop_of(parameters(broker), self._session, until_ns)
-        key = "" if self._side.publishes_to is None else self._side.publishes_to.key
-        self._client = kind(loop, self._side.exchange, key, self._delivery)
+        self._client = kind(loop, self._side.route(self._delivery), self._delivery)
         self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
         self._has_looked = False
@@ -60,49 +59,30 @@ class AmqpLink(Link):
             raise
 
     def _declare(self, until_ns: int) -> None:
-        """Exchange, queues, consumer: made by whoever comes first."""
-        channel, exchange, durable = self._session.channel, self._side.exchange, self._delivery.durable
-
-        def ask(request: Callable[[Callable[..., None]], object]) -> None:
-            self._session.ask(request, until_ns)
-
-        ask(lambda done: channel.exchange_declare(exchange, "direct", durable=durable, auto_delete=True, callback=done))
-        for queue in self._side.declares:
-            self._declare_queue(queue, until_ns)
+        """Exchanges, queues, consumers: made by whoever comes first."""
+        self._queues = declare(self._session, self._side, self._delivery, until_ns)
+        if self._publishes and self._side.is_mandatory(self._delivery):
+            self._session.channel.add_on_return_callback(self._note_return)
         if self._publishes and self._delivery.confirms:
-            settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
-            channel.add_on_return_callback(self._note_return)
-            ask(lambda done: channel.confirm_delivery(settled, callback=done))
+            self._await_confirms(until_ns)
         if self._consumes:
-            self._consume(ask)
+            consumed = list(zip(self._queues, self._side.consumes, strict=False))
+            consume(self._session, consumed, self._delivery, self._client.message, until_ns)
 
-    def _consume(self, ask: Callable[[Callable[[Callable[..., None]], object]], None]) -> None:
-        channel, exclusive = self._session.channel, not self._shares
-        if self._delivery.acks:
-            ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done))
-        ask(
-            lambda done: channel.basic_consume(
-                self._queue, self._client.message, not self._delivery.acks, exclusive=exclusive, callback=done
-            )
-        )
-
-    @property
-    def _shares(self) -> bool:
-        """Others consume the same queue."""
-        return self._side.consumes is not None and self._side.consumes.shared
-
-    def _declare_queue(self, queue: Queue, until_ns: int) -> None:
-        channel, arguments = self._session.channel, queue_arguments(queue, self._delivery)
-        ask = self._session.ask
-        (declared,) = ask(lambda done: channel.queue_declare(queue.name, callback=done, **arguments), until_ns)
-        name = declared.method.queue
-        ask(lambda done: channel.queue_bind(name, self._side.exchange, queue.key, callback=done), until_ns)
-        if queue is self._side.consumes or not self._consumes:
-            self._queue = name
+    def _await_confirms(self, until_ns: int) -> None:
+        settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
+        confirm = self._session.channel.confirm_delivery
+        self._session.ask(lambda done: confirm(settled, callback=done), until_ns)
 
     def _note_return(self, *_: Any) -> None:
         """A message came back: no queue took it."""
         self._returned += 1
+
+    def _check(self) -> None:
+        self._session.check()
+        if self._returned and self._side.publishes_to_topic:
+            key = self._side.route(self._delivery).key
+            raise TransportError(f"{self.url}: no queue takes messages of the key {key!r}: no pattern matches it")
 
     def receive(self, batch: FrameBatch) -> int:
         before, self._has_looked = batch.count, True
@@ -110,7 +90,7 @@ class AmqpLink(Link):
         self._client.take(batch)
         self.junk = self._client.too_long
         if batch.count == before:
-            self._session.check()
+            self._check()
         return batch.count - before
 
     def _acknowledge(self, at_once: bool = False) -> None:
@@ -135,7 +115,7 @@ class AmqpLink(Link):
         return first
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        self._session.check()
+        self._check()
         if not (readable and self._has_looked):
             self._client.serve()  # what came and is no message would wake it again and again
         self._has_looked = False
@@ -179,8 +159,8 @@ class AmqpLink(Link):
         try:
             self._settle(until_ns)
             if not self._delivery.confirms:
-                ask = channel.queue_declare
-                self._session.ask(lambda done: ask(self._queue, passive=True, callback=done), until_ns)
+                ask, known = channel.queue_declare, self._queues[0 if self._consumes else -1]
+                self._session.ask(lambda done: ask(known, passive=True, callback=done), until_ns)
         except PeerGone:
             return False
         return True
@@ -207,9 +187,9 @@ class AmqpLink(Link):
             self._session.check()
             self._settle(until_ns)
             self._acknowledge(at_once=True)
-            if self._consumes and not self._shares:
-                channel = self._session.channel
-                self._session.ask(lambda done: channel.queue_delete(self._queue, callback=done), until_ns)
+            if self._consumes and self._side.outlives_us:
+                delete = self._session.channel.queue_delete
+                self._session.ask(lambda done: delete(self._queues[0], callback=done), until_ns)
             self._session.close(until_ns)
         self._loop.release()
 

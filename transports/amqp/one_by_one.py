@@ -16,13 +16,14 @@ from pika.channel import Channel
 from transports.amqp.client import Client
 from transports.amqp.delivery import Delivery
 from transports.amqp.loops import Loop, OwnLoop, PikaLoop
+from transports.amqp.topology import Route
 from transports.amqp.wire import PERSISTENT
 from transports.frames import FrameBatch
 
 
 class OneByOneClient(Client):
-    def __init__(self, loop: Loop, exchange: str, key: str, delivery: Delivery) -> None:
-        super().__init__(loop, exchange, key, delivery)
+    def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
+        super().__init__(loop, route, delivery)
         self._properties = pika.BasicProperties(delivery_mode=PERSISTENT if delivery.durable else None)
         self._waiting: deque[bytes] = deque()
         self._confirmed = self._refused = self._redelivered = 0
@@ -36,10 +37,9 @@ class OneByOneClient(Client):
         self._waiting.append(body)
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
+        exchange, key, mandatory = self._route
         for index in range(first, last):
-            self._channel.basic_publish(
-                self._exchange, self._key, batch[index], self._properties, mandatory=self._delivery.confirms
-            )
+            self._channel.basic_publish(exchange, key, batch[index], self._properties, mandatory)
             self.published += 1
         return last
 

@@ -11,7 +11,7 @@ from typing import Any
 from transports.amqp.address import BrokerAddress
 from transports.amqp.loops import OwnLoop
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import NAMES
+from transports.amqp.topology import EXCHANGES, NAMES
 from transports.base import Address, TransportError
 
 PATIENCE_NS = 5_000_000_000
@@ -61,7 +61,8 @@ class Probe:
             channel = self._session.channel
             for queue in [f"{self._run}.{name}" for name in NAMES]:
                 self._session.ask(partial(_delete, channel.queue_delete, queue), until_ns)
-            self._session.ask(partial(_delete, channel.exchange_delete, self._run), until_ns)
+            for exchange in [self._run + name for name in EXCHANGES]:
+                self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)
 
     def close(self) -> None:
         with contextlib.suppress(TransportError):

@@ -6,6 +6,8 @@ both     ──statistics──▶ [RUN.statistics] ──▶  reporter
 both     ◀──  [a queue each]  ◀──reply──       reporter
 
 publishers ──work──▶ [RUN.work] ──▶ consumers, who share it
+publisher  ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
+publisher  ◀──  [RUN.back]  ◀──back──      subscribers
 """
 
 from __future__ import annotations
@@ -14,54 +16,104 @@ from typing import NamedTuple
 
 from transports.amqp.delivery import Delivery
 from transports.base import Address
-from transports.pattern import Pattern
+from transports.pattern import PUBLISHED, Pattern
 
 UNUSED_MS = 600_000
 """The broker removes what nobody used for so long: what a killed run leaves does not stay."""
 
 
-NAMES = ("order", "trade", "statistics", "work")
+EXCHANGES = ("", ".fanout", ".topic")
+"""Of a run's exchanges, behind its name."""
+NAMES = ("order", "trade", "statistics", "work", "back")
 """Of a run's queues, behind its name."""
+
+
+class Exchange(NamedTuple):
+    name: str
+    kind: str = "direct"
 
 
 class Queue(NamedTuple):
     """`name` is empty for a queue of one's own, which the broker names; several may consume one that is `shared`."""
 
     name: str
+    exchange: Exchange
     key: str
     shared: bool = False
+
+
+class Route(NamedTuple):
+    """Where messages are published; who is `mandatory` comes back where no queue takes it."""
+
+    exchange: str
+    key: str
+    mandatory: bool
 
 
 class Side(NamedTuple):
     """What one end of a link consumes, if anything, and where it publishes, if anywhere."""
 
-    exchange: str
-    consumes: Queue | None
+    consumes: tuple[Queue, ...]
     publishes_to: Queue | None
 
     @classmethod
     def of(cls, address: Address, listens: bool) -> Side:
         """The listener's end or the connector's."""
-        run = address.token
-        inbound, outbound = _between(run, address.pattern)
-        return cls(run, inbound, outbound) if listens else cls(run, outbound, inbound)
+        if address.pattern in PUBLISHED:
+            return cls._of_publishing(address, listens)
+        inbound, outbound = _between(address.token, address.pattern)
+        consumes, publishes_to = (inbound, outbound) if listens else (outbound, inbound)
+        return cls(() if consumes is None else (consumes,), publishes_to)
+
+    @classmethod
+    def _of_publishing(cls, address: Address, listens: bool) -> Side:
+        run, kind = address.token, address.pattern.value
+        back, exchange = Queue(f"{run}.back", Exchange(run), "back"), Exchange(f"{run}.{kind}", kind)
+        subscribed = tuple(Queue("", exchange, key) for key in address.keys or ("",))
+        return cls((back,), subscribed[0]) if listens else cls(subscribed, back)
 
     @property
     def declares(self) -> tuple[Queue, ...]:
-        """Both queues, so that it does not matter who comes first; but nobody makes another's own."""
-        both = (queue for queue in (self.consumes, self.publishes_to) if queue is not None)
-        return tuple(queue for queue in both if queue.name or queue is self.consumes)
+        """All queues, so that it does not matter who comes first; but nobody makes another's own."""
+        others = self.publishes_to
+        return self.consumes + (() if others is None or not others.name else (others,))
+
+    def route(self, delivery: Delivery) -> Route:
+        """With what everything is published."""
+        to = self.publishes_to
+        return Route("", "", False) if to is None else Route(to.exchange.name, to.key, self.is_mandatory(delivery))
+
+    def is_mandatory(self, delivery: Delivery) -> bool:
+        """A key that no pattern matches is a mistake, and so is a queue that is gone where delivery is guaranteed."""
+        return delivery.confirms or self.publishes_to_topic
+
+    @property
+    def publishes_to_topic(self) -> bool:
+        return self.publishes_to is not None and self.publishes_to.exchange.kind == Pattern.TOPIC.value
+
+    @property
+    def outlives_us(self) -> bool:
+        """The queue that this end consumes has a name, and is nobody else's: it is deleted in the end."""
+        return any(queue.name and not queue.shared for queue in self.consumes)
+
+    @property
+    def exchanges(self) -> set[Exchange]:
+        return {queue.exchange for queue in (*self.consumes, self.publishes_to) if queue is not None}
 
 
 def _between(run: str, pattern: Pattern) -> tuple[Queue | None, Queue | None]:
     """What the listener consumes, and what the connector does."""
+
+    def queue(name: str, shared: bool = False) -> Queue:
+        return Queue(f"{run}.{name}", Exchange(run), name, shared)
+
     match pattern:
         case Pattern.FAN_IN:
-            return Queue(f"{run}.statistics", "statistics"), Queue("", "reply")
+            return queue("statistics"), Queue("", Exchange(run), "reply")
         case Pattern.QUEUE:
-            return Queue(f"{run}.work", "work", shared=True), None
+            return queue("work", shared=True), None
         case _:
-            return Queue(f"{run}.order", "order"), Queue(f"{run}.trade", "trade")
+            return queue("order"), queue("trade")
 
 
 def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:

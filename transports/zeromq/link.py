@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import zmq
 
 from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch
-from transports.pattern import TWO_ENDS
+from transports.pattern import TWO_ENDS, Pattern
 from transports.sockets import read_back
+from transports.zeromq.audience import Audience, prefix_of
 from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
+from transports.zeromq.keyed import PlainKeyedCalls
 
 Socket = zmq.Socket[bytes]
 Context = zmq.Context[Socket]
@@ -40,6 +43,8 @@ class ZeroMqLink(Link):
         watched += [descriptor for doorman in self._doormen for descriptor in doorman.descriptors]
         self._calls = _calls(address, inbound, watched, self._doorman)
         self._out_calls = self._calls if outbound is inbound else _calls(address, outbound, [], self._doormen[-1])
+        self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
+        self._was_refused = False
         self._receive = _nothing if inbound.type == zmq.PUSH else self._calls.receive
 
     @property
@@ -75,22 +80,41 @@ class ZeroMqLink(Link):
         return batch.count - before
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        return self._out_calls.send(batch, first)
+        taken = self._out_calls.send(batch, first)
+        self._was_refused = taken < batch.count
+        return taken
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         wanted = IN if readable else 0
         if self._out_calls is self._calls:
             wanted |= OUT if writable else 0
-        elif writable and self._out_calls.events() & OUT:
+        elif writable and not self._is_full():
             return
         if self._calls.sleep(wanted, until_ns):
             self._serve()
         if self._peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
+    def _is_full(self) -> bool:
+        """An XPUB says that there is room, always: only a frame that it refused tells, and only once."""
+        if self._audience is None:
+            return not self._out_calls.events() & OUT
+        was_refused, self._was_refused = self._was_refused, False
+        return was_refused
+
     def _serve(self) -> None:
         for doorman in self._doormen:
             doorman.serve()
+        if self._audience is not None:
+            self._audience.serve()
+
+    def await_peers(self, count: int, until_ns: int) -> None:
+        audience = self._audience
+        while audience is not None and audience.count < count:
+            if time.monotonic_ns() >= until_ns:
+                raise PeerGone(f"{audience.count} of {count} subscribers came to {self.url} in time")
+            self._calls.sleep(0, until_ns)
+            self._serve()
 
     @property
     def _peer_left(self) -> bool:
@@ -136,6 +160,15 @@ class ZeroMqLink(Link):
             self._context.term()
 
 
+def _keyed_calls(socket: Socket, watched: list[int], prefix: bytes, is_plain: bool) -> Calls:
+    if not is_plain:
+        with contextlib.suppress(ImportError):
+            from transports.zeromq.compiled_keyed import CompiledKeyedCalls
+
+            return CompiledKeyedCalls(socket, watched, prefix)
+    return PlainKeyedCalls(socket, watched, prefix)
+
+
 def _nothing(_batch: FrameBatch) -> int:
     """What an end receives that only sends."""
     return 0
@@ -145,7 +178,10 @@ def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorma
     """The fastest calls there are, unless the address asks for others."""
     if address.fan_in and socket.type == zmq.ROUTER:
         return FanInCalls(socket, watched, doorman.meet)
-    if address.options.get("calls") == "plain":
+    is_plain = address.options.get("calls") == "plain"
+    if address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB):
+        return _keyed_calls(socket, watched, prefix_of(address), is_plain)
+    if is_plain:
         return PlainCalls(socket, watched)
     with contextlib.suppress(ImportError):
         from transports.zeromq.compiled import CompiledCalls

@@ -3,7 +3,8 @@
 Two components share one PAIR-PAIR connection, which takes one peer, so that nobody else is ever dealt an answer; with
 `?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
 ROUTER with DEALERs. A queue is a PULL at each listener, and PUSHes that connect to all of them and deal their messages
-round-robin: there is nothing in the middle from which the fastest listener could take more.
+round-robin: there is nothing in the middle from which the fastest listener could take more. Who publishes has an XPUB
+that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH.
 
 The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show it, and anything that
 is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be reached from outside
@@ -20,6 +21,7 @@ import zmq
 
 from transports.base import Address, BadAddress, CannotListen, Link, TransportError
 from transports.pattern import Pattern
+from transports.zeromq.audience import prepare, subscriptions
 from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
 
 RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 300_000, 1000
@@ -33,8 +35,20 @@ class Kinds(NamedTuple):
 
 
 SIMPLEX = Kinds(zmq.PULL, zmq.PUSH)
-LISTENER = {Pattern.PAIR: Kinds(zmq.PAIR), Pattern.FAN_IN: Kinds(zmq.ROUTER), Pattern.QUEUE: Kinds(zmq.PULL)}
-CONNECTOR = {Pattern.PAIR: Kinds(zmq.PAIR), Pattern.FAN_IN: Kinds(zmq.DEALER), Pattern.QUEUE: Kinds(zmq.PUSH)}
+LISTENER = {
+    Pattern.PAIR: Kinds(zmq.PAIR),
+    Pattern.FAN_IN: Kinds(zmq.ROUTER),
+    Pattern.QUEUE: Kinds(zmq.PULL),
+    Pattern.FANOUT: Kinds(zmq.PULL, zmq.XPUB),
+    Pattern.TOPIC: Kinds(zmq.PULL, zmq.XPUB),
+}
+CONNECTOR = {
+    Pattern.PAIR: Kinds(zmq.PAIR),
+    Pattern.FAN_IN: Kinds(zmq.DEALER),
+    Pattern.QUEUE: Kinds(zmq.PUSH),
+    Pattern.FANOUT: Kinds(zmq.SUB, zmq.PUSH),
+    Pattern.TOPIC: Kinds(zmq.SUB, zmq.PUSH),
+}
 
 
 def _open(address: Address, of_pattern: dict[Pattern, Kinds]) -> ZeroMqLink:
@@ -43,6 +57,7 @@ def _open(address: Address, of_pattern: dict[Pattern, Kinds]) -> ZeroMqLink:
     context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
     first = _socket(context, address, kinds.inbound)
     second = first if kinds.outbound is None else _socket(context, address, kinds.outbound)
+    prepare(second if second.type == zmq.XPUB else first, address)
     return ZeroMqLink(address, context, first, second)
 
 
@@ -73,13 +88,27 @@ def _endpoint(address: Address) -> str:
     if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
         raise BadAddress(f"{address.url}: calls takes compiled or plain")
     _high_water_mark(address)
-    if "back" in address.options and not address.simplex:
-        raise BadAddress(f"{address.url}: back is the second port of topology=simplex")
+    if "back" in address.options and not _has_way_back(address):
+        raise BadAddress(f"{address.url}: back is the second port of topology=simplex, fanout or topic")
+    subscriptions(address)
     return f"{kind}://{address.place}"
 
 
+def _has_way_back(address: Address) -> bool:
+    return address.simplex or LISTENER[address.pattern].outbound is not None
+
+
+def _endpoints(address: Address) -> list[str]:
+    """Where the listener receives; and where it sends, if that is another."""
+    endpoint = _endpoint(address)
+    return [endpoint, _back_endpoint(address)] if _has_way_back(address) else [endpoint]
+
+
 def _back_endpoint(address: Address) -> str:
-    """Where the way back is met, for simplex: on the port that `back` names."""
+    """Where the second connection is met: on the port that `back` names, or at a name like the first's."""
+    kind = address.scheme.partition("+")[2]
+    if kind in {"ipc", "inproc"}:
+        return f"{kind}://{address.place}.back"
     back = address.options.get("back", "0")
     if not back.isdecimal() or int(back) > 65535:
         raise BadAddress(f"{address.url}: back is {back!r}; it takes a port, 0..65535")
@@ -87,8 +116,8 @@ def _back_endpoint(address: Address) -> str:
 
 
 def listen(address: Address) -> Link:
-    endpoint = _endpoint(address)
-    endpoints = [endpoint, _back_endpoint(address)] if address.simplex else [endpoint]
+    endpoints = _endpoints(address)
+    endpoint = endpoints[0]
     if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
         raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
     link = _open(address, LISTENER)
@@ -113,11 +142,11 @@ def _with_ports(address: Address, bound: list[str]) -> str:
 
 def connect(address: Address, _until_ns: int) -> Link:
     """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
-    places = [_endpoint(each) for each in address.places]
+    places = [_endpoints(each) for each in address.places]
     link = _open(address, CONNECTOR)
     try:
         for place in places:
-            link.connect([_back_endpoint(address), place] if address.simplex else [place], address.token)
+            link.connect(place[::-1], address.token)
     except zmq.ZMQError as error:
         link.close(0)
         raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error
