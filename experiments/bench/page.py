@@ -40,7 +40,7 @@ def page_html(*records: Mapping[str, Any]) -> str:
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     """A benchmark's share of the page."""
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
-    tables = {"figures": columns_with_something(rows, benchmark.columns), "cores in use": cpu_columns(rows)}
+    tables = {"figures": columns_with_something(rows, benchmark.columns), **cpu_columns(rows)}
     return {
         "record": record, "benchmark": benchmark, "drawings": drawings_of(benchmark, record),
         "tables": tables, "titles": titles_of(rows), "values": [values_in_words(row["point"]) for row in rows],

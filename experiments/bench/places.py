@@ -46,10 +46,12 @@ class Places:
         all flows from who connects to who listens, so that ZeroMQ has PUSH and PULL instead of PAIR.
         """
         options = self._bounded(size)
+        if name and "pair" in self._declared.options:
+            options["pair"] = name
         if one_way and "back" in self._declared.options and self._scheme in self._declared.simplex:
             options |= {"topology": "simplex", "back": self._port()}
-        url, token = self._url(options), self._token(name)
-        return End(url, token, listens=True), End(url, token)
+        url = self._url(options)
+        return End(url, self.token, listens=True), End(url, self.token)
 
     def queue(self, size: int, consumers: int, name: str = "") -> tuple[list[End], End]:
         """A queue that all share: (an end for each of its consumers, the one for each of its publishers).

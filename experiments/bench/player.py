@@ -110,9 +110,9 @@ def _play(role: Role, crew: Connection[Any, Any], patience_s: float, of_thread: 
 
 def _opened(end: End, held: contextlib.ExitStack) -> Link:
     if end.listens:
-        link = listen(end.url, end.token, end.pattern)
+        link = listen(end.url, end.token, end.pattern, end.keys)
     else:
-        link = connect(end.url, end.token, time.monotonic_ns() + OPEN_NS, end.pattern)
+        link = connect(end.url, end.token, time.monotonic_ns() + OPEN_NS, end.pattern, end.keys)
     held.callback(link.close, LINGER_S)
     return link
 

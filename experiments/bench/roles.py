@@ -20,6 +20,8 @@ class End:
     token: str
     listens: bool = False
     pattern: Pattern = Pattern.PAIR
+    keys: tuple[str, ...] = ()
+    """Of a topic: the one with which is published, or the patterns that are subscribed to."""
 
 
 @dataclass(kw_only=True)

@@ -114,7 +114,9 @@ def _warm(places: Places) -> None:
 def _opened(end: End, held: contextlib.ExitStack) -> Link:
     until_ns = time.monotonic_ns() + int(WARM_S * 1e9)
     link = (
-        listen(end.url, end.token, end.pattern) if end.listens else connect(end.url, end.token, until_ns, end.pattern)
+        listen(end.url, end.token, end.pattern, end.keys)
+        if end.listens
+        else connect(end.url, end.token, until_ns, end.pattern, end.keys)
     )
     held.callback(link.close)
     return link

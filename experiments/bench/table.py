@@ -15,7 +15,7 @@ from experiments.compare.rounding import rounded, with_interval
 from experiments.words import counted
 
 COLUMNS = 100
-CORES, SWITCHES = "_cores", "_switches_per_message"
+CPU = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -25,8 +25,9 @@ def show(record: Mapping[str, Any]) -> None:
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
     console.print(_table(rows, columns_with_something(rows, benchmark.columns)))
-    console.print("\ncores in use, and context switches a message")
-    console.print(_table(rows, cpu_columns(rows)))
+    for title, columns in cpu_columns(rows).items():
+        console.print(f"\n{title}")
+        console.print(_table(rows, columns))
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
@@ -53,8 +54,10 @@ def columns_with_something(rows: Rows, columns: Sequence[Column]) -> list[Column
     return [column for column in columns if any(column.name in row["figures"] for row in rows)]
 
 
-def cpu_columns(rows: Rows) -> list[Column]:
-    """Of the broker and each kind of role."""
+def cpu_columns(rows: Rows) -> dict[str, list[Column]]:
+    """Of the broker and each kind of role, by what is counted."""
     names = dict.fromkeys(name for row in rows for name in row["figures"])
-    cores = [Column(name, name.removesuffix(CORES)) for name in names if name.endswith(CORES)]
-    return cores + [Column(f"{c.title}{SWITCHES}", f"{c.title}, switches") for c in cores]
+    return {
+        title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
+        for title, ending in CPU.items()
+    }

@@ -1,6 +1,7 @@
 """AMQP 0-9-1 through a broker: RabbitMQ in the middle of everything. Loaded when first used.
 
-`?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable.
+`?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
+`?pair=` a name for one of several pairs that share a direct exchange.
 """
 
 from transports.base import Address, Link, Transport
@@ -23,7 +24,7 @@ TRANSPORT = Transport(
     places={"amqp": "broker", "amqps": "broker"},
     listen=listen,
     connect=connect,
-    options=frozenset({"client", "delivery"}),
+    options=frozenset({"client", "delivery", "pair"}),
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
     patterns=TWO_ENDS | PUBLISHED | {Pattern.QUEUE},

@@ -61,7 +61,7 @@ class Side(NamedTuple):
         """The listener's end or the connector's."""
         if address.pattern in PUBLISHED:
             return cls._of_publishing(address, listens)
-        inbound, outbound = _between(address.token, address.pattern)
+        inbound, outbound = _between(address.token, address.pattern, address.options.get("pair", ""))
         consumes, publishes_to = (inbound, outbound) if listens else (outbound, inbound)
         return cls(() if consumes is None else (consumes,), publishes_to)
 
@@ -101,11 +101,12 @@ class Side(NamedTuple):
         return {queue.exchange for queue in (*self.consumes, self.publishes_to) if queue is not None}
 
 
-def _between(run: str, pattern: Pattern) -> tuple[Queue | None, Queue | None]:
-    """What the listener consumes, and what the connector does."""
+def _between(run: str, pattern: Pattern, pair: str) -> tuple[Queue | None, Queue | None]:
+    """What the listener consumes, and what the connector does; pairs with names share a run's exchange."""
 
     def queue(name: str, shared: bool = False) -> Queue:
-        return Queue(f"{run}.{name}", Exchange(run), name, shared)
+        key = f"{pair}.{name}" if pair else name
+        return Queue(f"{run}.{key}", Exchange(run), key, shared)
 
     match pattern:
         case Pattern.FAN_IN:
