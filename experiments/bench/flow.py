@@ -18,7 +18,10 @@ REPLY = FrameBatch.of(b"")
 
 @dataclass(frozen=True)
 class Publish:
-    """Sends `count` messages, a batch at a time, then awaits so many empty replies."""
+    """Sends `count` messages, a batch at a time, then awaits so many empty replies.
+
+    Where none is awaited it is done once a broker has taken everything.
+    """
 
     size: int
     count: int
@@ -32,6 +35,8 @@ class Publish:
             while source.made < self.count:
                 source.fill(self.count - source.made, time.monotonic_ns())
                 player.send_all(player.link, source.batch)
+            if not self.replies:
+                player.drain(player.link)
             told.last_ns = time.monotonic_ns()
             told.received = await_replies(player, player.link, self.replies)
         except (Silence, PeerGone) as why:

@@ -11,7 +11,7 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from experiments.bench.catalogue import benchmark_of
 from experiments.bench.figures import drawings_of
 from experiments.bench.table import columns_with_something, cpu_columns
-from experiments.bench.words import titles_of, values_in_words
+from experiments.bench.words import reasons_in_words, titles_of, values_in_words
 from experiments.compare.rounding import interval, number, rounded
 from experiments.errors import cannot_write
 from experiments.page.formats import FORMATS, condition
@@ -54,5 +54,5 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals.update(formats=FORMATS, condition=condition)
-    environment.filters.update(rounded=rounded, interval=interval, number=number)
+    environment.filters.update(in_words=reasons_in_words, rounded=rounded, interval=interval, number=number)
     return environment

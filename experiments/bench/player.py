@@ -28,6 +28,7 @@ from transports.registry import connect, listen
 OPEN_NS = 20_000_000_000
 TICK_NS = 50_000_000
 """How long nobody looks whether he was told something."""
+DRAIN_NS = 3_600_000_000_000
 LINGER_S = 2.0
 
 
@@ -71,6 +72,11 @@ class Player:
         if sent > first:
             self.progressed()
         return sent
+
+    def drain(self, link: Link) -> None:
+        """Until what was sent has left, and a broker has taken it: that is as slow as it takes everybody's messages."""
+        if not link.drain(time.monotonic_ns() + DRAIN_NS):
+            raise Silence("what was sent did not leave")
 
     def say_progress(self, received: int) -> None:
         self._crew.send(("progress", received))

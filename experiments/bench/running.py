@@ -18,7 +18,7 @@ from experiments.bench.catalogue import benchmark_of
 from experiments.bench.measuring import COMPLETE, INVALID, PARTIAL, Record, measure
 from experiments.bench.results import row_of
 from experiments.bench.stage import Stage
-from experiments.bench.words import cell_in_words, figures_in_words
+from experiments.bench.words import cell_in_words, figures_in_words, reasons_in_words
 from experiments.component import sentence
 from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
@@ -140,5 +140,9 @@ def _turns(repeats: int, cells: int) -> Iterator[tuple[int, int]]:
 
 
 def _say(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
-    came = figures_in_words(benchmark, record["figures"]) or "; ".join(record["reasons"]) or "too short to be timed"
+    came = (
+        figures_in_words(benchmark, record["figures"])
+        or "; ".join(reasons_in_words(record["reasons"]))
+        or "too short to be timed"
+    )
     click.echo(f"{benchmark.name} {repeat}: {cell_in_words(cell)}: {came}", err=True)

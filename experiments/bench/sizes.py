@@ -55,6 +55,18 @@ def in_words(size: int) -> str:
     return f"{size:,} B"
 
 
+class Size(click.ParamType[int]):
+    """`--size`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else _size(str(value))
+        except BadSizes as error:
+            self.fail(str(error), param, ctx)
+
+
 class Sizes(click.ParamType[tuple[int, ...]]):
     """`--sizes`."""
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.bench.benchmark import Column
 from experiments.bench.catalogue import benchmark_of
-from experiments.bench.words import titles_of, values_in_words
+from experiments.bench.words import reasons_in_words, titles_of, values_in_words
 from experiments.compare.rounding import rounded, with_interval
 from experiments.words import counted
 
@@ -32,7 +32,7 @@ def show(record: Mapping[str, Any]) -> None:
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
         console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
-    for reason in record["reasons"]:
+    for reason in reasons_in_words(record["reasons"]):
         console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
 
 

@@ -10,6 +10,8 @@ from experiments.bench.sizes import in_words
 from experiments.compare.rounding import number
 from experiments.words import counted
 
+MOST_REASONS = 5
+
 
 def point_in_words(point: Mapping[str, Any]) -> list[str]:
     """64 B; 4 pairs: what a point holds, each by its unit."""
@@ -22,6 +24,12 @@ def _plain(name: str, value: Any) -> str:
 
 def cell_in_words(cell: Cell) -> str:
     return ", ".join([cell.transport, *point_in_words(cell.point)])
+
+
+def reasons_in_words(reasons: Sequence[str]) -> list[str]:
+    """The first ones, and how many there are beside."""
+    others = len(reasons) - MOST_REASONS
+    return [*reasons[:MOST_REASONS], *([f"and {counted(others, 'more reasons')}"] if others > 0 else [])]
 
 
 def figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
