@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -17,10 +18,12 @@ def asked_of(benchmark: Benchmark, given: dict[str, Any]) -> Asked:
     transports = given["transport"]
     if not transports or len(set(transports)) < len(transports):
         raise click.UsageError("--transport needs one or more, each once, as amqp,zeromq")
-    if not given["quick"]:
-        return given
-    quick = {"repeats": QUICK_REPEATS, **benchmark.quick}
-    return given | {name: value for name, value in quick.items() if not _was_typed(name)}
+    return given | quickly(benchmark.quick) if given["quick"] else given
+
+
+def quickly(instead: Mapping[str, Any]) -> dict[str, Any]:
+    """What a quick run has where the user does not say it."""
+    return {name: value for name, value in {"repeats": QUICK_REPEATS, **instead}.items() if not _was_typed(name)}
 
 
 def _was_typed(name: str) -> bool:

@@ -74,7 +74,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure of the page: `figure` against `x` of the point, both axes logarithmic, a line for each transport.
+    """A figure of the page: `figure` against `x` of the point, a line for each transport; axes are logarithmic.
 
     Where the points differ in more than x there is a line for each of those, too.
     """
@@ -86,6 +86,7 @@ class Plot:
     x_unit: str = "bytes"
     caption: str = ""
     linear: bool = False
+    """Both axes, from zero."""
     beside: Sequence[Published] = ()
     """What the paper printed of this, as levels or points of other hardware."""
 

@@ -69,11 +69,15 @@ def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str) -> En
 
 
 def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
-    """Logarithmic, with a number at some of what was measured."""
-    axes.set_xscale("log", base=2)
-    axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
-    step = -(-len(values) // MOST_TICKS)
-    axes.xaxis.set_major_locator(FixedLocator(values[::step]))
+    """With a number at some of what was measured."""
+    if plot.linear:
+        axes.set_xlim(0, values[-1] * 1.05)
+        shown = [value for value in values if value >= values[-1] / 8]
+    else:
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
+        shown = values[:: -(-len(values) // MOST_TICKS)]
+    axes.xaxis.set_major_locator(FixedLocator(shown))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(_short_size if plot.x.endswith("_bytes") else axis_number))
 

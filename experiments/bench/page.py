@@ -21,9 +21,9 @@ from experiments.whole_file import whole_file
 FILE = "bench.html"
 
 
-def write_page(folder: Path, *records: Mapping[str, Any]) -> Path:
-    """Of one benchmark, or of several below each other; it appears whole, by rename."""
-    html, page = page_html(*records), folder / FILE
+def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
+    """Of one benchmark, or of a suite's below each other; it appears whole, by rename."""
+    html, page = page_html(record), folder / FILE
     try:
         with whole_file(page) as file:
             file.write(html.encode())
@@ -32,9 +32,10 @@ def write_page(folder: Path, *records: Mapping[str, Any]) -> Path:
     return page
 
 
-def page_html(*records: Mapping[str, Any]) -> str:
+def page_html(record: Mapping[str, Any]) -> str:
     """Equal records give equal pages."""
-    return _environment().get_template("bench.html").render(parts=list(map(_part, records)), record=records[0])
+    parts = list(map(_part, record.get("parts", [record])))
+    return _environment().get_template("bench.html").render(parts=parts, record=record)
 
 
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,12 @@ def flow_figures(size: int, receivers: Sequence[Told]) -> Figures:
     return {**rates, **latency_figures(receivers, "latency")}
 
 
+def figures_of_each(size: int, receivers: Sequence[Told], name: str) -> list[float]:
+    """One of those figures of each receiver alone, as far as they could be measured."""
+    each = [flow_figures(size, [receiver]) for receiver in receivers]
+    return [found[name] for found in each if name in found]
+
+
 def latency_figures(receivers: Sequence[Told], name: str) -> Figures:
     """Mean, percentiles and maximum of all, in us; nothing where messages bear no stamps."""
     found = merged(receivers).figures_us()

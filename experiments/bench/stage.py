@@ -28,21 +28,22 @@ WARM_SIZE, WARM_S = 64, 10.0
 
 
 class Stage:
-    """A context. `amqp_client` and `delivery` are for links over a broker."""
+    """A context. `amqp_client` and `delivery` are for links over a broker; a private one is one of `brokers`."""
 
-    def __init__(self, transports: Sequence[str], amqp_client: str | None, delivery: str | None) -> None:
+    def __init__(
+        self, transports: Sequence[str], amqp_client: str | None, delivery: str | None, brokers: Brokers
+    ) -> None:
         self._transports = {transport: _declared(transport) for transport in transports}
-        self._client, self._delivery = amqp_client, delivery
+        self._client, self._delivery, self._brokers = amqp_client, delivery, brokers
         self.brokers: dict[str, BrokerOfRun] = {}
         """By transport, of those that have one."""
 
     def __enter__(self) -> Stage:
         with contextlib.ExitStack() as held:
-            brokers = held.enter_context(Brokers())
             self._household = held.enter_context(Household())
             for transport, kind in self._transports.items():
                 if kind == "broker":
-                    self.brokers[transport] = self._broker(transport, held, brokers)
+                    self.brokers[transport] = self._broker(transport, held)
             if any(map(self.in_threads, self._transports)):
                 held.enter_context(interpreter_shared())
             for transport in self._transports:
@@ -52,9 +53,9 @@ class Stage:
             self._held = held.pop_all()
         return self
 
-    def _broker(self, transport: str, held: contextlib.ExitStack, brokers: Brokers) -> BrokerOfRun:
+    def _broker(self, transport: str, held: contextlib.ExitStack) -> BrokerOfRun:
         settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
-        broker = held.enter_context(broker_of_run(settings, self._household.folder, self.group, brokers))
+        broker = held.enter_context(broker_of_run(settings, self._household.folder, self.group, self._brokers))
         os.environ.update(broker.environment)  # for our forks; of this process nobody else asks
         return broker
 

@@ -20,7 +20,12 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def show(record: Mapping[str, Any]) -> None:
-    """From bench.json's content."""
+    """From bench.json's content; a suite's are several."""
+    for part in record.get("parts", [record]):
+        _show(part)
+
+
+def _show(record: Mapping[str, Any]) -> None:
     console = Console(width=COLUMNS, highlight=False)
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")

@@ -18,12 +18,12 @@ from statistics import median
 
 import click
 
-from experiments.bench.answer import wrong_with
 from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point
 from experiments.bench.options import COUNT, Numbers, sizes
 from experiments.bench.places import Places
-from experiments.bench.reckoning import flow_figures
+from experiments.bench.reckoning import figures_of_each, flow_figures
 from experiments.bench.roles import Role, Told
+from experiments.bench.streams import consumers_of, stream_roles, wrong_with_streams
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 PAIRS = click.Option(["--pairs"], type=Numbers("pairs", 1, 256), default="1,2,4,8", show_default=True,
@@ -35,33 +35,18 @@ def points(asked: Asked) -> list[Point]:
 
 
 def roles(cell: Cell, places: Places) -> list[Role]:
-    from experiments.bench.flow import Consume, Publish
-
-    count, found = cell.count(COUNTS), []
-    for pair in range(1, cell.point["pairs"] + 1):
-        listener, connector = places.pair(cell.size, name=str(pair), one_way=True)
-        found += [
-            Role(f"consumer {pair}", Consume(cell.size, count), (listener,)),
-            Role(f"publisher {pair}", Publish(cell.size, count), (connector,), begins=True),
-        ]
-    return found
+    return stream_roles(cell, places, cell.count(COUNTS), cell.point["pairs"])
 
 
 def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    """Pair by pair, so that what one got of another's would be seen."""
-    return [
-        wrong for pair in range(1, cell.point["pairs"] + 1)
-        for sender, receiver in [(f"publisher {pair}", f"consumer {pair}")]
-        for wrong in wrong_with({sender: told[sender]}, {receiver: told[receiver]}, cell.count(COUNTS))
-    ]  # fmt: skip
+    return wrong_with_streams(told, cell.count(COUNTS), cell.point["pairs"])
 
 
 def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    consumers = [of_role for name, of_role in told.items() if name.startswith("consumer")]
-    each = [flow_figures(cell.size, [consumer]).get("messages_per_s") for consumer in consumers]
-    measured = [per_s for per_s in each if per_s is not None]
-    of_a_pair = {"pair_messages_per_s": median(measured)} if measured else {}
-    return {**flow_figures(cell.size, consumers), **of_a_pair}
+    """Of all together, and of the middle one."""
+    consumers = consumers_of(told)
+    each = figures_of_each(cell.size, consumers, "messages_per_s")
+    return {**flow_figures(cell.size, consumers), **({"pair_messages_per_s": median(each)} if each else {})}
 
 
 BENCHMARK = Benchmark(

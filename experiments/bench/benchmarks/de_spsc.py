@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.bench.answer import wrong_with
 from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point, Published
 from experiments.bench.options import COUNT, SIZES
 from experiments.bench.places import Places
 from experiments.bench.reckoning import flow_figures
 from experiments.bench.roles import Role, Told
+from experiments.bench.streams import consumers_of, stream_roles, wrong_with_streams
 
 COUNTS = Counts()
-PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", "megabytes_per_s", level=350.0)
+PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
 
 
 def points(asked: Asked) -> list[Point]:
@@ -29,21 +29,15 @@ def points(asked: Asked) -> list[Point]:
 
 
 def roles(cell: Cell, places: Places) -> list[Role]:
-    from experiments.bench.flow import Consume, Publish
-
-    count, (listener, connector) = cell.count(COUNTS), places.pair(cell.size, one_way=True)
-    return [
-        Role("consumer", Consume(cell.size, count), (listener,)),
-        Role("publisher", Publish(cell.size, count), (connector,), begins=True),
-    ]
+    return stream_roles(cell, places, cell.count(COUNTS))
 
 
 def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    return wrong_with({"publisher": told["publisher"]}, {"consumer": told["consumer"]}, cell.count(COUNTS))
+    return wrong_with_streams(told, cell.count(COUNTS))
 
 
 def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    return flow_figures(cell.size, [told["consumer"]])
+    return flow_figures(cell.size, consumers_of(told))
 
 
 BENCHMARK = Benchmark(
