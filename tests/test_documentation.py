@@ -25,7 +25,12 @@ from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = "run|results|simulate|compare|sweep|capacity|nagle|network|broker|report|tape|match|engine|gateway|reporter"
+NAMES = "|".join(
+    [
+        *("run", "results", "simulate", "bench", "spark", "compare", "sweep", "capacity", "nagle", "network", "broker"),
+        *("report", "tape", "match", "engine", "gateway", "reporter"),
+    ]
+)
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)
 
 

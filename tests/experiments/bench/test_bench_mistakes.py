@@ -1,0 +1,115 @@
+"""A user's mistakes, and roles that are lost: one sentence, the right exit code, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
+from tests.broker import is_gone, until
+
+LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000000", "--repeats", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("de-spsc --sizes 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
+        ("de-spsc --sizes 1MiB..1B", "goes down"),
+        ("de-spsc --transport zeromq,zeromq", "--transport needs one or more, each once"),
+        ("de-spsc --transport pigeon", "unknown transport 'pigeon'"),
+        ("de-spsc --transport tcp://127.0.0.1:7000", "say tcp alone"),
+        ("de-spsc --count 0", "--count"),
+        ("de-mpmc --pairs 8,1", "not in order"),
+        ("de-mpmc --pairs two", "is no list of pairs"),
+        ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
+        ("perftest --size 2MiB", "2,097,152 bytes"),
+        ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        ("de-nothing", "No such command"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(words: str, told: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["bench", *words.split(), *_results(words, tmp_path)])
+    assert done.exit_code == 2, done.output
+    assert told in " ".join(done.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def _results(words: str, there: Path) -> list[str]:
+    return [] if words == "de-nothing" else ["--results", str(there)]
+
+
+def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ["bench", "de-mpmc", "--transport", "zeromq", "--sizes", "64", "--pairs", "64", "--results", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", *words], capture_output=True, text=True, check=False, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "128 roles need a descriptor each, and this shell allows 150" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+class Running:
+    """A benchmark that would go on for long."""
+
+    def __init__(self, results: Path) -> None:
+        self.scratch = results.parent / "scratch"
+        self.scratch.mkdir()
+        self.process = psutil.Popen(
+            [sys.executable, "-m", "experiments", "bench", *LONG, "--results", str(results), "--name", "first"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+        )  # fmt: skip
+        self.roles: list[psutil.Process] = []
+        until(self._is_under_way, "two roles that use the processor")
+        self.family = self.process.children(recursive=True)
+
+    def _is_under_way(self) -> bool:
+        self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
+        return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    run = Running(tmp_path / "results")
+    yield run
+    if run.process.poll() is None:
+        run.process.kill()
+    run.process.communicate()
+
+
+def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -> None:
+    running.roles[0].kill()
+    out, _ = running.process.communicate(timeout=30)
+    assert running.process.returncode == 1
+    assert "partial: zeromq, 64 B: the consumer was killed by SIGKILL" in out
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []
+
+
+def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
+    running.process.kill()
+    began_s = time.monotonic()
+    until(lambda: all(map(is_gone, running.family)), "the end of all roles")
+    assert time.monotonic() - began_s < 15
+    assert list(running.scratch.iterdir()) == []
+
+
+def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
+    running.process.send_signal(signal.SIGINT)
+    _, err = running.process.communicate(timeout=30)
+    assert running.process.returncode == 1
+    assert "interrupted" in err
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []

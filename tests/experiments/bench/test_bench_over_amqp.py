@@ -1,0 +1,46 @@
+"""Every benchmark through a real RabbitMQ: few messages, the answer right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.experiments.bench.several import Said, benches
+from transports.rabbitmq import Node
+
+SHORT = "--repeats 1 --count"
+COMMANDS = {
+    "de-spsc": f"de-spsc --sizes 1,64,1MiB {SHORT} 40",
+    "de-pp": f"de-pp --sizes 1,64,1MiB {SHORT} 20",
+    "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {SHORT} 500",
+    "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
+    "latency": f"latency --sizes 64 {SHORT} 20",
+    "throughput": f"throughput --sizes 6 {SHORT} 2000",
+    "density": f"density --sizes 64 {SHORT} 2000",
+    "streams": f"streams --sizes 32 --streams 3 {SHORT} 500",
+    "batch-size": f"batch-size --sizes 2KiB {SHORT} 5000",
+    "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
+    "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
+}
+
+
+@pytest.fixture(scope="module")
+def said(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+    commands = [f"{command} --transport {rabbitmq_node.url}" for command in COMMANDS.values()]
+    results = tmp_path_factory.mktemp("results")
+    return dict(zip(COMMANDS, benches(results, *commands, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password), strict=True))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+
+
+def test_pairs_share_one_exchange_and_get_none_of_each_other_s(said: dict[str, Said]) -> None:
+    (row,) = said["de-mpmc"]["record"]["rows"]
+    roles = row["repeats"][0]["roles"]
+    assert [roles[f"consumer {pair}"]["received"] for pair in (1, 2, 3)] == [500, 500, 500]
+
+
+def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(said: dict[str, Said]) -> None:
+    (row,) = said["perftest"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 501

@@ -1,0 +1,107 @@
+"""Every benchmark over whatever needs no broker: few messages, the answer right, all that a reader is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.bench.catalogue import benchmark_of, names
+from experiments.bench.page import page_html
+from experiments.cli import main
+from tests.experiments.bench.several import Said, benches
+
+SHORT = "--repeats 2 --count"
+COMMANDS = {
+    "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 1,8,64,1MiB {SHORT} 40",
+    "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,64,1MiB {SHORT} 20",
+    "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 1,3 {SHORT} 500",
+    "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
+    "latency": f"latency --transport zeromq,tcp --sizes 1,64 {SHORT} 20",
+    "throughput": f"throughput --transport zeromq --sizes 64 {SHORT} 5000",
+    "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
+    "streams": f"streams --transport zeromq --sizes 32 --streams 1,3 {SHORT} 500",
+    "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def said(results: Path) -> dict[str, Said]:
+    return dict(zip(COMMANDS, benches(results, *COMMANDS.values()), strict=True))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+    assert said[name]["record"]["status"] == "complete"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_cell_was_measured_as_often_as_asked(name: str, said: dict[str, Said]) -> None:
+    for row in said[name]["record"]["rows"]:
+        assert [repeat["repeat"] for repeat in row["repeats"]] == [1, 2]
+        assert all(repeat["noise"]["window_s"] > 0 for repeat in row["repeats"])
+        assert all(told["usage"]["cpu_s"] >= 0 for repeat in row["repeats"] for told in repeat["roles"].values())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_page_and_table_have_every_cell(name: str, said: dict[str, Said]) -> None:
+    page, table = page_html(said[name]["record"]), said[name]["out"]
+    assert f"<h2>{name}</h2>" in page
+    for row in said[name]["record"]["rows"]:
+        assert row["transport"] in table
+        for value in row["figures"].values():
+            assert value["low"] <= value["median"] <= value["high"]
+
+
+def test_shared_queues_deliver_exactly_what_was_published(said: dict[str, Said]) -> None:
+    """499 messages are rounded up to a multiple of the subscribers."""
+    (row,) = said["perftest"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 500
+    for repeat in row["repeats"]:
+        subscribers = [told for name, told in repeat["roles"].items() if name.startswith("subscriber 1.")]
+        assert sum(told["received"] for told in subscribers) == 3 * 500
+
+
+def test_perftest_s_default_is_the_report_s() -> None:
+    asked = {"count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
+    from experiments.bench.benchmarks.perftest import count_of
+
+    assert count_of(asked) == 100_002
+    assert 2 * asked["npubs"] * asked["queues"] * count_of(asked) == 12_000_240
+
+
+def test_latency_is_there_from_16_bytes_on(said: dict[str, Said]) -> None:
+    figures = {row["point"]["size_bytes"]: row["figures"] for row in said["de-spsc"]["record"]["rows"]}
+    assert "latency_mean_us" not in figures[8]
+    assert figures[64]["latency_mean_us"]["median"] > 0
+
+
+def test_a_round_trip_s_percentiles_are_of_all_round_trips(said: dict[str, Said]) -> None:
+    for row in said["de-pp"]["record"]["rows"]:
+        for repeat in row["repeats"]:
+            assert repeat["roles"]["publisher"]["latency_us"]["count"] == 20
+
+
+def test_they_are_listed_and_shown_and_compared(results: Path, said: dict[str, Said]) -> None:
+    def exchange(*words: str) -> Any:
+        return CliRunner().invoke(main, ["results", *words, "--results", str(results)])
+
+    assert "bench de-spsc" in exchange("list").output
+    shown = exchange("show", "0")
+    assert shown.exit_code == 0
+    assert "messages/s" in shown.output
+    assert "B / A" in exchange("diff", "0", "0").output
+
+
+def test_the_list_has_a_line_for_each_with_its_paper() -> None:
+    listed = CliRunner().invoke(main, ["bench"]).output.splitlines()
+    assert [line.split()[0] for line in listed] == names()
+    assert all(f"[{benchmark_of(name).paper}]" in line for name, line in zip(names(), listed, strict=True))
