@@ -5,6 +5,8 @@ FAN_IN    listener ⇄ connectors                       receives from each, send
 QUEUE     connectors ─▶ one queue ─▶ listeners        each message goes to one of the listeners
 FANOUT    listener ─▶ connectors                      each of them gets every message, and can reply to the listener
 TOPIC     listener ─▶ those of the connectors who asked for its key      likewise
+REQUESTS  connectors ⇄ listeners                      each answer goes to who asked: an answer for every frame, in order
+SCAN      the same, but all answers lie in one queue, in which each connector looks for its own
 """
 
 from __future__ import annotations
@@ -20,8 +22,12 @@ class Pattern(Enum):
     QUEUE = "queue"
     FANOUT = "fanout"
     TOPIC = "topic"
+    REQUESTS = "requests"
+    SCAN = "scan"
 
 
+ASKED = frozenset({Pattern.REQUESTS, Pattern.SCAN})
+"""The listener sends a frame for each that it received, in their order."""
 TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
 """What every transport has: a run of the exchange needs no more."""
 PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})

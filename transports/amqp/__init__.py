@@ -5,7 +5,7 @@
 """
 
 from transports.base import Address, Link, Transport
-from transports.pattern import PUBLISHED, TWO_ENDS, Pattern
+from transports.pattern import Pattern
 
 
 def listen(address: Address) -> Link:
@@ -27,6 +27,6 @@ TRANSPORT = Transport(
     options=frozenset({"client", "delivery", "pair"}),
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
-    patterns=TWO_ENDS | PUBLISHED | {Pattern.QUEUE},
+    patterns=frozenset(Pattern),
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
 )

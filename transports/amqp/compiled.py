@@ -9,6 +9,7 @@ from pika.connection import Parameters
 
 from transports.amqp import wire
 from transports.amqp.client import Client
+from transports.amqp.correlated import DIGITS, AnswerLayout, RequestLayout, correlation_id
 from transports.amqp.delivery import CONFIRM_WINDOW, PREFETCH, Delivery
 from transports.amqp.layout import Layout
 from transports.amqp.loops import OwnLoop
@@ -17,6 +18,7 @@ from transports.amqp.stream import Stream
 from transports.amqp.topology import Route
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.returns import Returns
 
 CHANNEL = 1
 
@@ -35,16 +37,25 @@ class CompiledClient(Client):
     def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
         self._own = loop
-        self._scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW)
+        self.returns = Returns() if route.answers or route.asker else Returns(0)
+        self._scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW, self.returns)
         self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
         self._first_aside = 0
         self._stopped_full = False
         loop.consume = lambda stream: self._scan(stream, self._aside)
         self._layout = self._layout_for(Parameters.DEFAULT_FRAME_MAX)
+        self._layout.write(FrameBatch(0, 1, 1), 0, 0, self._aside.buffer, 0)
+        correlation_id(b"")
 
-    def _layout_for(self, frame_max: int) -> Layout:
-        method = wire.publish_method(CHANNEL, *self._route)
-        return Layout(method, wire.content_header(CHANNEL, self._delivery.durable), CHANNEL, frame_max)
+    def _layout_for(self, frame_max: int) -> Layout | RequestLayout | AnswerLayout:
+        exchange, key, mandatory, asker, reply_to, answers = self._route
+        durable = self._delivery.durable
+        if answers:
+            return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, self.returns)
+        method = wire.publish_method(CHANNEL, exchange, key, mandatory)
+        if asker:
+            return RequestLayout(method, CHANNEL, frame_max, durable, asker, reply_to)
+        return Layout(method, wire.content_header(CHANNEL, durable), CHANNEL, frame_max)
 
     def opened(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
@@ -73,18 +84,29 @@ class CompiledClient(Client):
                 stream.fill()
             self._scan(stream, batch)
         self.taken += batch.count - before
+        if self._route.reply_to:
+            self._check_answers(batch.count - before)
+
+    def _check_answers(self, count: int) -> None:
+        """PeerGone where one of them answers nothing that was asked here."""
+        for _ in range(count):
+            found = correlation_id(self.returns.take())
+            if not found.startswith(self._route.asker) or not 0 < int(found[DIGITS:], 16) <= self.published:
+                raise PeerGone(f"an answer came to what was not asked here: {found!r}")
 
     def _give_aside(self, batch: FrameBatch) -> None:
         """Give what was set aside, in order; what does not fit stays."""
         for index in range(self._first_aside, self._aside.count):
             frame = self._aside[index]
-            if batch.count == batch.capacity_frames or batch.used_bytes + len(frame) > len(batch.buffer):
+            if len(frame) > batch.largest_frame:
+                self.too_long += 1
+                if self.returns.is_kept:
+                    self.returns.forget(self._aside.count - 1 - index)
+            elif batch.count == batch.capacity_frames or batch.used_bytes + len(frame) > len(batch.buffer):
                 self._first_aside = index
                 return
-            if len(frame) <= batch.largest_frame:
-                batch.append(frame)
             else:
-                self.too_long += 1
+                batch.append(frame)
         self._aside.clear()
         self._first_aside = 0
 
@@ -112,6 +134,20 @@ class CompiledClient(Client):
         """Deliveries are numbered from 1: what was taken is what has those numbers."""
         if self._own.stream is not None:
             self._own.stream.write(wire.acknowledgement(CHANNEL, self.taken + self.too_long))
+
+    @property
+    def stream(self) -> Stream | None:
+        return self._own.stream
+
+    @property
+    def delivery_tag(self) -> int:
+        """Of the last message."""
+        return self._scanner.delivery_tag
+
+    @property
+    def empty(self) -> int:
+        """So often there was nothing to get."""
+        return self._scanner.empty
 
     @property
     def confirmed(self) -> int:

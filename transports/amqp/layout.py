@@ -13,7 +13,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @njit(inline="always")
-def _put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
+def put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
     for k in range(width):
         out[at + k] = (value >> (8 * (width - 1 - k))) & 0xFF
 
@@ -30,14 +30,14 @@ def _lay_out(
         if at + len(opening) + length + bodies * OVERHEAD_BYTES > len(out):
             return message, at
         out[at : at + len(opening)] = opening
-        _put_big_endian(out, at + length_at, length, 8)
+        put_big_endian(out, at + length_at, length, 8)
         at += len(opening)
         done = 0
         while done < length:
             size = min(length - done, most_body)
             out[at] = BODY
-            _put_big_endian(out, at + 1, channel, 2)
-            _put_big_endian(out, at + 3, size, 4)
+            put_big_endian(out, at + 1, channel, 2)
+            put_big_endian(out, at + 3, size, 4)
             out[at + HEAD_BYTES : at + HEAD_BYTES + size] = buffer[start + done : start + done + size]
             out[at + HEAD_BYTES + size] = FRAME_END
             at += size + OVERHEAD_BYTES

@@ -19,6 +19,7 @@ from transports.amqp.session import Session, parameters
 from transports.amqp.topology import Side
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
+from transports.pattern import Pattern
 from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
@@ -66,8 +67,11 @@ class AmqpLink(Link):
         if self._publishes and self._delivery.confirms:
             self._await_confirms(until_ns)
         if self._consumes:
-            consumed = list(zip(self._queues, self._side.consumes, strict=False))
-            consume(self._session, consumed, self._delivery, self._client.message, until_ns)
+            self._start_consuming(until_ns)
+
+    def _start_consuming(self, until_ns: int) -> None:
+        consumed = list(zip(self._queues, self._side.consumes, strict=False))
+        consume(self._session, consumed, self._delivery, self._client.message, until_ns)
 
     def _await_confirms(self, until_ns: int) -> None:
         settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
@@ -187,11 +191,14 @@ class AmqpLink(Link):
             self._session.check()
             self._settle(until_ns)
             self._acknowledge(at_once=True)
-            if self._consumes and self._side.outlives_us:
-                delete = self._session.channel.queue_delete
-                self._session.ask(lambda done: delete(self._queues[0], callback=done), until_ns)
+            for queue in self._side.deletes if self._consumes else ():
+                self._delete(queue, until_ns)
             self._session.close(until_ns)
         self._loop.release()
+
+    def _delete(self, queue: str, until_ns: int) -> None:
+        delete = self._session.channel.queue_delete
+        self._session.ask(lambda done: delete(queue, callback=done), until_ns)
 
     def _settle(self, until_ns: int) -> None:
         """TransportError where it could not be: a stream that was lost on the way has nothing unsent any more, too."""
@@ -215,6 +222,10 @@ def connect(address: Address, _until_ns: int) -> Link:
 def _open(address: Address, listens: bool) -> Link:
     warm()
     until_ns = time.monotonic_ns() + int(OPEN_S * 1e9)
+    if address.pattern is Pattern.SCAN and not listens:
+        from transports.amqp.scanning import ScanningLink
+
+        return ScanningLink(address, listens, until_ns)
     if address.simplex:
         from transports.amqp.two_connections import TwoConnections
 

@@ -18,28 +18,50 @@ from transports.amqp.delivery import Delivery
 from transports.amqp.loops import Loop, OwnLoop, PikaLoop
 from transports.amqp.topology import Route
 from transports.amqp.wire import PERSISTENT
+from transports.base import PeerGone
 from transports.frames import FrameBatch
 
 
 class OneByOneClient(Client):
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
-        self._properties = pika.BasicProperties(delivery_mode=PERSISTENT if delivery.durable else None)
+        self._mode = PERSISTENT if delivery.durable else None
+        self._properties = pika.BasicProperties(delivery_mode=self._mode)
         self._waiting: deque[bytes] = deque()
+        self._returns: deque[pika.BasicProperties] = deque()
         self._confirmed = self._refused = self._redelivered = 0
         self._early: set[int] = set()
 
     def opened(self, channel: Channel) -> None:
         self._channel = channel
 
-    def message(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
+    def message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         self._redelivered += method.redelivered
         self._waiting.append(body)
+        if self._route.answers:
+            self._returns.append(properties)
+        elif self._route.asker and not (properties.correlation_id or "").startswith(self._route.asker):
+            raise PeerGone(f"an answer came to what was not asked here: {properties.correlation_id!r}")
+
+    def _envelope(self) -> tuple[str, pika.BasicProperties]:
+        """The next message's key and properties."""
+        key, mode = self._route.key, self._mode
+        if self._route.answers:
+            asked = self._returns.popleft()
+            return key or asked.reply_to or "", pika.BasicProperties(
+                delivery_mode=mode, correlation_id=asked.correlation_id
+            )
+        if self._route.asker:
+            number = f"{self._route.asker}{self.published + 1:016x}"
+            return key, pika.BasicProperties(
+                delivery_mode=mode, correlation_id=number, reply_to=self._route.reply_to or None
+            )
+        return key, self._properties
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
-        exchange, key, mandatory = self._route
         for index in range(first, last):
-            self._channel.basic_publish(exchange, key, batch[index], self._properties, mandatory)
+            key, properties = self._envelope()
+            self._channel.basic_publish(self._route.exchange, key, batch[index], properties, self._route.mandatory)
             self.published += 1
         return last
 
@@ -50,12 +72,18 @@ class OneByOneClient(Client):
             body = self._waiting[0]
             if len(body) > batch.largest_frame:
                 self.too_long += 1
+                self._forget()
             elif batch.used_bytes + len(body) > len(batch.buffer):
                 return
             else:
                 batch.append(body)
                 self.taken += 1
             self._waiting.popleft()
+
+    def _forget(self) -> None:
+        """Of what was the oldest waiting message, where answers go: those after it stay."""
+        if self._route.answers:
+            del self._returns[len(self._returns) - len(self._waiting)]
 
     def serve(self) -> None:
         self._loop.serve()

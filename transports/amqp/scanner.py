@@ -20,19 +20,25 @@ from transports.amqp.wire import (
     BODY_LENGTH_AT,
     DELIVER,
     FRAME_END,
+    GET_EMPTY,
+    GET_OK,
     HEAD_BYTES,
     HEADER,
     METHOD,
     NACK,
     OVERHEAD_BYTES,
+    PROPERTIES_AT,
 )
 from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.returns import ADDRESS_BYTES, ANSWERED, RECEIVED, Returns
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 _MORE, _FOREIGN, _FULL, _BROKEN = range(4)
 # What is remembered between calls.
-_STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, _TOO_LONG, _CONFIRMED, _NACKED, _STATE_SIZE = range(10)
+_STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, _TOO_LONG, _CONFIRMED, _NACKED, _EMPTY, _PROPERTIES, _STATE_SIZE = (
+    range(12)
+)
 _METHOD_NEXT, _HEADER_NEXT, _BODY_NEXT = range(3)
 
 
@@ -76,7 +82,8 @@ def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: boo
 @njit(cache=True, nogil=True)
 def _scan(  # noqa: PLR0911, PLR0912, PLR0915
     data: Bytes, at: int, end: int, channel: int, frame_max: int, largest: int, state: Longs, waiting: Bytes,
-    aside: Bytes, buffer: Bytes, offsets: Longs, count: int,
+    aside: Bytes, buffer: Bytes, offsets: Longs, count: int, properties: Bytes, addresses: Bytes, lengths: Longs,
+    ends: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """(why it stopped, bytes consumed up to, messages in the batch, where the frame it stopped at begins)."""
     while end - at >= OVERHEAD_BYTES:
@@ -93,9 +100,11 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
             return _FOREIGN, after, count, at
         ends_message = False
         if state[_STEP] == _METHOD_NEXT:
-            if kind != METHOD or size < 13 or _big_endian(data, payload, 2) != BASIC:
+            if kind != METHOD or size < 5 or _big_endian(data, payload, 2) != BASIC:
                 return _FOREIGN, after, count, at
             method = _big_endian(data, payload + 2, 2)
+            if size < 13 and method != GET_EMPTY:
+                return _FOREIGN, after, count, at
             if method == DELIVER:
                 tag_at = payload + 5 + data[payload + 4]  # behind the consumer's tag
                 if tag_at + 9 > after - 1:
@@ -103,6 +112,14 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
                 state[_TAG] = _big_endian(data, tag_at, 8)
                 state[_REDELIVERED] += data[tag_at + 8] & 1
                 state[_STEP] = _HEADER_NEXT
+            elif method == GET_OK:
+                if payload + 13 > after - 1:
+                    return _BROKEN, at, count, at
+                state[_TAG] = _big_endian(data, payload + 4, 8)
+                state[_REDELIVERED] += data[payload + 12] & 1
+                state[_STEP] = _HEADER_NEXT
+            elif method == GET_EMPTY:
+                state[_EMPTY] += 1
             elif method in (ACK, NACK):
                 tag = _big_endian(data, payload + 4, 8)
                 if not 0 < tag < state[_CONFIRMED] + len(waiting):
@@ -117,6 +134,13 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
             ends_message = length == 0
             if ends_message and count + 1 >= len(offsets):
                 return _FULL, at, count, at
+            if len(lengths):
+                if ends[RECEIVED] - ends[ANSWERED] >= len(lengths):
+                    return _FULL, at, count, at
+                state[_PROPERTIES] = size - PROPERTIES_AT if size - PROPERTIES_AT <= len(properties) else 0
+                properties[: state[_PROPERTIES]] = data[
+                    payload + PROPERTIES_AT : payload + PROPERTIES_AT + state[_PROPERTIES]
+                ]
             state[_LEFT], state[_HAVE] = length, 0
             state[_KEEP] = 1 if length <= min(largest, len(aside)) else 0
             state[_TOO_LONG] += 1 - state[_KEEP]
@@ -146,13 +170,23 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
             if state[_KEEP]:
                 offsets[count + 1] = offsets[count] + state[_HAVE]
                 count += 1
+                if len(lengths):
+                    place = ends[RECEIVED] % len(lengths)
+                    addresses[place, : state[_PROPERTIES]] = properties[: state[_PROPERTIES]]
+                    lengths[place] = state[_PROPERTIES]
+                    ends[RECEIVED] += 1
     return _MORE, at, count, at
 
 
 class Scanner:
-    """Follows one channel of one connection. `window` bounds the messages that wait for a confirm."""
+    """Follows one channel of one connection. `window` bounds the messages that wait for a confirm.
 
-    def __init__(self, channel: int, frame_max: int, window: int = 0) -> None:
+    `returns` keeps the properties of every message, from the flags that say which there are.
+    """
+
+    def __init__(self, channel: int, frame_max: int, window: int = 0, returns: Returns | None = None) -> None:
+        self._returns = returns or Returns(0)
+        self._properties: Bytes = np.zeros(ADDRESS_BYTES, np.uint8)
         self._channel, self._frame_max = channel, frame_max
         self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
@@ -162,7 +196,8 @@ class Scanner:
         """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""
         why, at, batch.count, frame = _scan(
             data, begin, end, self._channel, self._frame_max, batch.largest_frame, self._state, self._waiting,
-            self._aside, batch.buffer, batch.offsets, batch.count,
+            self._aside, batch.buffer, batch.offsets, batch.count, self._properties, self._returns.addresses,
+            self._returns.lengths, self._returns.ends,
         )  # fmt: skip
         return _STOPS[why], int(at), int(frame)
 
@@ -184,6 +219,11 @@ class Scanner:
     def too_long(self) -> int:
         """Messages dropped because they were longer than the batch's largest frame."""
         return int(self._state[_TOO_LONG])
+
+    @property
+    def empty(self) -> int:
+        """So often the broker had nothing to get."""
+        return int(self._state[_EMPTY])
 
     @property
     def confirmed(self) -> int:

@@ -8,15 +8,20 @@ both     ◀──  [a queue each]  ◀──reply──       reporter
 publishers ──work──▶ [RUN.work] ──▶ consumers, who share it
 publisher  ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
 publisher  ◀──  [RUN.back]  ◀──back──      subscribers
+
+askers ──requests──▶ [RUN.requests] ──▶ who answers
+askers ◀── [a queue each, whose name their requests carry] ◀──  who answers        indexed
+askers ◀── [RUN.responses], which each looks through ◀── responses ──              scan
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import NamedTuple
 
 from transports.amqp.delivery import Delivery
 from transports.base import Address
-from transports.pattern import PUBLISHED, Pattern
+from transports.pattern import ASKED, PUBLISHED, Pattern
 
 UNUSED_MS = 600_000
 """The broker removes what nobody used for so long: what a killed run leaves does not stay."""
@@ -24,7 +29,7 @@ UNUSED_MS = 600_000
 
 EXCHANGES = ("", ".fanout", ".topic")
 """Of a run's exchanges, behind its name."""
-NAMES = ("order", "trade", "statistics", "work", "back")
+NAMES = ("order", "trade", "statistics", "work", "back", "requests", "responses", "absent")
 """Of a run's queues, behind its name."""
 
 
@@ -43,11 +48,19 @@ class Queue(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Where messages are published; who is `mandatory` comes back where no queue takes it."""
+    """Where messages are published; who is `mandatory` comes back where no queue takes it.
+
+    asker     16 hexadecimal digits: these are requests, each with a correlation id that begins with them
+    reply_to  where their answers are to go, if they are to say so
+    answers   these are answers: each has the correlation id of its request, and no `key` if it goes where that said
+    """
 
     exchange: str
     key: str
     mandatory: bool
+    asker: str = ""
+    reply_to: str = ""
+    answers: bool = False
 
 
 class Side(NamedTuple):
@@ -55,12 +68,17 @@ class Side(NamedTuple):
 
     consumes: tuple[Queue, ...]
     publishes_to: Queue | None
+    asker: str = ""
+    answers: bool = False
+    scans: bool = False
 
     @classmethod
     def of(cls, address: Address, listens: bool) -> Side:
         """The listener's end or the connector's."""
         if address.pattern in PUBLISHED:
             return cls._of_publishing(address, listens)
+        if address.pattern in ASKED:
+            return cls._of_asking(address.token, address.pattern is Pattern.SCAN, listens)
         inbound, outbound = _between(address.token, address.pattern, address.options.get("pair", ""))
         consumes, publishes_to = (inbound, outbound) if listens else (outbound, inbound)
         return cls(() if consumes is None else (consumes,), publishes_to)
@@ -72,6 +90,17 @@ class Side(NamedTuple):
         subscribed = tuple(Queue("", exchange, key) for key in address.keys or ("",))
         return cls((back,), subscribed[0]) if listens else cls(subscribed, back)
 
+    @classmethod
+    def _of_asking(cls, run: str, scans: bool, listens: bool) -> Side:
+        asker, exchange = "" if listens else secrets.token_hex(8), Exchange(run)
+        requests = Queue(f"{run}.requests", exchange, "requests", shared=True)
+        answers = Queue("", exchange, asker)
+        if scans:
+            answers = Queue(f"{run}.responses", exchange, "responses", shared=True)
+        if listens:
+            return cls((requests,), answers, answers=True, scans=scans)
+        return cls((answers,), requests, asker, scans=scans)
+
     @property
     def declares(self) -> tuple[Queue, ...]:
         """All queues, so that it does not matter who comes first; but nobody makes another's own."""
@@ -81,7 +110,10 @@ class Side(NamedTuple):
     def route(self, delivery: Delivery) -> Route:
         """With what everything is published."""
         to = self.publishes_to
-        return Route("", "", False) if to is None else Route(to.exchange.name, to.key, self.is_mandatory(delivery))
+        if to is None:
+            return Route("", "", False)
+        reply_to = "" if self.scans else self.asker
+        return Route(to.exchange.name, to.key, self.is_mandatory(delivery), self.asker, reply_to, self.answers)
 
     def is_mandatory(self, delivery: Delivery) -> bool:
         """A key that no pattern matches is a mistake, and so is a queue that is gone where delivery is guaranteed."""
@@ -92,9 +124,11 @@ class Side(NamedTuple):
         return self.publishes_to is not None and self.publishes_to.exchange.kind == Pattern.TOPIC.value
 
     @property
-    def outlives_us(self) -> bool:
-        """The queue that this end consumes has a name, and is nobody else's: it is deleted in the end."""
-        return any(queue.name and not queue.shared for queue in self.consumes)
+    def deletes(self) -> list[str]:
+        """Queues that nobody needs once this end has gone, and that are no connection's own."""
+        scanned = [self.publishes_to] if self.answers and self.publishes_to is not None else []
+        alone = [queue for queue in self.consumes if not queue.shared]
+        return [queue.name for queue in (*alone, *scanned) if queue.name]
 
     @property
     def exchanges(self) -> set[Exchange]:

@@ -15,11 +15,11 @@ FRAME_END = 0xCE
 HEAD_BYTES = 7
 OVERHEAD_BYTES = HEAD_BYTES + 1
 BASIC = 60
-PUBLISH, RETURN, DELIVER, ACK, NACK = 40, 50, 60, 80, 120
+PUBLISH, RETURN, DELIVER, GET, GET_OK, GET_EMPTY, ACK, NACK = 40, 50, 60, 70, 71, 72, 80, 120
 MANDATORY = 1
 PERSISTENT = 2
-DELIVERY_MODE = 0x1000
-"""The flag of the property that says whether a message outlives the broker."""
+DELIVERY_MODE, CORRELATION_ID, REPLY_TO = 0x1000, 0x0400, 0x0200
+"""Flags of the properties that say whether a message outlives the broker, what it answers, and where answers go."""
 
 
 def frame(kind: int, channel: int, payload: bytes) -> bytes:
@@ -40,14 +40,34 @@ def publish_method(channel: int, exchange: str, routing_key: str, mandatory: boo
     return frame(METHOD, channel, struct.pack(">HH", BASIC, PUBLISH) + arguments)
 
 
-def content_header(channel: int, persistent: bool) -> bytes:
+def content_header(channel: int, persistent: bool, correlation_id: str = "", reply_to: str = "") -> bytes:
     """The whole header frame of a message; bytes 11..18 are to hold its length."""
-    properties = struct.pack(">HB", DELIVERY_MODE, PERSISTENT) if persistent else struct.pack(">H", 0)
-    return frame(HEADER, channel, struct.pack(">HHQ", BASIC, 0, 0) + properties)
+    properties = [(DELIVERY_MODE, bytes([PERSISTENT]) if persistent else b"")]
+    properties += [(CORRELATION_ID, short_string(correlation_id) if correlation_id else b"")]
+    properties += [(REPLY_TO, short_string(reply_to) if reply_to else b"")]
+    flags = sum(flag for flag, value in properties if value)
+    values = b"".join(value for _, value in properties)
+    return frame(HEADER, channel, struct.pack(">HHQH", BASIC, 0, 0, flags) + values)
 
 
 BODY_LENGTH_AT = HEAD_BYTES + 4
 """Where a header frame holds the length of the message, u64."""
+PROPERTIES_AT = 12
+"""Where a header frame's payload has its properties: flags, u16, and then those that there are."""
+
+
+def get_method(channel: int, queue: str) -> bytes:
+    """The whole frame of a Basic.Get, which is to be acknowledged."""
+    return frame(METHOD, channel, struct.pack(">HHH", BASIC, GET, 0) + short_string(queue) + bytes([0]))
+
+
+def acknowledge_one(channel: int, delivery_tag: int) -> bytes:
+    return frame(METHOD, channel, struct.pack(">HHQB", BASIC, ACK, delivery_tag, 0))
+
+
+def give_back(channel: int, delivery_tag: int) -> bytes:
+    """A Basic.Nack of everything up to `delivery_tag` that is not acknowledged: it goes back to where it was."""
+    return frame(METHOD, channel, struct.pack(">HHQB", BASIC, NACK, delivery_tag, 0b11))
 
 
 def acknowledgement(channel: int, delivery_tag: int) -> bytes:

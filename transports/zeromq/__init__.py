@@ -4,7 +4,7 @@
 """
 
 from transports.base import Address, Link, Transport
-from transports.pattern import PUBLISHED, TWO_ENDS, Pattern
+from transports.pattern import Pattern
 
 
 def listen(address: Address) -> Link:
@@ -25,7 +25,7 @@ TRANSPORT = Transport(
     connect=connect,
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
-    patterns=TWO_ENDS | PUBLISHED | {Pattern.QUEUE},
+    patterns=frozenset(Pattern) - {Pattern.SCAN},
     options=frozenset({"calls", "back", "hwm"}),
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),

@@ -19,7 +19,9 @@ SUBSCRIBED = b"\1"
 
 
 def prepare(socket: Socket, address: Address) -> None:
-    """Before it meets anybody: a publisher's XPUB, or a subscriber's SUB; others need nothing."""
+    """Before it meets anybody: nobody drops what there is no room for, and who subscribes says to what."""
+    if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     if socket.type == zmq.XPUB:
         socket.setsockopt(zmq.XPUB_NODROP, 1)
         socket.setsockopt(zmq.XPUB_VERBOSER, 1)

@@ -13,6 +13,7 @@ from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.pattern import TWO_ENDS, Pattern
 from transports.sockets import read_back
+from transports.zeromq.asked import PlainAskedCalls
 from transports.zeromq.audience import Audience, prefix_of
 from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
@@ -169,6 +170,15 @@ def _keyed_calls(socket: Socket, watched: list[int], prefix: bytes, is_plain: bo
     return PlainKeyedCalls(socket, watched, prefix)
 
 
+def _asked_calls(socket: Socket, watched: list[int], is_plain: bool) -> Calls:
+    if not is_plain:
+        with contextlib.suppress(ImportError):
+            from transports.zeromq.compiled_asked import CompiledAskedCalls
+
+            return CompiledAskedCalls(socket, watched)
+    return PlainAskedCalls(socket, watched)
+
+
 def _nothing(_batch: FrameBatch) -> int:
     """What an end receives that only sends."""
     return 0
@@ -181,6 +191,8 @@ def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorma
     is_plain = address.options.get("calls") == "plain"
     if address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB):
         return _keyed_calls(socket, watched, prefix_of(address), is_plain)
+    if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
+        return _asked_calls(socket, watched, is_plain)
     if is_plain:
         return PlainCalls(socket, watched)
     with contextlib.suppress(ImportError):

@@ -4,7 +4,8 @@ Two components share one PAIR-PAIR connection, which takes one peer, so that nob
 `?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
 ROUTER with DEALERs. A queue is a PULL at each listener, and PUSHes that connect to all of them and deal their messages
 round-robin: there is nothing in the middle from which the fastest listener could take more. Who publishes has an XPUB
-that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH.
+that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH. Who answers
+requests has a ROUTER that knows whose each is, and the askers DEALERs.
 
 The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show it, and anything that
 is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be reached from outside
@@ -41,6 +42,7 @@ LISTENER = {
     Pattern.QUEUE: Kinds(zmq.PULL),
     Pattern.FANOUT: Kinds(zmq.PULL, zmq.XPUB),
     Pattern.TOPIC: Kinds(zmq.PULL, zmq.XPUB),
+    Pattern.REQUESTS: Kinds(zmq.ROUTER),
 }
 CONNECTOR = {
     Pattern.PAIR: Kinds(zmq.PAIR),
@@ -48,6 +50,7 @@ CONNECTOR = {
     Pattern.QUEUE: Kinds(zmq.PUSH),
     Pattern.FANOUT: Kinds(zmq.SUB, zmq.PUSH),
     Pattern.TOPIC: Kinds(zmq.SUB, zmq.PUSH),
+    Pattern.REQUESTS: Kinds(zmq.DEALER),
 }
 
 

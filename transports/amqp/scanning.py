@@ -1,0 +1,101 @@
+"""One's own answers out of a queue that all share: AMQP 0-9-1 has no way to ask for them.
+
+So a link takes the next message, looks at its correlation id, holds what is another's without acknowledging it, and
+takes the next, one Basic.Get a round trip; once it has found its own it gives back what it held, which goes where it
+was. Where it comes to the end, it gives all back and begins anew after a moment of random length, or two that hold each
+other's would for ever take back what they gave. What others hold meanwhile it does not see.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from transports.amqp import wire
+from transports.amqp.compiled import CHANNEL, CompiledClient
+from transports.amqp.correlated import DIGITS, correlation_id
+from transports.amqp.link import AmqpLink
+from transports.base import Address, BadAddress
+from transports.frames import FrameBatch
+
+LONGEST_PAUSE_NS = 1_000_000
+
+
+class ScanningLink(AmqpLink):
+    """An asker's end of a scan."""
+
+    def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
+        super().__init__(address, listens, until_ns)
+        if not isinstance(self._client, CompiledClient):
+            self.close(0)
+            raise BadAddress(f"{address.url}: a queue is scanned with client=compiled only")
+        self._looks = self._client
+        self._asker = self._side.asker
+        self._awaited: set[int] = set()
+        self._numbered = self._empty = 0
+        self._is_getting, self._again_ns = False, 0
+        self._held_tag = 0
+        self.looked_at = 0
+        """Messages taken out of the queue, own and others'."""
+
+    def _start_consuming(self, until_ns: int) -> None:
+        """Nothing comes unasked."""
+
+    def _acknowledge(self, at_once: bool = False) -> None:
+        """It is settled message by message, whatever the delivery."""
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        taken = super().send(batch, first)
+        self._awaited.update(range(self._numbered + 1, self._numbered + 1 + taken - first))
+        self._numbered += taken - first
+        return taken
+
+    def receive(self, batch: FrameBatch) -> int:
+        before, looked = batch.count, self._looks.taken + self._looks.too_long
+        super().receive(batch)
+        if self._looks.taken + self._looks.too_long > looked:
+            self._look(batch, before)
+        elif self._looks.empty > self._empty:
+            self._empty, self._is_getting = self._looks.empty, False
+            self._again_ns = time.monotonic_ns() + random.randrange(LONGEST_PAUSE_NS)
+            self._give_back()
+        self._get()
+        return batch.count - before
+
+    def _look(self, batch: FrameBatch, before: int) -> None:
+        """At the one message that came: it is ours, or held."""
+        self._is_getting, self.looked_at = False, self.looked_at + 1
+        if batch.count > before and self._is_awaited(self._looks.returns.take()):
+            self._write(wire.acknowledge_one(CHANNEL, self._looks.delivery_tag))
+            self._give_back()
+        else:
+            batch.count, self._held_tag = before, self._looks.delivery_tag
+
+    def _is_awaited(self, properties: bytes) -> bool:
+        found = correlation_id(properties)
+        if not found.startswith(self._asker) or int(found[DIGITS:], 16) not in self._awaited:
+            return False
+        self._awaited.discard(int(found[DIGITS:], 16))
+        return True
+
+    def _give_back(self) -> None:
+        if self._held_tag:
+            self._write(wire.give_back(CHANNEL, self._held_tag))
+            self._held_tag = 0
+
+    def _get(self) -> None:
+        if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
+            self._write(wire.get_method(CHANNEL, self._queues[0]))
+            self._is_getting = True
+        self._loop.flush()
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        pauses = readable and self._awaited and not self._is_getting
+        super().wait(min(until_ns, self._again_ns) if pauses else until_ns, readable, writable)
+
+    def _write(self, frame: bytes) -> None:
+        if self._looks.stream is not None:
+            self._looks.stream.write(frame)
+
+    def facts(self) -> dict[str, object]:
+        return super().facts() | {"looked_at": self.looked_at}
