@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from experiments.bench.descriptors import check_descriptors
 from experiments.bench.forks import Forked, Threaded, fork, thread
 from experiments.bench.player import play
 from experiments.bench.roles import Role, Told
@@ -17,8 +17,6 @@ from experiments.errors import UserError
 from experiments.words import counted
 
 READY_S = 60.0
-SPARE_DESCRIPTORS = 64
-"""For what the launcher has open besides a pipe to each role."""
 
 
 class Died(Exception):
@@ -39,7 +37,7 @@ class Crew:
     def __init__(self, roles: Sequence[Role], group: int, in_threads: bool, patience_s: float) -> None:
         self._roles, self._patience_s = {role.name: role for role in roles}, patience_s
         assert len(self._roles) == len(roles)
-        _check_descriptors(len(roles))
+        check_descriptors(len(roles), f"{counted(len(roles), 'roles')} need a descriptor each")
         self._group, self._in_threads = group, in_threads
         self._members: dict[str, Forked | Threaded] = {}
         self._told: dict[str, Told] = {}
@@ -145,13 +143,3 @@ class Crew:
 
 def _life(role: Role, patience_s: float, of_thread: bool, pipe: Connection[Any, Any]) -> None:
     play(role, pipe, patience_s, of_thread)
-
-
-def _check_descriptors(roles: int) -> None:
-    """UserError where there are more roles than descriptors."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and roles + SPARE_DESCRIPTORS > soft:
-        raise UserError(
-            f"{counted(roles, 'roles')} need a descriptor each, and this shell allows {soft}: "
-            f"ask for fewer, or raise the limit with ulimit -n {roles + SPARE_DESCRIPTORS}"
-        )

@@ -10,7 +10,7 @@ from pathlib import Path
 from experiments.bench.roles import End
 from experiments.places import free_place
 from transports.base import Transport
-from transports.pattern import Pattern
+from transports.pattern import PUBLISHED, Pattern
 from transports.registry import scheme_of, transport_of
 
 IN_FLIGHT_BYTES = 1 << 26
@@ -64,6 +64,16 @@ class Places:
         first, question_mark, words = urls[0].partition("?")
         places = ",".join([first, *(url.partition("?")[0].partition("://")[2] for url in urls[1:])])
         return listeners, End(places + question_mark + words, token, pattern=Pattern.QUEUE)
+
+    def together(
+        self, size: int, pattern: Pattern, key: tuple[str, ...] = (), subscribed: tuple[str, ...] = ()
+    ) -> tuple[End, End]:
+        """A link of many, all at one place: (who listens, each of those who connect)."""
+        options = self._bounded(size)
+        if pattern in PUBLISHED and "back" in self._declared.options and self._scheme in self._declared.simplex:
+            options["back"] = self._port()
+        url = self._url(options)
+        return End(url, self.token, True, pattern, key), End(url, self.token, False, pattern, subscribed)
 
     def _bounded(self, size: int) -> dict[str, object]:
         """Where messages are counted, not their bytes: fewer of large ones may be in flight."""
