@@ -87,6 +87,10 @@ class Plot:
     caption: str = ""
     linear: bool = False
     """Both axes, from zero."""
+    log_y: bool = False
+    """That of the figure is logarithmic all the same."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Of the points those that hold this."""
     beside: Sequence[Published] = ()
     """What the paper printed of this, as levels or points of other hardware."""
 
@@ -101,6 +105,8 @@ class Published:
     at: Mapping[str, Any] = field(default_factory=dict)
     level: float | None = None
     """To be drawn in a plot of that figure."""
+    points: Sequence[tuple[float, float]] = ()
+    """The same, as a line of `what`."""
 
 
 @dataclass(frozen=True)

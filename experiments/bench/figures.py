@@ -30,7 +30,11 @@ def drawings_of(benchmark: Benchmark, record: Mapping[str, Any]) -> list[Drawing
 
 def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
     for plot in benchmark.plots:
-        measured = [row for row in rows if plot.figure in row["figures"] and plot.x in row["point"]]
+        measured = [
+            row
+            for row in rows
+            if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
+        ]
         if measured:
             yield Figure(f"{benchmark.name}: {plot.title}", _chart(plot, measured), plot.caption)
 
@@ -43,8 +47,11 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
         if published.level is not None:
             axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
             labels.append(EndLabel(published.level, "the paper", MUTED))
+        if published.points:
+            axes.plot(*zip(*published.points, strict=True), color=MUTED, linestyle="--", linewidth=1.3)
+            labels.append(EndLabel(published.points[-1][1], f"the paper, {published.what}", MUTED))
     _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
-    (linear_y if plot.linear else log_y)(axes)
+    (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
     return Chart(axes, _numbers(plot, lines))
 

@@ -1,0 +1,154 @@
+"""Request-reply on shared queues: clients' threads that each wait for their own reply.
+
+    client 1: threads 1..t  ──request──▶                              ──▶  server
+    client c: threads 1..t  ──request──▶  [one queue of requests]          │ the same bytes back
+                                                                           ▼
+    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 lie in a gone client's own
+    scan      each thread   ◀──  [one queue of replies]                       Q0 lie in it, a gone client's
+
+Brokerless: a ROUTER, which knows whose each request is, and DEALERs. It has no queue in which anything could lie, and
+so neither scan nor preload.
+
+A thread sends a request, waits for its own reply (by correlation id), and repeats; a warm-up, then the sample. In a
+scan it takes the queue's next message, holds what is another's, and gives it back once it has its own, since AMQP
+0-9-1 has no way to ask for one message; the paper's queues had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Figures, Plot, Point, Published
+from experiments.bench.descriptors import check_descriptors
+from experiments.bench.options import Numbers, sizes
+from experiments.bench.places import Places
+from experiments.bench.reckoning import latency_figures
+from experiments.bench.roles import Role, Told
+from experiments.errors import UserError
+from experiments.trial_options import Listed
+from transports.pattern import Pattern
+
+PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
+CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
+"""Where preloaded messages are looked at, as in the paper."""
+PRELOAD = (0, 50, 100, 150, 200, 300, 500, 1000)
+INDEXED_THERE = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
+SCANNED_THERE = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
+SECONDS = click.FloatRange(0.01, 3600)
+OPTIONS = (
+    click.Option(["--clients"], type=Numbers("clients", 1, 256), default="1,2,4,8", show_default=True,
+                 metavar="C[,...]", help="Processes that ask."),
+    click.Option(["--threads"], type=Numbers("threads", 1, 256), default="1,4,15", show_default=True,
+                 metavar="T[,...]", help="Threads of each, with a link of their own."),
+    sizes("1KiB"),
+    click.Option(["--preload"], type=Numbers("messages", 0, 1_000_000), default="0", show_default=True,
+                 metavar="Q0[,...]", help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB."),
+    click.Option(["--match"], type=Listed(click.Choice(list(PATTERN))), default="indexed", show_default=True,
+                 help="How a thread finds its own reply."),
+    click.Option(["--warm-up", "warm_up_s"], type=SECONDS, default=0.5, show_default=True, help="Seconds."),
+    click.Option(["--sample", "sample_s"], type=SECONDS, default=2.0, show_default=True, help="Seconds."),
+)  # fmt: skip
+
+
+def points(asked: Asked) -> list[Point]:
+    """Clients by threads by sizes, with nothing preloaded; then the preloaded, where the paper has them."""
+    _check(asked)
+    grid = [
+        {"match": match, "clients": clients, "threads": threads, "size_bytes": size, "preloaded": 0}
+        for match in asked["match"] for size in asked["sizes"]
+        for clients in asked["clients"] for threads in asked["threads"]
+    ]  # fmt: skip
+    preloaded = [preload for preload in asked["preload"] if max(asked["preload"])]
+    curve = [{"match": match, **CURVE, "preloaded": preload} for match in asked["match"] for preload in preloaded]
+    return grid + [point for point in curve if point not in grid]
+
+
+def _check(asked: Asked) -> None:
+    """UserError where a transport has no queue to scan, or to preload, or there are too few descriptors."""
+    for transport in asked["transport"]:
+        if not Cell(transport, {}, asked).has_broker and ("scan" in asked["match"] or max(asked["preload"])):
+            raise UserError(
+                f"{transport} has no queue that could be scanned or preloaded: "
+                "say --match indexed --preload 0, or --transport amqp"
+            )
+    links = max(asked["clients"]) * max(asked["threads"])
+    check_descriptors(links, f"{links} threads have a connection each")
+
+
+def roles(cell: Cell, places: Places) -> list[Role]:
+    from experiments.bench.asking_own import AnswerAll, AskOwn
+
+    point, pattern = cell.point, PATTERN[cell.point["match"]]
+    clients, threads = point["clients"], point["threads"]
+    server, client = places.together(cell.size, pattern)
+    if point["preloaded"]:
+        _preload(server.url, server.token, pattern, cell.size, point["preloaded"])
+    asks = AskOwn(cell.size, cell.asked["warm_up_s"], cell.asked["sample_s"])
+    return [
+        Role("server", AnswerAll(cell.size, clients * threads), (server,)),
+        *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
+    ]
+
+
+def _preload(url: str, token: str, pattern: Pattern, size: int, messages: int) -> None:
+    from transports.amqp.absent import leave_answers
+
+    leave_answers(url, token, pattern, bytes(size), messages)
+
+
+def judge(_cell: Cell, told: Mapping[str, Told]) -> list[str]:
+    from experiments.bench.asking_own import wrong_with_asking
+
+    return wrong_with_asking(told)
+
+
+def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
+    """kB are of 1,000 bytes, as in the paper, and each reply's counted once."""
+    clients = [of_role for name, of_role in told.items() if name != "server"]
+    replies = sum(client.latency.count for client in clients if client.latency)
+    per_s = replies / cell.asked["sample_s"]
+    looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
+    looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
+    rates = {"replies_per_s": per_s, "kilobytes_per_s": per_s * cell.size / 1000}
+    return {**rates, **latency_figures(clients, "response"), **looks} if replies else {}
+
+
+BENCHMARK = Benchmark(
+    name="request-reply",
+    about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
+    paper="IBM MQSeries and MSMQ (2000), figures 2 to 7, tables 1 and 2",
+    points=points,
+    roles=roles,
+    judge=judge,
+    figures=figures,
+    columns=(
+        Column("replies_per_s", "replies/s", with_interval=True),
+        Column("kilobytes_per_s", "kB/s"),
+        Column("response_mean_us", "mean us"),
+        Column("looks_per_reply", "looks a reply"),
+    ),
+    plots=(
+        Plot("Replies by threads", "replies_per_s", "replies/s", x="threads", x_unit="threads of a client",
+             where={"preloaded": 0}, linear=True),
+        Plot("Throughput by threads", "kilobytes_per_s", "kB/s", x="threads", x_unit="threads of a client",
+             where={"preloaded": 0}),
+        Plot("Replies by what lies preloaded", "replies_per_s", "replies/s", x="preloaded", x_unit="messages, Q0",
+             where=CURVE, linear=True, log_y=True, beside=(
+                 Published("indexed", "", points=tuple(zip(PRELOAD, INDEXED_THERE, strict=True))),
+                 Published("searched", "", points=tuple(zip(PRELOAD, SCANNED_THERE, strict=True))),
+             )),
+    ),
+    published=(
+        Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
+        Published("the same, with 1,000 messages preloaded", "376.5 and 7.4"),
+        Published("response time, 1 client, 1 thread", "2.0 ms and 35.9 ms"),
+        Published("kB/s, 1 client, peak, 1,024 bytes", "510.6 and 31.3"),
+        Published("kB/s, overall peak, 65,536 bytes", "7,135.6 and 5,617.8"),
+    ),
+    options=OPTIONS,
+    transports="amqp",
+    quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
+           "warm_up_s": 0.3, "sample_s": 1.0},
+)  # fmt: skip
