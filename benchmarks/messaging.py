@@ -1,0 +1,98 @@
+"""The messaging benchmarks' rig against C: `exchange bench` beside programs that do no more than send and receive.
+
+    ours   exchange bench throughput, latency, de-spsc: everything numbered, stamped, checked
+    C      reference/zeromq_messages.cpp on the same libzmq; reference/amqp_flow.cpp on rabbitmq-c
+
+The same messages, sizes, high-water marks and clock readings; a pair of runs goes back to back. Over AMQP the clock
+runs from the first publish to the last delivery, on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.amqp import node, url
+from benchmarks.comparing import Measure, Row, in_turns
+from benchmarks.cpp import built
+from benchmarks.exchange import Cost, libzmq
+from transports.rabbitmq import Node, RabbitMqMissing
+
+FLOWS = {8: 5_000_000, 64: 4_000_000}
+"""Messages by size."""
+BOUNCES = 20_000
+SMALL, LARGE = (8, 200_000), (1 << 20, 256)
+"""Over AMQP: size and messages."""
+
+Record = dict[str, Any]
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """ZeroMQ's throughput and latency, AMQP's messages/s and bandwidth."""
+    program = built("zeromq_messages", *libzmq())
+    for size, messages in FLOWS.items():
+        ours, theirs = in_turns(lambda: flow_per_s(size, messages), in_c(program, "flow", size, messages), repeats)  # noqa: B023
+        yield Row(f"bench throughput, zeromq, {size} bytes", "C on libzmq", "messages/s", ours, theirs, 0.9, 1.0)
+    ours, theirs = in_turns(lambda: bounce_us(8), in_c(program, "bounce", 8, BOUNCES), repeats)
+    yield Cost("bench latency, zeromq, round trip p50", "C on libzmq", "us", ours, theirs, 1.1, 1.05)
+    try:
+        with node() as broker:
+            yield from over_amqp(broker, repeats)
+    except RabbitMqMissing as missing:
+        print(missing)
+
+
+def over_amqp(broker: Node, repeats: int) -> Iterator[Row]:
+    """Messages/s of small ones, MB/s of large ones."""
+    program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
+    for (size, messages), unit in ((SMALL, "messages/s"), (LARGE, "MB/s")):
+        factor = size / 1e6 if unit == "MB/s" else 1.0
+        ours, theirs = in_turns(
+            lambda: factor * amqp_per_s(broker, size, messages),  # noqa: B023
+            amqp_in_c(program, broker, size, messages, factor), repeats,
+        )  # fmt: skip
+        yield Row(f"bench de-spsc, amqp, {size:,} bytes", "rabbitmq-c", unit, ours, theirs, 0.8, 1.0)
+
+
+def flow_per_s(size: int, messages: int) -> float:
+    (cell,) = bench("throughput", "zeromq", size, messages)["rows"]
+    return float(cell["figures"]["messages_per_s"]["median"])
+
+
+def bounce_us(size: int) -> float:
+    (cell,) = bench("latency", "zeromq", size, BOUNCES)["rows"]
+    return float(cell["figures"]["round_trip_p50_us"]["median"])
+
+
+def amqp_per_s(broker: Node, size: int, messages: int) -> float:
+    (cell,) = bench("de-spsc", url(broker), size, messages)["rows"]
+    roles = cell["repeats"][0]["roles"]
+    return messages * 1e9 / float(roles["consumer"]["last_ns"] - roles["publisher"]["first_ns"])
+
+
+def bench(name: str, transport: str, size: int, messages: int) -> Record:
+    """bench.json of one repeat of one cell. CalledProcessError where the answer was wrong."""
+    words = ["--transport", transport, "--sizes", str(size), "--count", str(messages), "--repeats", "1", "--json"]
+    with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
+        command = [sys.executable, "-m", "experiments", "bench", name, *words, "--results", results]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    record: Record = json.loads(done.stdout)
+    return record
+
+
+def in_c(program: Path | None, *words: object) -> Measure | None:
+    """A figure that a program prints."""
+    if program is None:
+        return None
+    command = [str(program), *map(str, words)]
+    return lambda: float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def amqp_in_c(program: Path | None, broker: Node, size: int, messages: int, factor: float) -> Measure | None:
+    measure = in_c(program, broker.port, broker.user, broker.password, messages, size)
+    return None if measure is None else lambda: factor * measure()
