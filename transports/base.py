@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from transports import bounce
 from transports.frames import FrameBatch
 from transports.pattern import TWO_ENDS, Pattern
 
@@ -134,6 +135,14 @@ class Link(ABC):
 
         Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
         """
+
+    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
+        """Send a message and wait for the one that comes back: how long that took, in ns; 0 where it is late."""
+        return bounce.ask(self, question, answer, until_ns)
+
+    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        """Send back what comes, as it is, in a batch of one, until so many have gone, or it is late; how many went."""
+        return bounce.echo(self, batch, most, until_ns)
 
     def await_peers(self, count: int, until_ns: int) -> None:  # noqa: B027
         """Of who publishes: until so many subscribers will miss nothing that is sent from now on. PeerGone in time.

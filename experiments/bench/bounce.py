@@ -27,16 +27,13 @@ class Ask:
     def __call__(self, player: Player) -> Told:
         source, receipt, told = Source(self.size, frames=1), Receipt(self.size), Told()
         round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(1)
-        told.first_ns = sent_ns = time.monotonic_ns()
+        told.first_ns = time.monotonic_ns()
         try:
             for number in range(self.count):
-                source.fill(1, sent_ns := time.monotonic_ns())
-                player.send_all(player.link, source.batch)
+                source.fill(1, time.monotonic_ns())
                 answers.clear()
-                while not player.link.receive(answers):
-                    player.wait(player.link, "no answer came")
+                round_trips_ns[number] = player.ask(player.link, source.batch, answers)
                 told.last_ns = time.monotonic_ns()
-                round_trips_ns[number] = told.last_ns - sent_ns
                 receipt.add(answers, told.last_ns)
         except (Silence, PeerGone) as why:
             told.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
@@ -64,14 +61,8 @@ class Answer:
         told, link, batch = Told(), player.link, Receipt(self.size).empty_batch(1)
         try:
             while told.sent < self.count:
-                batch.clear()
-                if link.receive(batch):
-                    player.send_all(link, batch)
-                    told.received += batch.count
-                    told.sent = told.received
-                else:
-                    player.wait(link, "nothing came")
+                told.sent += player.echo(link, batch, self.count - told.sent)
         except (Silence, PeerGone) as why:
             told.stopped = f"{why}, after {told.sent:,} of {self.count:,} messages"
-        told.last_ns = time.monotonic_ns()
+        told.received, told.last_ns = told.sent, time.monotonic_ns()
         return told

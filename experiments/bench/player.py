@@ -73,6 +73,22 @@ class Player:
             self.progressed()
         return sent
 
+    def ask(self, link: Link, question: FrameBatch, answer: FrameBatch) -> int:
+        """How long the answer took, in ns."""
+        took_ns = link.ask(question, answer, time.monotonic_ns() + self._patience_ns)
+        if not took_ns:
+            raise Silence(f"no answer came for {self._patience_ns / 1e9:g} s")
+        return took_ns
+
+    def echo(self, link: Link, batch: FrameBatch, most: int) -> int:
+        """Answer for a while with what comes; how often."""
+        done = link.echo(batch, most, time.monotonic_ns() + TICK_NS)
+        if done:
+            self.progressed()
+        elif time.monotonic_ns() > self._until_ns:
+            raise Silence(f"nothing came for {self._patience_ns / 1e9:g} s")
+        return done
+
     def drain(self, link: Link) -> None:
         """Until what was sent has left, and a broker has taken it: that is as slow as it takes everybody's messages."""
         if not link.drain(time.monotonic_ns() + DRAIN_NS):

@@ -22,6 +22,7 @@ from experiments.errors import UserError
 from experiments.household import Household
 from experiments.threads import interpreter_shared
 from transports.base import BadAddress, Link, PeerGone
+from transports.frames import FrameBatch
 from transports.registry import connect, listen, scheme_of, transport_of
 
 WARM_SIZE, WARM_S = 64, 10.0
@@ -110,6 +111,8 @@ def _warm(places: Places) -> None:
         connector = _opened(back, held)
         for sender, receiver in ((connector, listener), (listener, connector)):
             _pass_on(sender, receiver)
+        for link in (listener, connector):
+            link.echo(FrameBatch(1), 0, 0)
 
 
 def _opened(end: End, held: contextlib.ExitStack) -> Link:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import zmq
 
 from transports.frames import FrameBatch
 from transports.waiting import READABLE, Sleeper
 
+if TYPE_CHECKING:
+    from transports.zeromq.bounce import Bouncer
+
 
 class Calls(Protocol):
     """What a link needs of a socket; transports/zeromq/compiled.py has the compiled form."""
+
+    @property
+    def bouncer(self) -> Bouncer | None:
+        """For one message at a time, where that is compiled."""
 
     def send(self, batch: FrameBatch, first: int) -> int: ...
 
@@ -31,6 +38,10 @@ class Calls(Protocol):
 
 class PlainCalls:
     """One pyzmq call a message; `watched` are descriptors beside the socket's own that end a sleep."""
+
+    @property
+    def bouncer(self) -> Bouncer | None:
+        return None
 
     def __init__(self, socket: zmq.Socket[bytes], watched: Sequence[int] = ()) -> None:
         self._socket = socket

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding
 import numpy as np
@@ -21,6 +21,9 @@ from numba import njit, types
 from transports.frames import FrameBatch
 from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
 from transports.zeromq.calls import PlainCalls
+
+if TYPE_CHECKING:
+    from transports.zeromq.bounce import Bouncer
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -124,6 +127,7 @@ class CompiledCalls(PlainCalls):
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
         self._fds = np.array([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int32)
         self._timespec = np.zeros(2, np.int64)
+        self._bouncer: Bouncer | None = None
         self._warm()
 
     def _warm(self) -> None:
@@ -134,10 +138,31 @@ class CompiledCalls(PlainCalls):
         self.events()
         self.sleep(0, 0)
 
-    def send(self, batch: FrameBatch, first: int) -> int:
-        taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)
+    @property
+    def bouncer(self) -> Bouncer | None:
+        if self._bouncer is None:
+            from transports.zeromq.bounce import Bouncer
+
+            self._bouncer = Bouncer(self)
+        return self._bouncer
+
+    @property
+    def handle(self) -> int:
+        """libzmq's."""
+        return int(self._handle)
+
+    def block_for(self, longest_ms: int) -> None:
+        """Calls that block, which none here does, come back after that."""
+        self._socket.rcvtimeo = longest_ms
+
+    def check(self, error: int) -> None:
+        """ZMQError where there is one."""
         if error:
             raise zmq.ZMQError(error)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)
+        self.check(error)
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
@@ -145,8 +170,7 @@ class CompiledCalls(PlainCalls):
             self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
         batch.count = int(count)
-        if error:
-            raise zmq.ZMQError(error)
+        self.check(error)
         return int(dropped)
 
     def events(self) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
+from transports import bounce
 from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.pattern import TWO_ENDS, Pattern
@@ -18,6 +19,9 @@ from transports.zeromq.audience import Audience, prefix_of
 from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
 from transports.zeromq.doorman import Doorman
 from transports.zeromq.keyed import PlainKeyedCalls
+
+if TYPE_CHECKING:
+    from transports.zeromq.bounce import Bouncer
 
 Socket = zmq.Socket[bytes]
 Context = zmq.Context[Socket]
@@ -46,6 +50,7 @@ class ZeroMqLink(Link):
         self._out_calls = self._calls if outbound is inbound else _calls(address, outbound, [], self._doormen[-1])
         self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
         self._was_refused = False
+        self._is_one_pair = inbound is outbound and address.pattern is Pattern.PAIR
         self._receive = _nothing if inbound.type == zmq.PUSH else self._calls.receive
 
     @property
@@ -95,6 +100,32 @@ class ZeroMqLink(Link):
             self._serve()
         if self._peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
             raise PeerGone(f"the peer at {self.url} closed the connection")
+
+    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
+        if self._bouncer is None:
+            return super().ask(question, answer, until_ns)
+        sent_ns, came_ns = self._bouncer.ask(question, answer)
+        if sent_ns and came_ns:
+            return came_ns - sent_ns
+        if not sent_ns:
+            return super().ask(question, answer, until_ns)
+        return bounce.await_answer(self, answer, sent_ns, until_ns)
+
+    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        if self._bouncer is None:
+            return super().echo(batch, min(most, 1), until_ns)
+        done = self._bouncer.echo(batch, most, until_ns)
+        if batch.count:
+            bounce.send_all(self, batch, 0)
+            return done + 1
+        if done < most:
+            self.wait(time.monotonic_ns())
+        return done
+
+    @property
+    def _bouncer(self) -> Bouncer | None:
+        """Of a pair's one socket, once its first frame has come; None where it has no compiled calls."""
+        return self._calls.bouncer if self._is_one_pair and self._receive == self._calls.receive else None
 
     def _is_full(self) -> bool:
         """An XPUB says that there is room, always: only a frame that it refused tells, and only once."""

@@ -1,0 +1,111 @@
+"""One message at a time, compiled: what a question and its answer take is ZeroMQ's, and not Python's between its calls.
+
+Here calls block, as in a C program, for a moment at most: then Python looks whether the doorman has something to do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from transports.frames import FrameBatch
+from transports.zeromq.compiled import (
+    _CLOCK_MONOTONIC,
+    _DONTWAIT,
+    _EAGAIN,
+    _EINTR,
+    CompiledCalls,
+    _clock_gettime,
+    _errno,
+    _recv,
+    _send,
+)
+
+Bytes = npt.NDArray[np.uint8]
+Longs = npt.NDArray[np.int64]
+MOMENT_MS = 50
+_NOT_YET = -1
+
+
+@njit(cache=True, nogil=True)
+def _now_ns(clock: Longs) -> int:
+    _clock_gettime(_CLOCK_MONOTONIC, clock.ctypes)
+    return clock[0] * 1_000_000_000 + clock[1]
+
+
+@njit(cache=True, nogil=True)
+def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
+    """(length of the next message, errno); no length where none came for a moment."""
+    while True:
+        length = _recv(handle, buffer.ctypes.data, largest, 0)
+        if length >= 0:
+            return length, 0
+        error = _errno()
+        if error != _EINTR:
+            return _NOT_YET, 0 if error == _EAGAIN else error
+
+
+@njit(cache=True, nogil=True)
+def _ask(
+    handle: int, question: Bytes, asked: int, buffer: Bytes, largest: int, clock: Longs
+) -> tuple[int, int, int, int]:
+    """(when it went, when the answer was there, the answer's length, errno); not gone at all: 0."""
+    sent_ns = _now_ns(clock)
+    if _send(handle, question.ctypes.data, asked, _DONTWAIT) < 0:
+        return 0, 0, _NOT_YET, 0
+    length, error = _await(handle, buffer, largest)
+    return sent_ns, _now_ns(clock), length, error
+
+
+@njit(cache=True, nogil=True)
+def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, clock: Longs) -> tuple[int, int, int]:
+    """(messages sent back, length of one that could not be, errno)."""
+    for done in range(most):
+        length, error = _await(handle, buffer, largest)
+        if length < 0:
+            return done, _NOT_YET, error
+        if length > largest or _send(handle, buffer.ctypes.data, length, _DONTWAIT) < 0:
+            return done, length, 0
+        if _now_ns(clock) >= until_ns:
+            return done + 1, _NOT_YET, 0
+    return most, _NOT_YET, 0
+
+
+class Bouncer:
+    """A socket's questions and answers, for as long as nothing unusual happens."""
+
+    def __init__(self, calls: CompiledCalls) -> None:
+        self._calls, self._clock = calls, np.zeros(2, np.int64)
+        calls.block_for(MOMENT_MS)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile the kernels, or load them from disk; there is no socket 0, so nothing goes."""
+        nothing = FrameBatch(1, 1, 1).buffer
+        _ask(0, nothing, 0, nothing, 0, self._clock)
+        _echo(0, nothing, 0, 0, 0, self._clock)
+
+    def ask(self, question: FrameBatch, answer: FrameBatch) -> tuple[int, int]:
+        """(when it went, when the answer was there): 0 for what has not happened."""
+        handle, largest = self._calls.handle, answer.largest_frame
+        sent_ns, came_ns, length, error = _ask(
+            handle, question.buffer, question.used_bytes, answer.buffer, largest, self._clock
+        )
+        self._calls.check(error)
+        if not 0 <= length <= largest:
+            return int(sent_ns), 0
+        answer.offsets[1] = length
+        answer.count = 1
+        return int(sent_ns), int(came_ns)
+
+    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        """How many went back. A message that has no room stays in the batch."""
+        batch.clear()
+        largest = batch.largest_frame
+        done, length, error = _echo(self._calls.handle, batch.buffer, largest, most, until_ns, self._clock)
+        self._calls.check(error)
+        if 0 <= length <= largest:
+            batch.offsets[1] = length
+            batch.count = 1
+        return int(done)
