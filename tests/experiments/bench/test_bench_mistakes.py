@@ -35,6 +35,14 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
         ("perftest --size 2MiB", "2,097,152 bytes"),
         ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
+        ("fe-spmc --transport tcp --sizes 64 --consumers 1", "tcp has no pattern 'fanout'"),
+        ("te-spsc --binding quotes.#", "4 of the 4 patterns (quotes.#, quotes.#, quotes.#, ...) match the key"),
+        ("te-spsc --binding other.{n}.#", "none of the 1 patterns (other.1.#) match the key quotes.q1.last"),
+        ("te-spsc --transport zeromq --sizes 64 --patterns 2 --binding quotes.q{n}.*", "ZeroMQ matches prefixes"),
+        ("request-reply --transport zeromq --match scan", "zeromq has no queue that could be scanned or preloaded"),
+        ("request-reply --transport amqp,zeromq --preload 0,50", "say --match indexed --preload 0"),
+        ("request-reply --match guess", "'guess' is not one of"),
         ("de-nothing", "No such command"),
     ],
 )
@@ -57,6 +65,18 @@ def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path
     )  # fmt: skip
     assert done.returncode == 2
     assert "128 roles need a descriptor each, and this shell allows 150" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_consumers_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ["bench", "fe-spmc", "--transport", "zeromq", "--consumers", "100", "--results", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", *words], capture_output=True, text=True, check=False, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "100 consumers need up to two descriptors each" in done.stderr
+    assert "ulimit -n 264" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,6 +18,10 @@ COMMANDS = {
     "density": f"density --sizes 64 {SHORT} 2000",
     "streams": f"streams --sizes 32 --streams 3 {SHORT} 500",
     "batch-size": f"batch-size --sizes 2KiB {SHORT} 5000",
+    "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {SHORT} 40",
+    "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {SHORT} 40",
+    "request-reply": "request-reply --clients 2 --threads 2 --match indexed,scan --preload 0,20 "
+    "--sample 0.2 --warm-up 0.1 --repeats 1",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
 }
@@ -33,6 +37,24 @@ def said(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[
 @pytest.mark.parametrize("name", COMMANDS)
 def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
     assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+
+
+def test_every_consumer_of_a_fanout_has_every_message(said: dict[str, Said]) -> None:
+    for row in said["fe-spmc"]["record"]["rows"]:
+        roles = row["repeats"][0]["roles"]
+        assert [roles[f"consumer {number}"]["received"] for number in (1, 2, 3)] == [40, 40, 40]
+
+
+def test_only_a_scan_looks_past_what_lies_preloaded(said: dict[str, Said]) -> None:
+    looks = {
+        (row["point"]["match"], row["point"]["preloaded"]): row["figures"].get("looks_per_reply", {"median": 0})[
+            "median"
+        ]
+        for row in said["request-reply"]["record"]["rows"]
+        if row["point"]["clients"] == 6
+    }
+    assert looks["indexed", 0] == looks["indexed", 20] == 0
+    assert looks["scan", 20] > 20 > looks["scan", 0] >= 1
 
 
 def test_pairs_share_one_exchange_and_get_none_of_each_other_s(said: dict[str, Said]) -> None:

@@ -24,6 +24,10 @@ COMMANDS = {
     "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
     "streams": f"streams --transport zeromq --sizes 32 --streams 1,3 {SHORT} 500",
     "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
+    "fe-spmc": f"fe-spmc --transport zeromq,zeromq+ipc --sizes 1,64,1MiB --consumers 1,3 {SHORT} 40",
+    "te-spsc": f"te-spsc --transport zeromq,zeromq+ipc --sizes 1,64,1MiB --patterns 1,64 {SHORT} 40",
+    "request-reply": "request-reply --transport zeromq --clients 1,2 --threads 1,2 "
+    "--sample 0.3 --warm-up 0.1 --repeats 2",
 }
 
 
