@@ -123,6 +123,16 @@ def test_a_subscriber_s_leaving_leaves_the_others(url: str) -> None:
         assert list(carry(publisher, subscribers[1], FrameBatch.of(*numbered(MANY)))) == numbered(MANY)
 
 
+def test_who_has_nothing_to_do_sleeps_though_he_never_sent(url: str) -> None:
+    with publishing(url, Pattern.FANOUT, (), ()) as (publisher, subscribers):
+        for link in (*subscribers, publisher):
+            end_ns, calls = time.monotonic_ns() + 50_000_000, 0
+            while time.monotonic_ns() < end_ns:
+                link.wait(end_ns)
+                calls += 1
+            assert calls < 50
+
+
 def test_subscribers_who_do_not_come_are_missed() -> None:
     link = listen("zeromq://127.0.0.1:0", TOKEN, Pattern.FANOUT)
     with pytest.raises(PeerGone, match="0 of 2 subscribers came"):

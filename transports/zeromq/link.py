@@ -137,6 +137,8 @@ class ZeroMqLink(Link):
     def _serve(self) -> None:
         for doorman in self._doormen:
             doorman.serve()
+        if self._out_calls is not self._calls:
+            self._out_calls.events()  # what nobody asks about keeps its descriptor readable, and every sleep short
         if self._audience is not None:
             self._audience.serve()
 
