@@ -146,6 +146,9 @@ def test_who_scans_looks_past_what_is_another_s_and_leaves_it_there(at_broker: s
     with asking(at_broker, 2, Pattern.SCAN) as (answering, (absent, present)):
         serve = server(answering, lambda frame: frame)
         absent.send(FrameBatch.of(*requests_of(0)[:20]), 0)
+        probe = Probe(at_broker, TOKEN)
+        until(lambda: serve() or probe.depth()["responses"] == 20, answering, absent)
+        probe.close()
         heard = FrameBatch()
         for turn in (1, 2):
             present.send(FrameBatch.of(b"mine"), 0)
