@@ -50,10 +50,9 @@ def merged(receivers: Sequence[Told]) -> LogBuckets:
 
 
 def bounce_figures(size: int, asker: Told) -> Figures:
-    """Of the round trip; one way is half of what all of them took, over their number, as ZeroMQ reckons it."""
-    if not asker.received or asker.duration_s <= 0:
+    """Of the round trip; one way is half of the mean, so what all bounces took over twice their number."""
+    found = latency_figures([asker], "round_trip")
+    if not found:
         return {}
-    per_s = asker.received / asker.duration_s
-    one_way = {"one_way_mean_us": asker.duration_s * 1e6 / (2 * asker.received)}
-    rates = {"round_trips_per_s": per_s, "megabytes_per_s": 2 * per_s * size / 1e6}
-    return {**latency_figures([asker], "round_trip"), **one_way, **rates}
+    one_way_us = found["round_trip_mean_us"] / 2
+    return {**found, "one_way_mean_us": one_way_us, "one_way_megabytes_per_s": size / one_way_us}

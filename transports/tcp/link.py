@@ -10,14 +10,18 @@ import socket
 import struct
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from transports import bounce
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.sockets import read_back
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, warm
 from transports.waiting import READABLE, WRITABLE, Sleeper
+
+if TYPE_CHECKING:
+    from transports.tcp.bounce import Bouncer
 
 DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
 """How a connection introduces itself: for both directions, from connector to listener only, or from listener only."""
@@ -62,6 +66,26 @@ class TcpLink(Link):
                 stream.send_all(batch, first)
             return batch.count
         return first if self._outbound is None else self._outbound.send(batch, first)
+
+    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
+        if (bouncer := self._bouncer) is None:
+            return super().ask(question, answer, until_ns)
+        sent_ns, came_ns = bouncer.ask(question, answer)
+        return came_ns - sent_ns if came_ns else bounce.await_answer(self, answer, sent_ns, until_ns)
+
+    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        bouncer = self._bouncer
+        if bouncer is not None and (done := bouncer.echo(most, until_ns)):
+            return done
+        return super().echo(batch, min(most, 1), until_ns if bouncer is None else time.monotonic_ns() + 1)
+
+    @property
+    def _bouncer(self) -> Bouncer | None:
+        """Of its one stream, where that has nothing else to do."""
+        if self._outbound is None or len(self._streams) > 1:
+            return None
+        bouncer = self._outbound.bouncer
+        return bouncer if bouncer is not None and bouncer.is_free else None
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]

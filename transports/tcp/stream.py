@@ -7,6 +7,7 @@ import ctypes
 import socket
 import struct
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,10 @@ from numba import int64, njit, types
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.sockets import set_nodelay
-from transports.waiting import WRITABLE, Sleeper
+from transports.waiting import HAS_PPOLL, WRITABLE, Sleeper
+
+if TYPE_CHECKING:
+    from transports.tcp.bounce import Bouncer
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -83,10 +87,16 @@ class Stream:
         self._used = 0
         self._rest = b""
         self._scratch = np.zeros(_READ_BYTES, np.uint8)
+        self._bouncer: Bouncer | None = None
 
     def receive(self, batch: FrameBatch) -> None:
         """Append what is there; `ended` turns true at the end of the stream, once all that is whole was delivered."""
         fresh = self._read()
+        self.split(batch)
+        self.ended = fresh == 0 and not self._holds_a_frame()
+
+    def split(self, batch: FrameBatch) -> None:
+        """Append the whole frames of what has come."""
         used = self._used
         at, count, too_long = split_frames(
             self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
@@ -95,7 +105,15 @@ class Stream:
         self._used, batch.count = used - int(at), int(count)
         if too_long:
             raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
-        self.ended = fresh == 0 and not self._holds_a_frame()
+
+    @property
+    def bouncer(self) -> Bouncer | None:
+        """For one message at a time, where that is compiled."""
+        if self._bouncer is None and _COMPILED and HAS_PPOLL and not self._quickack:
+            from transports.tcp.bounce import Bouncer
+
+            self._bouncer = Bouncer(self)
+        return self._bouncer
 
     def _holds_a_frame(self) -> bool:
         """Whether a whole frame waits for room in a batch."""

@@ -1,0 +1,132 @@
+"""One message at a time on one stream, compiled, as ZeroMQ's is: or the two could not be set beside each other.
+
+A frame that is there whole, alone, and leaves in one write is taken care of here; anything else is left to Python.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from transports.frames import FrameBatch
+from transports.tcp.stream import _SEND_FLAGS, PREFIX, Bytes, Offsets, _libc_send, send_frames
+from transports.waiting import READABLE
+
+if TYPE_CHECKING:
+    from transports.tcp.stream import Stream
+
+Longs = npt.NDArray[np.int64]
+MOMENT_NS = 50_000_000
+ALL = NONE = -1
+_CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
+_libc_recv = types.ExternalFunction("recv", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
+_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+
+
+@njit(cache=True, nogil=True)
+def _now_ns(clock: Longs) -> int:
+    _clock_gettime(_CLOCK_MONOTONIC, clock.ctypes)
+    return clock[0] * 1_000_000_000 + clock[1]
+
+
+@njit(cache=True, nogil=True)
+def _whole(inbound: Bytes, have: int) -> int:
+    """The bytes of the first frame with its length, as far as that is known."""
+    if have < PREFIX:
+        return PREFIX
+    length = int64(inbound[0]) | inbound[1] << 8 | inbound[2] << 16 | inbound[3] << 24
+    return PREFIX + length
+
+
+@njit(cache=True, nogil=True)
+def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) -> int:
+    """How many bytes are there, once a frame is, or nothing came for a moment, or something else is to be seen to."""
+    have = 0
+    while have < _whole(inbound, have) <= len(inbound):
+        came = _libc_recv(fd, inbound[have:].ctypes, len(inbound) - have, _SEND_FLAGS)
+        if came > 0:
+            have += came
+            continue
+        if came == 0:
+            break
+        clock[0], clock[1] = 0, MOMENT_NS
+        if _ppoll(fds.ctypes, 1, clock.ctypes, 0) <= 0 or (fds[0, 1] >> 16) & READABLE == 0:
+            break
+    return have
+
+
+@njit(cache=True, nogil=True)
+def _ask(
+    fd: int, question: Bytes, offsets: Offsets, scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs
+) -> tuple[int, int, int, int]:
+    """(when it went, when the last bytes were there, how many, ALL or the bytes that went of the question)."""
+    sent_ns = _now_ns(clock)
+    sent, written = send_frames(fd, question, offsets, 0, 1, scratch)
+    if not sent:
+        return sent_ns, 0, 0, written
+    have = _await(fd, inbound, fds, clock)
+    return sent_ns, _now_ns(clock), have, ALL
+
+
+@njit(cache=True, nogil=True)
+def _echo(
+    fd: int, inbound: Bytes, most: int, until_ns: int, fds: npt.NDArray[np.int32], clock: Longs
+) -> tuple[int, int, int]:
+    """(frames sent back, bytes that are there, and of a frame that did not go whole as many as went, or NONE)."""
+    for done in range(most):
+        have = _await(fd, inbound, fds, clock)
+        if have != _whole(inbound, have):
+            return done, have, NONE
+        went = _libc_send(fd, inbound.ctypes, have, _SEND_FLAGS)
+        if went < have:
+            return done, have, max(went, 0)
+        if _now_ns(clock) >= until_ns:
+            return done + 1, 0, NONE
+    return most, 0, NONE
+
+
+class Bouncer:
+    """A stream's questions and answers, for as long as nothing unusual happens."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._fds, self._clock = np.array([(stream.fd, READABLE)], np.int32), np.zeros(2, np.int64)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Compile the kernels, or load them from disk; there is no descriptor -1, so nothing goes."""
+        nothing = FrameBatch(1, PREFIX, PREFIX)
+        _ask(-1, nothing.buffer, nothing.offsets, nothing.buffer, nothing.buffer, self._fds, self._clock)
+        _echo(-1, nothing.buffer, 0, 0, self._fds, self._clock)
+
+    @property
+    def is_free(self) -> bool:
+        """Nothing waits that came, or was taken, before."""
+        return not self._stream._used and not self._stream.unsent
+
+    def ask(self, question: FrameBatch, answer: FrameBatch) -> tuple[int, int]:
+        """(when it went, when the answer was there): 0 for what has not happened, which Python goes on with."""
+        stream = self._stream
+        sent_ns, came_ns, have, written = _ask(
+            stream.fd, question.buffer, question.offsets, stream._scratch, stream._inbound, self._fds, self._clock
+        )
+        if written != ALL:
+            stream._rest = stream._framed(question, 0)[written:]
+        stream._used = have
+        stream.split(answer)
+        return int(sent_ns), int(came_ns) if answer.count else 0
+
+    def echo(self, most: int, until_ns: int) -> int:
+        """How many went back, or were taken to go."""
+        stream = self._stream
+        done, have, went = _echo(stream.fd, stream._inbound, most, until_ns, self._fds, self._clock)
+        stream._used = 0 if went >= 0 else have
+        if went >= 0:
+            stream._rest = stream._inbound[went:have].tobytes()
+            return int(done) + 1
+        return int(done)
