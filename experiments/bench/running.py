@@ -30,6 +30,7 @@ from transports.base import TransportError
 
 SCHEMA = 1
 FILE = "bench.json"
+INTERRUPTED = "interrupted"
 
 
 @dataclass
@@ -155,7 +156,7 @@ def _measured(benchmark: Benchmark, asked: Asked, brokers: Brokers) -> Made:
                     made.stopped = f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
                     break
     except KeyboardInterrupt:
-        made.stopped = "interrupted"
+        made.stopped = INTERRUPTED
     return made
 
 

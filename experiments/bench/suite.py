@@ -10,8 +10,8 @@ from experiments.bench.asking import asked_of
 from experiments.bench.benchmark import Asked, Benchmark
 from experiments.bench.catalogue import benchmark_of, names
 from experiments.bench.commands import command_of
-from experiments.bench.measuring import COMPLETE, PARTIAL, Record
-from experiments.bench.running import kept, known_of, record_of, unnamed
+from experiments.bench.measuring import COMPLETE, Record
+from experiments.bench.running import INTERRUPTED, kept, known_of, record_of, unnamed
 from experiments.brokers_held import Brokers
 from experiments.errors import UserError
 
@@ -53,9 +53,9 @@ def _plan(asked: Asked) -> Iterator[tuple[Benchmark, Asked]]:
 
 
 def _parts(plan: list[tuple[Benchmark, Asked]], name: str, brokers: Brokers) -> Iterator[Record]:
-    """Until one was interrupted, or lost a role."""
+    """Until one is interrupted; one that loses a role does not keep the others from theirs."""
     for benchmark, asked in plan:
         part = record_of(benchmark, asked, name, brokers)
         yield part
-        if part["status"] == PARTIAL:
+        if INTERRUPTED in part["reasons"]:
             return
