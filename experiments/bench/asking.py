@@ -23,9 +23,9 @@ def asked_of(benchmark: Benchmark, given: dict[str, Any]) -> Asked:
 
 def quickly(instead: Mapping[str, Any]) -> dict[str, Any]:
     """What a quick run has where the user does not say it."""
-    return {name: value for name, value in {"repeats": QUICK_REPEATS, **instead}.items() if not _was_typed(name)}
+    return {name: value for name, value in {"repeats": QUICK_REPEATS, **instead}.items() if not was_typed(name)}
 
 
-def _was_typed(name: str) -> bool:
+def was_typed(name: str) -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -32,10 +32,11 @@ def suite_command() -> click.Command:
 
         Example: exchange bench suite --quick
         """
-        from experiments.bench.asking import quickly
+        from experiments.bench.asking import was_typed
         from experiments.bench.suite import suite
 
-        raise SystemExit(suite(given | (quickly({}) if given["quick"] else {}), results, name, as_json))
+        repeats = {} if was_typed("repeats") else {"repeats": None}
+        raise SystemExit(suite(given | repeats, results, name, as_json))
 
     made = click.command("suite", short_help="all of them, one page")(_common(run))
     made.params = [_transports(None), *made.params]

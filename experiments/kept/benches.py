@@ -31,16 +31,17 @@ def row(folder: Path) -> Row:
         record = read(folder)
     except Unread as error:
         return unread_row(folder, "bench", error)
-    made = sum(len(cell["repeats"]) for part in record.get("parts", [record]) for cell in part["rows"])
+    parts = record.get("parts", [record])
+    made = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
     return Row(
         name=folder.name,
         what=f"bench {record['benchmark']}",
         status=record["status"],
         started_at=record["started_at"],
-        transports=tuple(map(scheme_of, record["settings"].get("transport", ()))),
+        transports=tuple(dict.fromkeys(scheme_of(each) for part in parts for each in part["settings"]["transport"])),
         runs=made,
         planned_runs=made,
-        repeats=record["settings"].get("repeats", 1),
+        repeats=max(part["settings"]["repeats"] for part in parts),
     )
 
 

@@ -150,5 +150,5 @@ BENCHMARK = Benchmark(
     options=OPTIONS,
     transports="amqp",
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
-           "warm_up_s": 0.3, "sample_s": 1.0},
+           "warm_up_s": 0.2, "sample_s": 0.5, "repeats": 2},
 )  # fmt: skip
