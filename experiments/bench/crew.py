@@ -52,7 +52,7 @@ class Crew:
 
     def play(self, on_start: Callable[[], None], on_end: Callable[[], None]) -> Outcome:
         """When all are ready, start them; until each has told. UserError where one cannot open its ends."""
-        outcome = Outcome(self._told)
+        outcome = Outcome()
         begin = {name for name, role in self._roles.items() if role.begins}
         try:
             self._await_word(set(self._members))
@@ -66,6 +66,7 @@ class Crew:
             self._is_let_off = True
         except Died as error:
             outcome.died = str(error)
+        outcome.told = {name: self._told[name] for name in self._roles if name in self._told}
         return outcome
 
     def _say(self, word: str, names: set[str]) -> None:
