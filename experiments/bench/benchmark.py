@@ -70,6 +70,8 @@ class Column:
     name: str
     title: str
     with_interval: bool = False
+    exact: bool = False
+    """Every digit in the terminal, too."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from rich.table import Table
 
 from experiments.bench.benchmark import Column
 from experiments.bench.catalogue import benchmark_of
-from experiments.bench.words import reasons_in_words, titles_of, values_in_words
-from experiments.compare.rounding import rounded, with_interval
+from experiments.bench.words import reasons_in_words, short, titles_of, values_in_words
+from experiments.compare.rounding import ABSENT, number
 from experiments.words import counted
 
-COLUMNS = 100
+COLUMNS = 110
 CPU = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[Mapping[str, Any]]
 
@@ -49,10 +49,19 @@ def _table(rows: Rows, columns: Sequence[Column]) -> Table:
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     for row in rows:
-        found = [(c.with_interval, row["figures"].get(c.name)) for c in columns]
-        cells = [(with_interval if interval else rounded)(estimate) for interval, estimate in found]
+        cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]
         table.add_row(*values_in_words(row["point"]), row["transport"], *cells)
     return table
+
+
+def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
+    """3.07 M (1.42 M..5.83 M)"""
+    if estimate is None:
+        return ABSENT
+    value = number(estimate["median"]) if column.exact else short(estimate["median"])
+    if not column.with_interval or estimate["low"] is None:
+        return value
+    return f"{value} ({short(estimate['low'])}..{short(estimate['high'])})"
 
 
 def columns_with_something(rows: Rows, columns: Sequence[Column]) -> list[Column]:

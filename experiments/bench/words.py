@@ -38,6 +38,14 @@ def figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
     return ", ".join(f"{number(figures[column.name])} {column.title}" for column in there)
 
 
+def short(value: float) -> str:
+    """Three digits of what is large: 50.4 k, 3.07 M."""
+    for least, factor, letter in ((999_500, 1e6, "M"), (9_995, 1e3, "k")):
+        if value >= least:
+            return f"{value / factor:.3g} {letter}"
+    return number(value)
+
+
 def titles_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of the columns for what the points hold: size, pairs, ..."""
     return [name.removesuffix("_bytes") for name in rows[0]["point"]] if rows else []

@@ -107,7 +107,7 @@ BENCHMARK = Benchmark(
     judge=judge,
     figures=figures,
     columns=(
-        Column("transfers", "transfers"),
+        Column("transfers", "transfers", exact=True),
         Column("transfers_per_s", "transfers/s", with_interval=True),
         Column("publishes_per_s", "publishes/s"),
         Column("deliveries_per_s", "deliveries/s"),

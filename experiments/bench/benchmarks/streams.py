@@ -63,7 +63,7 @@ BENCHMARK = Benchmark(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabits_per_s", "Mb/s, all"),
         Column("stream_messages_per_s", "of a stream", with_interval=True),
-        Column("stream_between_arrivals_ns", "ns between its arrivals"),
+        Column("stream_between_arrivals_ns", "its ns apart"),
     ),
     plots=(
         Plot("All streams", "messages_per_s", "messages/s", x="streams", x_unit="streams", beside=(ALL,)),
