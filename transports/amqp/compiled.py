@@ -48,11 +48,11 @@ class CompiledClient(Client):
         correlation_id(b"")
 
     def _layout_for(self, frame_max: int) -> Layout | RequestLayout | AnswerLayout:
-        exchange, key, mandatory, asker, reply_to, answers = self._route
+        exchange, key, mandatory, asker, reply_to, answers, tries = self._route
         durable = self._delivery.durable
         if answers:
             return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, self.returns)
-        method = wire.publish_method(CHANNEL, exchange, key, mandatory)
+        method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not self.published))
         if asker:
             return RequestLayout(method, CHANNEL, frame_max, durable, asker, reply_to)
         return Layout(method, wire.content_header(CHANNEL, durable), CHANNEL, frame_max)
@@ -68,10 +68,14 @@ class CompiledClient(Client):
         stream = self._own.stream
         if stream is None:
             return first
+        if self._route.tries and not self.published:
+            last = min(last, first + 1)
         message, stream.last = self._layout.write(batch, first, last, stream.outgoing, stream.last)
         if message == first and not stream.unsent:
             raise ValueError(f"a message of {len(batch[first])} bytes is too long for the buffer")
         self.published += message - first
+        if self._route.tries and 0 < self.published == message - first:
+            self._layout = self._layout_for(self._loop.connection.params.frame_max)
         return message
 
     def take(self, batch: FrameBatch) -> None:

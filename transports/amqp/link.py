@@ -62,7 +62,7 @@ class AmqpLink(Link):
     def _declare(self, until_ns: int) -> None:
         """Exchanges, queues, consumers: made by whoever comes first."""
         self._queues = declare(self._session, self._side, self._delivery, until_ns)
-        if self._publishes and self._side.is_mandatory(self._delivery):
+        if self._publishes and (self._delivery.confirms or self._side.publishes_to_topic):
             self._session.channel.add_on_return_callback(self._note_return)
         if self._publishes and self._delivery.confirms:
             self._await_confirms(until_ns)

@@ -61,7 +61,8 @@ class OneByOneClient(Client):
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
         for index in range(first, last):
             key, properties = self._envelope()
-            self._channel.basic_publish(self._route.exchange, key, batch[index], properties, self._route.mandatory)
+            mandatory = self._route.mandatory or (self._route.tries and not self.published)
+            self._channel.basic_publish(self._route.exchange, key, batch[index], properties, mandatory)
             self.published += 1
         return last
 

@@ -48,8 +48,9 @@ class Queue(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Where messages are published; who is `mandatory` comes back where no queue takes it.
+    """Where messages are published; what is `mandatory` comes back where no queue takes it.
 
+    tries     the first one is: whether any queue takes the key shows then, and no other message pays for it
     asker     16 hexadecimal digits: these are requests, each with a correlation id that begins with them
     reply_to  where their answers are to go, if they are to say so
     answers   these are answers: each has the correlation id of its request, and no `key` if it goes where that said
@@ -61,6 +62,7 @@ class Route(NamedTuple):
     asker: str = ""
     reply_to: str = ""
     answers: bool = False
+    tries: bool = False
 
 
 class Side(NamedTuple):
@@ -113,11 +115,8 @@ class Side(NamedTuple):
         if to is None:
             return Route("", "", False)
         reply_to = "" if self.scans else self.asker
-        return Route(to.exchange.name, to.key, self.is_mandatory(delivery), self.asker, reply_to, self.answers)
-
-    def is_mandatory(self, delivery: Delivery) -> bool:
-        """A key that no pattern matches is a mistake, and so is a queue that is gone where delivery is guaranteed."""
-        return delivery.confirms or self.publishes_to_topic
+        tries = self.publishes_to_topic and not delivery.confirms
+        return Route(to.exchange.name, to.key, delivery.confirms, self.asker, reply_to, self.answers, tries)
 
     @property
     def publishes_to_topic(self) -> bool:
