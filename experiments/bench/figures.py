@@ -18,6 +18,7 @@ from experiments.page.chart import Chart, Numbers
 from experiments.page.colours import MUTED
 from experiments.page.formats import axis_number
 from experiments.page.labelled_lines import EndLabel, label_ends
+from experiments.words import counted
 
 MOST_TICKS = 6
 Row = dict[str, Any]
@@ -59,8 +60,13 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
 def _line_name(plot: Plot, row: Row, rows: list[Row]) -> str:
     """The transport, and in what else the points differ."""
     others = [name for name in row["point"] if name != plot.x and len({str(r["point"][name]) for r in rows}) > 1]
-    words = [in_words(row["point"][n]) if n.endswith("_bytes") else f"{row['point'][n]} {n}" for n in others]
+    words = [_word(name, row["point"][name]) for name in others]
     return ", ".join([row["transport"], *words])
+
+
+def _word(name: str, value: Any) -> str:
+    """64 B; 4 pairs; indexed."""
+    return in_words(value) if name.endswith("_bytes") else value if isinstance(value, str) else counted(value, name)
 
 
 def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str) -> EndLabel:
@@ -79,7 +85,7 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
     """With a number at some of what was measured."""
     if plot.linear:
         axes.set_xlim(0, values[-1] * 1.05)
-        shown = [value for value in values if value >= values[-1] / 8]
+        shown = _apart(values)
     else:
         axes.set_xscale("log", base=2)
         axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
@@ -87,6 +93,15 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(shown))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(_short_size if plot.x.endswith("_bytes") else axis_number))
+
+
+def _apart(values: list[float]) -> list[float]:
+    """From the last one down, those between which there is room for a number."""
+    shown: list[float] = []
+    for value in reversed(values):
+        if not shown or shown[-1] - value >= values[-1] / 10:
+            shown.append(value)
+    return shown[::-1]
 
 
 def _short_size(value: float, _position: int | None = None) -> str:
