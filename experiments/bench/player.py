@@ -116,7 +116,7 @@ def play(role: Role, crew: Connection[Any, Any], patience_s: float, of_thread: b
 
 def _play(role: Role, crew: Connection[Any, Any], patience_s: float, of_thread: bool) -> None:
     with contextlib.ExitStack() as held:
-        links = [_opened(end, held) for end in role.ends]
+        links = [opened(end, held) for end in role.ends]
         crew.send(("ready",))
         if crew.recv() != ("start",):
             return
@@ -130,7 +130,8 @@ def _play(role: Role, crew: Connection[Any, Any], patience_s: float, of_thread: 
         _linger(links, lambda: crew.poll() and crew.recv() == ("close",))
 
 
-def _opened(end: End, held: contextlib.ExitStack) -> Link:
+def opened(end: End, held: contextlib.ExitStack) -> Link:
+    """Listens or connects, until the context ends."""
     if end.listens:
         link = listen(end.url, end.token, end.pattern, end.keys)
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-SUITE = "suite"
+OTHERS = ("suite", "role")
+"""What is no benchmark: all of them, and a part of one."""
 
 
 class Benchmarks(click.Group):
@@ -13,15 +14,16 @@ class Benchmarks(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         from experiments.bench.catalogue import names
 
-        return [*names(), SUITE]
+        return [*names(), *OTHERS]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         from experiments.bench.catalogue import benchmark_of
-        from experiments.bench.commands import command_of, suite_command
+        from experiments.bench.commands import command_of, role_command, suite_command
 
         if name not in self.list_commands(ctx):
             return None
-        return suite_command() if name == SUITE else command_of(benchmark_of(name))
+        others = {"suite": suite_command, "role": role_command}
+        return others[name]() if name in others else command_of(benchmark_of(name))
 
 
 @click.group(cls=Benchmarks, invoke_without_command=True)
