@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 
 import transports
 from transports.base import Address, BadAddress, Link, Transport
@@ -21,6 +22,7 @@ def transport_of(scheme: str) -> Transport:
     raise BadAddress(f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}")
 
 
+@cache
 def _names() -> list[str]:
     return [module.name for module in pkgutil.iter_modules(transports.__path__)]
 
