@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 
 from transports.amqp.delivery import PREFETCH, Delivery
@@ -13,7 +14,9 @@ def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> 
     """The names of the queues: those that this end consumes, then the others."""
     for exchange in side.exchanges:
         _declare_exchange(session, exchange, delivery, until_ns)
-    return [_declare_queue(session, queue, delivery, until_ns) for queue in side.declares]
+    *many, last = side.declares
+    return [*(_declare_unasked(session, queue, delivery) for queue in many),
+            _declare_queue(session, last, delivery, until_ns)]  # fmt: skip
 
 
 def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
@@ -21,6 +24,14 @@ def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, 
     session.ask(
         lambda done: declare(exchange.name, exchange.kind, durable=durable, auto_delete=True, callback=done), until_ns
     )
+
+
+def _declare_unasked(session: Session, queue: Queue, delivery: Delivery) -> str:
+    """Without an answer, since there may be thousands: a mistake shows at the next question, which waits for all."""
+    name = queue.name or f"{queue.exchange.name}.{secrets.token_hex(8)}"
+    session.channel.queue_declare(name, **queue_arguments(queue, delivery))
+    session.channel.queue_bind(name, queue.exchange.name, queue.key)
+    return name
 
 
 def _declare_queue(session: Session, queue: Queue, delivery: Delivery, until_ns: int) -> str:
@@ -42,12 +53,10 @@ def consume(
     channel = session.channel
     if delivery.acks:
         session.ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done), until_ns)
-    for name, queue in queues:
-        _consume_one(session, name, not queue.shared, not delivery.acks, message, until_ns)
-
-
-def _consume_one(
-    session: Session, name: str, exclusive: bool, auto_ack: bool, message: Callable[..., None], until_ns: int
-) -> None:
-    start = session.channel.basic_consume
-    session.ask(lambda done: start(name, message, auto_ack, exclusive=exclusive, callback=done), until_ns)
+    auto_ack, (*many, (last, last_queue)) = not delivery.acks, queues
+    for name, queue in many:
+        channel.basic_consume(name, message, auto_ack, exclusive=not queue.shared)
+    session.ask(
+        lambda done: channel.basic_consume(last, message, auto_ack, exclusive=not last_queue.shared, callback=done),
+        until_ns,
+    )

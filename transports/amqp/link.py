@@ -25,7 +25,8 @@ from transports.sockets import read_back, set_nodelay
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
 MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30
-OPEN_S = 10.0
+OPEN_S, QUEUE_S = 10.0, 0.02
+"""How long a broker may take for a link, and for each further queue."""
 ACK_AFTER_NS = 10_000_000
 """Deliveries wait no longer for their acknowledgement, if the loop comes by."""
 
@@ -221,7 +222,7 @@ def connect(address: Address, _until_ns: int) -> Link:
 
 def _open(address: Address, listens: bool) -> Link:
     warm()
-    until_ns = time.monotonic_ns() + int(OPEN_S * 1e9)
+    until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
     if address.pattern is Pattern.SCAN and not listens:
         from transports.amqp.scanning import ScanningLink
 

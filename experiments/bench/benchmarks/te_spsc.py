@@ -28,7 +28,7 @@ from transports.topics import matches
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
-PATTERNS = click.Option(["--patterns"], type=Numbers("patterns", 1, 65_536), default="1,4,16,64,256,1024",
+PATTERNS = click.Option(["--patterns"], type=Numbers("patterns", 1, 8192), default="1,4,16,64,256,1024",
                         show_default=True, metavar="B[,...]", help="How many queues, with a pattern each.")  # fmt: skip
 BINDING = click.Option(["--binding"], default=f"quotes.q{NUMBER}.#", show_default=True, metavar="PATTERN",
                        help="The pattern of queue {n}, from 1.")  # fmt: skip
