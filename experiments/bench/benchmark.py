@@ -130,5 +130,7 @@ class Benchmark:
     options: Sequence[click.Option] = ()
     transports: str = "amqp,zeromq"
     """By default."""
+    in_short: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
+    """What its rows say together, as sentences."""
     quick: Mapping[str, Any] = field(default_factory=dict)
     """What `--quick` asks for where the user does not."""

@@ -16,7 +16,7 @@ from experiments.words import counted
 
 COLUMNS = 110
 CPU = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[dict[str, Any]]
 
 
 def show(record: Mapping[str, Any]) -> None:
@@ -33,6 +33,8 @@ def _show(record: Mapping[str, Any]) -> None:
     for title, columns in cpu_columns(rows).items():
         console.print(f"\n{title}")
         console.print(_table(rows, columns))
+    for sentence in benchmark.in_short(rows):
+        console.print(sentence)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:

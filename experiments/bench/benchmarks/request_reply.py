@@ -23,6 +23,7 @@ import click
 from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Figures, Plot, Point, Published
 from experiments.bench.descriptors import check_descriptors
 from experiments.bench.options import Numbers, sizes
+from experiments.bench.peaks import peaks
 from experiments.bench.places import Places
 from experiments.bench.reckoning import latency_figures
 from experiments.bench.roles import Role, Told
@@ -149,6 +150,7 @@ BENCHMARK = Benchmark(
     ),
     options=OPTIONS,
     transports="amqp",
+    in_short=peaks,
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
            "warm_up_s": 0.2, "sample_s": 0.5, "repeats": 2},
 )  # fmt: skip
