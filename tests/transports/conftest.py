@@ -50,11 +50,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return placed(request, tmp_path)
 
 
+SAME = ("topology=", "zeromq+tcp:", "delivery=acked")
+"""No other ways for a pattern: it has connections of its own, zeromq is zeromq+tcp, confirmed has acks as well."""
+
+
 def urls_with(pattern: Pattern) -> list[str]:
-    """Those whose transport has the pattern; which has connections of its own, so `topology` means nothing to it."""
-    return [
-        each for each in urls() if pattern in transport_of(each.partition(":")[0]).patterns and "topology" not in each
-    ]
+    """Those whose transport has the pattern."""
+    found = [each for each in urls() if pattern in transport_of(each.partition(":")[0]).patterns]
+    return [each for each in found if not any(same in each for same in SAME)]
 
 
 def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
