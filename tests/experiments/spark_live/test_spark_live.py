@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from experiments.whole_file import whole_file
 from tests.experiments.conftest import PATIENCE_S, command, exchange, measured_here, until
 from tests.spark.fake_java import JAVA_17, fake_java
 
@@ -68,12 +69,14 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
 def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Callable[..., Started]) -> None:
     results = tmp_path / "results"
     measured_here(results, "--name", "first", "--rate", "2000", "--orders", "1000")
-    first = next((results / "first" / "spool").iterdir()).read_bytes().splitlines(keepends=True)
+    spool = sorted((results / "first" / "spool").iterdir())
+    said_by_first = b"".join(file.read_bytes() for file in spool).splitlines(keepends=True)
     looking = start("spark", "live", results)
     going = results / "going"
     (going / "spool").mkdir(parents=True)
     until(lambda: "first: 1 second, " in looking.said(), "the first run's end", LONG_S)
-    (going / "spool" / "000001.jsonl").write_bytes(b"".join(first[:-1]))
+    with whole_file(going / "spool" / "000001.jsonl") as file:
+        file.write(b"".join(said_by_first[:-1]))
     until((going / "live" / "notes" / "000000.json").exists, "a batch of the second run", LONG_S)
     assert looking.ended_by(signal.SIGINT) == 130
     said = looking.said()
