@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -56,6 +57,12 @@ class Follower:
         children = psutil.Process(self._process.pid).children(recursive=True)
         return next(child for child in children if "java" in child.name())
 
+    def close(self) -> None:
+        """Where a test failed before it killed it."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
     def kill(self) -> None:
         """Its JVM sees the pipe break, and goes too."""
         jvm = self.jvm()
@@ -92,18 +99,18 @@ class Feed:
 def killed(feed: Feed, scratch: Path, chance: random.Random, of_jvm: bool, in_a_write: bool) -> bool:
     """Whether the one that was killed was in the middle of a write."""
     feed.file()
-    follower = Follower(feed.growing.folder, scratch)
-    before, batches = len(list(follower.live.glob("notes/[0-9]*.json"))), chance.randint(1, 3)
-    for number in range(before + 1, before + batches + 1):
-        until(lambda number=number: follower.taken >= number)
-        assert kept(feed.growing.folder) <= said(feed.fed)
-        feed.file()
-    if in_a_write:
-        until(lambda: follower.is_writing, poll_s=0.0)
-    else:
-        time.sleep(chance.random())  # a moment is what is tested, and not waited for
-    was_writing = follower.is_writing
-    (follower.kill_jvm if of_jvm else follower.kill)()
+    with closing(Follower(feed.growing.folder, scratch)) as follower:
+        before, batches = len(list(follower.live.glob("notes/[0-9]*.json"))), chance.randint(1, 3)
+        for number in range(before + 1, before + batches + 1):
+            until(lambda number=number: follower.taken >= number)
+            assert kept(feed.growing.folder) <= said(feed.fed)
+            feed.file()
+        if in_a_write:
+            until(lambda: follower.is_writing, poll_s=0.0)
+        else:
+            time.sleep(chance.random())  # a moment is what is tested, and not waited for
+        was_writing = follower.is_writing
+        (follower.kill_jvm if of_jvm else follower.kill)()
     return was_writing
 
 
