@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-long test-bounds check bench lock clean
+.PHONY: help setup setup-dev run test test-spark test-long test-bounds check bench lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 
@@ -19,6 +19,9 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a br
 
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope
+
+test-spark: setup-dev ## Spark as a user starts it: a cluster, kills, a query beside a run, a simulation
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long"
 
 test-long: setup-dev ## the variants that make test leaves out: more signals, transports and kills
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m long

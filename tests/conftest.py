@@ -12,7 +12,9 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 SHARING = {
+    "tests/spark/dataset/": "dataset",
     "tests/spark/": "spark",
+    "tests/experiments/spark_live/": "spark live",
     "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
     "tests/experiments/kept/": "kept",

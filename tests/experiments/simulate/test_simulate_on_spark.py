@@ -36,6 +36,7 @@ def as_here(master: str, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "there" / "trades").iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.jvm
 def test_a_local_master_gives_what_one_process_gives(tmp_path: Path) -> None:
     as_here("local[2]", tmp_path)
 

@@ -66,6 +66,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
         each.clean_up()
 
 
+@pytest.mark.jvm
 def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Callable[..., Started]) -> None:
     results = tmp_path / "results"
     measured_here(results, "--name", "first", "--rate", "2000", "--orders", "1000")
@@ -88,6 +89,7 @@ def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Call
     assert list(looking.scratch.iterdir()) == []
 
 
+@pytest.mark.jvm
 def test_a_run_with_a_query_beside_it_is_a_run_and_its_table_is_whole(
     tmp_path: Path, start: Callable[..., Started]
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_run_with_a_query_beside_it_is_a_run_and_its_table_is_whole(
     assert list(run.scratch.iterdir()) == []
 
 
+@pytest.mark.jvm
 def test_of_a_run_whose_launcher_is_killed_no_query_is_left(tmp_path: Path, start: Callable[..., Started]) -> None:
     run = start("run", "--live-spark", "--rate", "1000", "--duration", "60", "--results", tmp_path / "results")
     until(lambda: any("java" in process.name() for process in run.family()), "the JVM", LONG_S)

@@ -27,6 +27,7 @@ def table(tables: Path, name: str) -> list[dict[str, Any]]:
     return [row for file in manifest["summary"][name] for row in pq.read_table(tables / file).to_pylist()]
 
 
+@pytest.mark.jvm
 def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     dataset: Dataset, kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
