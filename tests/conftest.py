@@ -12,7 +12,6 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 SHARING = {
-    "tests/spark/dataset/": "dataset",
     "tests/spark/": "spark",
     "tests/experiments/spark_live/": "spark live",
     "tests/experiments/simulate/": "simulate",

@@ -15,19 +15,18 @@ from tests.experiments.bench.several import Said, benches
 
 SHORT = "--repeats 1 --count"
 COMMANDS = {
-    "de-spsc": "de-spsc --transport zeromq,tcp,memory --sizes 1,8,64,1MiB --repeats 2 --count 40",
+    "de-spsc": "de-spsc --transport zeromq,tcp,memory --sizes 8,64,1MiB --repeats 2 --count 40",
     "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,64,1MiB {SHORT} 20",
-    "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 1,3 {SHORT} 500",
+    "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 3 {SHORT} 500",
     "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
     "latency": f"latency --transport zeromq,tcp --sizes 1,64 {SHORT} 20",
     "throughput": f"throughput --transport zeromq --sizes 64 {SHORT} 5000",
     "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
-    "streams": f"streams --transport zeromq --sizes 32 --streams 1,3 {SHORT} 500",
+    "streams": f"streams --transport zeromq --sizes 32 --streams 3 {SHORT} 500",
     "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
-    "fe-spmc": f"fe-spmc --transport zeromq,zeromq+ipc --sizes 1,1MiB --consumers 1,3 {SHORT} 40",
-    "te-spsc": f"te-spsc --transport zeromq,zeromq+ipc --sizes 1,1MiB --patterns 1,64 {SHORT} 40",
-    "request-reply": "request-reply --transport zeromq --clients 1,2 --threads 1,2 "
-    "--sample 0.2 --warm-up 0.1 --repeats 1",
+    "fe-spmc": f"fe-spmc --transport zeromq,zeromq+ipc --sizes 1,1MiB --consumers 3 {SHORT} 40",
+    "te-spsc": f"te-spsc --transport zeromq,zeromq+ipc --sizes 1,1MiB --patterns 64 {SHORT} 40",
+    "request-reply": "request-reply --transport zeromq --clients 2 --threads 2 --sample 0.2 --warm-up 0.1 --repeats 1",
 }
 
 

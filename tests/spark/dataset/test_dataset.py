@@ -23,6 +23,7 @@ from spark.schemas import KEYS, KINDS, dataset_schema
 from spark.tables import tables_folder
 from tests.spark.dataset.conftest import Dataset, Kept, trial_of
 
+pytestmark = pytest.mark.jvm
 ALONE = ("alone", "run [2]")
 
 

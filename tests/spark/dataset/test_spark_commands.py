@@ -10,6 +10,8 @@ from experiments.pipeline import jobs
 from spark.session import open_session
 from tests.spark.dataset.conftest import Dataset, Typed
 
+pytestmark = pytest.mark.jvm
+
 
 def test_ingest_says_what_went_in_and_what_did_not_and_why(dataset: Dataset) -> None:
     assert dataset.ingest.exit_code == 1  # one run was left out
