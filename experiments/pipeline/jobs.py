@@ -25,8 +25,6 @@ from spark.session import open_session
 INGESTS_ON = "local[*]"
 """Spools lie on this machine, so they are read on it."""
 TABLES = "tables"
-MUCH_BYTES = 5_000_000
-"""Of completion buckets, compressed: 40 runs of two minutes."""
 
 
 def ingest(results: Path, tables: str | None, again: bool) -> int:
@@ -86,13 +84,6 @@ def _found(results: Path) -> Found:
         return Found()
 
 
-def _is_much(where: str) -> bool:
-    """Whether Java's second compiler pays. Of tables elsewhere one supposes so."""
-    if "://" in where:
-        return True
-    return sum(file.stat().st_size for file in Path(where, "completion").rglob("*.parquet")) > MUCH_BYTES
-
-
 @contextmanager
 def _session(master: str, where: str) -> Iterator[SparkSession]:
     """A sentence in place of a stack trace."""
@@ -100,7 +91,7 @@ def _session(master: str, where: str) -> Iterator[SparkSession]:
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)
-        with open_session(master, java=java, short_lived=not _is_much(where)) as spark, typed_errors(where):
+        with open_session(master, java=java) as spark, typed_errors(where):
             yield spark
     except (SparkUnavailableError, DatasetUnreadableError) as error:
         raise UserError(str(error)) from error
