@@ -1,6 +1,6 @@
 """What a session needs beyond one machine: a master that answers, a way back to us, our packages, an executor.
 
-A local master needs nothing of that: its tasks run the Python of this process, with the packages it has.
+A local master needs none but an address: its tasks run the Python of this process, with the packages it has.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from spark.package import package_zip
 
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
+LOOPBACK = "127.0.0.1"
 
 
 def is_local(master: str) -> bool:
@@ -26,13 +27,23 @@ def is_local(master: str) -> bool:
     return re.fullmatch(r"local(\[[^]]*\])?", master) is not None
 
 
-def cluster_settings(master: str, folder: Path) -> dict[str, str]:
-    """For Spark; SparkUnavailableError where nobody answers at the master's address."""
-    if is_local(master):
-        return {}
-    way_back = _way_back(master) if master.startswith("spark://") else None
-    address = {"spark.driver.host": way_back, "spark.driver.bindAddress": way_back} if way_back else {}
-    return {"spark.submit.pyFiles": str(package_zip(folder)), **address}
+def driver_address(master: str) -> str | None:
+    """Where the driver listens: for this machine's executors on loopback; None leaves the choice to Spark.
+
+    SparkUnavailableError where nobody answers at the master's address.
+    """
+    if master.startswith("spark://"):
+        return _way_back(master)
+    return LOOPBACK if master.startswith("local") else None
+
+
+def address_settings(address: str | None) -> dict[str, str]:
+    return {} if address is None else {"spark.driver.host": address, "spark.driver.bindAddress": address}
+
+
+def shipped_settings(master: str, folder: Path) -> dict[str, str]:
+    """Our packages for executors that are not ours."""
+    return {} if is_local(master) else {"spark.submit.pyFiles": str(package_zip(folder))}
 
 
 def _way_back(master: str) -> str:

@@ -24,12 +24,13 @@ from spark.errors import SparkUnavailableError
 
 EXIT_PATIENCE_S = 300  # the JVM may be writing the class archive
 LOG_NAME = "jvm.log"
+SESSION_PREFIX = "exchange-spark-"
 
 
 @contextmanager
 def session_folder() -> Iterator[Path]:
     """A folder for everything that Spark writes on the side, ours alone."""
-    folder = Path(tempfile.mkdtemp(prefix="exchange-spark-"))
+    folder = Path(tempfile.mkdtemp(prefix=SESSION_PREFIX))
     try:
         yield folder
     finally:
@@ -42,7 +43,7 @@ def running_jvm(conf: SparkConf, folder: Path) -> Iterator[JavaGateway]:
     gateway = _start(conf, folder)
     orderly = False
     try:
-        _remove_at_exit(gateway, folder)
+        remove_at_exit(gateway, folder)
         yield gateway
         orderly = True
     finally:
@@ -80,7 +81,7 @@ def _reason(log: Path) -> str:
     return (telling or said or [""])[0]
 
 
-def _remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
+def remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
     """The JVM sees the pipe from Python break, even after a SIGKILL: it cleans up where Python no longer can."""
     file = gateway.jvm.java.io.File(str(folder))
     gateway.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(file)

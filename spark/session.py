@@ -1,6 +1,7 @@
 """The Spark session, and the only place with settings.
 
-Quiet on the terminal, nothing left in the working directory, no port but on 127.0.0.1, gone when closed.
+Quiet on the terminal, nothing left in the working directory, no port but on 127.0.0.1 where the master is this
+machine, gone when closed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark.class_archive import ClassArchive, class_archive
-from spark.cluster import cluster_settings, home_of
+from spark.cluster import LOOPBACK, address_settings, driver_address, home_of, shipped_settings
 from spark.errors import SparkUnavailableError
 from spark.java import Java, find_java
 from spark.java_errors import root_cause
@@ -42,8 +43,6 @@ appender.console.layout.pattern = %d %p %c: %m%n
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     # Else every column expression costs three calls into the JVM, to note the line it was written in.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -90,10 +89,10 @@ def open_session(
             yield submitted
         return
     java = java or find_java()
-    archive = _archive(java)
+    archive, address = _archive(java), driver_address(master)
     tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
-    with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder))):
-        of_master = {"spark.master": master, **cluster_settings(master, folder)}
+    with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
+        of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
         if short_lived:
             of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
         conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
@@ -110,13 +109,12 @@ def open_session(
 
 def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     """Run one of our commands through spark-submit, which takes `options`; its exit code."""
-    java = find_java()
+    java, address = find_java(), driver_address(master)
     with session_folder() as folder:
         home = home_of(master, folder)
-        reach = {name: value for name, value in cluster_settings(master, folder).items() if "pyFiles" not in name}
-        said = {**_of_folder(folder, _java_options(folder, "error", [])), **reach}
+        said = {**_of_folder(folder, _java_options(folder, "error", [])), **address_settings(address)}
         confs = [word for name, value in said.items() for word in ("--conf", f"{name}={value}")]
-        return submit(folder, home, spark_environment(java, home), ["--master", master, *confs, *options], job)
+        return submit(folder, home, spark_environment(java, home, address), ["--master", master, *confs, *options], job)
 
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
@@ -155,13 +153,14 @@ def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
     ]
 
 
-def spark_environment(java: Java, spark_home: Path) -> dict[str, str]:
+def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:
+    """For Spark's scripts and JVMs; `address` is where they listen, None where Spark is to find out."""
     on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
     home = launcher_home(java.executable, private_folders()) if on_posix else java.home
     return {
         "JAVA_HOME": str(home),
         "SPARK_HOME": str(spark_home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        **({} if address is None else {"SPARK_LOCAL_IP": address}),
         "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
         "PYSPARK_PYTHON": sys.executable,
     }

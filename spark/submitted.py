@@ -6,8 +6,11 @@ exchange spark submit ──▶ spark-submit ── JVM ──▶ python START J
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +22,10 @@ from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
 from spark.java_errors import root_cause
+from spark.jvm import SESSION_PREFIX, remove_at_exit
 from spark.package import package_zip
+
+PR_SET_PDEATHSIG = 1
 
 START = """\
 import sys
@@ -45,6 +51,9 @@ def submitted_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
         session = SparkSession(SparkContext.getOrCreate(conf))
     except (Py4JError, PySparkException) as failure:
         raise SparkUnavailableError(f"Spark did not start ({root_cause(failure)}): check the master") from failure
+    folder = Path(session.conf.get("spark.local.dir") or "")
+    if folder.name.startswith(SESSION_PREFIX):  # who made it may be killed, and with it this JVM
+        remove_at_exit(session.sparkContext._gateway, folder)
     try:
         yield session
     finally:
@@ -60,5 +69,13 @@ def submit(
     zipped = str(package_zip(folder))
     command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
     return subprocess.run(
-        [*command, *options, str(start), *job], env={**os.environ, **environment}, check=False
+        [*command, *options, str(start), *job],
+        env={**os.environ, **environment},
+        preexec_fn=_end_with_us if sys.platform == "linux" else None,
+        check=False,
     ).returncode
+
+
+def _end_with_us() -> None:
+    """In the child, which becomes the JVM: SIGTERM when the process that waits for it is gone, however it went."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -29,7 +29,7 @@ class Place:
         self._root: Any = self._files.makeQualified(root)
 
     def path(self, name: str) -> str:
-        """As Spark's writers take it; its readers take names with brackets for patterns, see `readable`."""
+        """As Spark's writers take it; its readers take names with brackets for patterns."""
         return str(self._at(name).toString())
 
     def names(self, prefix: str = "") -> list[str]:

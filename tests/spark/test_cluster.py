@@ -11,46 +11,54 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.cluster import cluster_settings, home_of, is_local, wait_for_executor
+from spark.cluster import address_settings, driver_address, home_of, is_local, shipped_settings, wait_for_executor
 from spark.errors import SparkUnavailableError
+from spark.session import SETTINGS
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
-def test_a_local_master_needs_nothing(master: str, tmp_path: Path) -> None:
+def test_a_local_master_stays_on_loopback_and_needs_no_packages(master: str, tmp_path: Path) -> None:
     assert is_local(master)
-    assert cluster_settings(master, tmp_path) == {}
+    assert driver_address(master) == "127.0.0.1"
+    assert shipped_settings(master, tmp_path) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "yarn", "k8s://https://host:443"])
 def test_others_get_our_packages(master: str, tmp_path: Path) -> None:
-    assert cluster_settings(master, tmp_path) == {"spark.submit.pyFiles": str(tmp_path / "exchange_packages.zip")}
+    assert shipped_settings(master, tmp_path) == {"spark.submit.pyFiles": str(tmp_path / "exchange_packages.zip")}
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://host:443"])
+def test_a_driver_whose_executors_are_elsewhere_is_not_held_on_loopback(master: str) -> None:
+    assert driver_address(master) is None
+    assert not [name for name in {**SETTINGS, **address_settings(None)} if name.startswith("spark.driver.")]
 
 
 def test_a_standalone_master_is_told_the_address_by_which_it_is_reached(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as master:
-        settings = cluster_settings(f"spark://127.0.0.1:{master.getsockname()[1]}", tmp_path)
-    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
+        address = driver_address(f"spark://127.0.0.1:{master.getsockname()[1]}")
+    assert address_settings(address) == {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def test_a_second_master_is_tried_where_the_first_does_not_answer(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as master, socket.create_server(("127.0.0.1", 0)) as gone:
         ports = gone.getsockname()[1], master.getsockname()[1]
         gone.close()
-        assert cluster_settings(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}", tmp_path)
+        assert driver_address(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}")
 
 
 def test_a_master_that_does_not_answer_is_named_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     with pytest.raises(SparkUnavailableError, match=rf"no Spark master answers at spark://127.0.0.1:{port} .*refused"):
-        cluster_settings(f"spark://127.0.0.1:{port}", tmp_path)
+        driver_address(f"spark://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("master", ["spark://", "spark://host", "spark://host:port", "spark://host:70000"])
 def test_an_address_that_is_none_is_refused(master: str, tmp_path: Path) -> None:
     with pytest.raises(SparkUnavailableError, match=r"give spark://HOST:PORT"):
-        cluster_settings(master, tmp_path)
+        driver_address(master)
 
 
 def test_workers_of_a_local_cluster_write_into_the_session_s_folder(tmp_path: Path) -> None:

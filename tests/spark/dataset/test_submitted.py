@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -44,3 +46,21 @@ def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
     assert len(json.loads(done.stdout)["arms"]) == len(before["arms"])
     assert {name: table(tmp_path / "tables", name) for name in before} == before
     assert len(list((tmp_path / "tables" / "summary").glob("summary=*"))) == 2  # it was made anew
+
+
+@pytest.mark.jvm
+def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    job = ["spark", "submit", "--master", "local[1]", "ingest", str(kept.results), "--tables", str(tmp_path / "tables")]
+    with subprocess.Popen([sys.executable, "-m", "experiments", *job]) as submitter:
+        while not list(tmp_path.glob("tables/*")):  # so its Python has begun
+            assert submitter.poll() is None
+        others = psutil.Process(submitter.pid).children(recursive=True)
+        submitter.send_signal(signal.SIGKILL)
+    gone, alive = psutil.wait_procs(others, timeout=60)
+    assert len(gone) >= 2
+    assert not alive
+    assert [str(p) for p in tmp_path.glob("exchange-spark-*/**/*")] == []
+    assert not list(tmp_path.glob("exchange-spark-*"))
