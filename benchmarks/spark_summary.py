@@ -26,7 +26,7 @@ from benchmarks.comparing import Row
 from benchmarks.exchange import Limit
 from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
 from spark.dataset.manifest import SCHEMA, IngestedRun, Manifest
-from spark.percentiles import PERCENTS
+from spark.histograms import PERCENTS
 from spark.run_record import RunRecord
 from spark.schemas import KINDS
 
@@ -56,8 +56,7 @@ def _write_run(folder: Path, run: int) -> dict[str, float]:
     times = np.stack([_times_ns(random) for _ in range(SECONDS)])
     records = [_record(second, clock, times[second]) for second in range(SECONDS) for clock in CLOCKS]
     _write(folder / "completion" / "ingest=1", run, pa.Table.from_pylist(records, schema=_COMPLETION))
-    values = {"clock": pa.array(["due"] * times.size), "value_ns": times.ravel()}
-    _write(folder / "rows", run, pa.table(values))
+    _write(folder / "rows", run, pa.table({"value_ns": times.ravel()}))
     return {name: np.percentile(times, p, method="inverted_cdf") / 1e3 for name, p in PERCENTS.items()}
 
 
@@ -129,7 +128,7 @@ def summarize_rows(folder: Path) -> None:
 
     with open_session(short_lived=False, settings=HEAP) as spark:
         rows = spark.read.parquet(f"file://{folder / 'rows'}")
-        row_figures(rows).coalesce(1).write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
+        row_figures(rows, ["run"]).coalesce(1).write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
 
 
 def _summary(folder: Path) -> Path:

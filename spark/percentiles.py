@@ -1,58 +1,109 @@
-"""Figures of merged log buckets, computed in Spark: the same as exchange.measurements.LogBuckets gives.
+"""Figures of log buckets, merged: the same as exchange.measurements.LogBuckets gives.
 
-    a second's record has its buckets sorted already                          --fold--> figures
-    a run's records --explode--> (key, bucket, n) --sum--> merged --collect--> sorted buckets --fold--> figures
+    records of seconds --each batch--> figures of seconds, one histogram a run --together--> figures of seconds and runs
+    single values      --counted by bucket-----------------> few histograms --together--> figures
 
-Whatever grows with the orders stays in Spark. What takes the time is the number of rows between explode and sum, 435 a
-second and clock of 8,000 orders: so the names of a run are one number there, and nothing is sorted but merged buckets.
+Whatever grows with the orders stays in Spark. It reads, counts single values, and brings rows together; what is done
+to buckets is done in numpy (spark.histograms), a batch at a time: exploded into rows, 435 a second and clock of 8,000
+orders, they took ten times as long. A Python process takes a second to start, so all records pass through one, once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
+from pyspark.sql.types import ArrayType, DoubleType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import StructField as Field
 
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
+from spark.histograms import COUNTED, FIGURES, added, figures
 from spark.schemas import KEYS
 
-PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
-FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
-
-NS_PER_US = 1e3
 SHORT_OF_WHOLE = 2e-14
 """Java has no log2, only a quotient of logarithms, which misses a whole number by less than this."""
-OF_CLOCK = (*KEYS, "clock")
 OF_SECOND = (*KEYS, "second", "clock")
+WHOLE_RUN = -1
+"""The second of what belongs to none."""
+
+NAMES = [*(Field(name, StringType()) for name in KEYS), Field("second", IntegerType()), Field("clock", StringType())]
+TOLD = [Field(name, LongType() if name == "count" else DoubleType()) for name in FIGURES]
+HISTOGRAM = [
+    *(Field(name, LongType()) for name in COUNTED),
+    Field("bucket", ArrayType(IntegerType(), containsNull=False)),
+    Field("bucket_count", ArrayType(LongType(), containsNull=False)),
+]
+UNDER_WAY = [*NAMES, *TOLD, *(field for field in HISTOGRAM if field.name != "count")]
+"""Figures, or where there is more to come, a histogram."""
+
+OnTables = Callable[[pa.Table], pa.Table]
 
 
-def second_figures(completion: DataFrame) -> DataFrame:
-    """(*OF_SECOND, *FIGURES) of records, of which no two of one source have the same OF_SECOND.
+def time_figures(completion: DataFrame) -> DataFrame:
+    """(*KEYS, second, clock, *FIGURES) of records: of each second, and, second null, of each run but its warm-up.
 
-    `gateways`, the number of sources of a record's run, tells which have to be put together first.
+    Of one source, no two have the same names; `gateways`, the number of sources of a record's run, tells which have to
+    be put together first.
     """
-    alone, several = completion.where("gateways = 1"), completion.where("gateways > 1")
-    exact = ("count", "sum_ns", "min_ns", "max_ns")
-    of_one = alone.select(*OF_SECOND, *exact, _pairs().alias("pairs"))
-    together = several.select(*OF_SECOND, *exact, _pairs().alias("pairs")).groupBy(*OF_SECOND)
-    sorted_pairs = fn.sort_array(fn.flatten(fn.collect_list("pairs"))).alias("pairs")
-    return _figures(of_one.unionAll(together.agg(*_totals(), sorted_pairs)), OF_SECOND)
+    after_warm_up, alone = fn.col("second") >= fn.col("warm_up_s"), fn.col("gateways") == 1
+    known = completion.select(
+        *OF_SECOND, *_names(HISTOGRAM), after_warm_up.alias("after_warm_up"), alone.alias("alone")
+    ).where("count > 0")
+    begun = known.mapInArrow(_of_each_batch(_seconds_and_runs), StructType(UNDER_WAY))
+    done = begun.repartition(*KEYS).mapInArrow(_of_all_batches(_completed), StructType([*NAMES, *TOLD]))
+    return done.withColumn("second", fn.nullif("second", fn.lit(WHOLE_RUN)))
 
 
-def run_figures(completion: DataFrame) -> DataFrame:
-    """(*OF_CLOCK, *FIGURES) of all records together."""
-    pair = completion.select(_key(), fn.explode(_pairs()).alias("pair"))
-    merged = pair.groupBy("key", fn.col("pair.bucket").alias("bucket")).agg(fn.sum("pair.n").alias("n"))
-    return _of_merged(merged, completion.groupBy(_key(), *OF_CLOCK).agg(*_totals()))
+def _seconds_and_runs(records: pa.Table) -> pa.Table:
+    """UNDER_WAY: the figures of seconds that are whole here, and what there is of others and of runs, added up."""
+    alone, after_warm_up = records["alone"], records["after_warm_up"]
+    of_runs = records.filter(after_warm_up)
+    second = pa.array([WHOLE_RUN] * len(of_runs), pa.int32())
+    of_runs = of_runs.set_column(of_runs.column_names.index("second"), "second", second)
+    begun = added(_in_order([of_runs, records.filter(pc.invert(alone))], [*NAMES, *HISTOGRAM]), OF_SECOND)
+    return _in_order([figures(records.filter(alone), OF_SECOND), begun], UNDER_WAY)
 
 
-def row_figures(rows: DataFrame) -> DataFrame:
-    """The same of single values, (*OF_CLOCK, value_ns), in the buckets of exchange.measurements.bucket_of."""
-    value = fn.col("value_ns")
-    exact = (fn.sum(value).alias("sum_ns"), fn.min(value).alias("min_ns"), fn.max(value).alias("max_ns"))
-    merged = rows.groupBy(_key(), bucket_of("value_ns").alias("bucket")).agg(fn.count("*").alias("n"), *exact)
-    names = rows.select(*OF_CLOCK).distinct().select(_key(), *OF_CLOCK)
-    counted = merged.withColumnRenamed("n", "count").groupBy("key").agg(*_totals())
-    return _of_merged(merged.select("key", "bucket", "n"), names.join(counted, "key"))
+def _completed(under_way: pa.Table) -> pa.Table:
+    """The figures of all: UNDER_WAY of all records that have the same keys."""
+    begun = under_way["bucket"].is_valid()
+    of_begun = figures(added(under_way.filter(begun), OF_SECOND), OF_SECOND)
+    return _in_order([under_way.filter(pc.invert(begun)), of_begun], [*NAMES, *TOLD])
+
+
+def _in_order(tables: Sequence[pa.Table], fields: Sequence[Field]) -> pa.Table:
+    """Behind each other; a column that one of them lacks is null there."""
+    names = _names(fields)
+    known = [table.select([name for name in names if name in table.column_names]) for table in tables]
+    return pa.concat_tables(known, promote_options="default").select(names)
+
+
+def _names(fields: Sequence[Field]) -> list[str]:
+    return [field.name for field in fields]
+
+
+def row_figures(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """(*names, *FIGURES) of single values, (*names, value_ns), in the buckets of exchange.measurements.bucket_of.
+
+    What takes the time is to find the group of each row: three times as long by strings as by one number.
+    """
+    value, bucket = fn.col("value_ns"), bucket_of("value_ns").alias("of_bucket")
+    counted = rows.groupBy(*names, bucket).agg(
+        fn.count("*").alias("count"), fn.sum(value).alias("sum_ns"), fn.min(value).alias("min_ns"),
+        fn.max(value).alias("max_ns"),
+    )  # fmt: skip
+    histograms = counted.withColumns({"bucket": fn.array("of_bucket"), "bucket_count": fn.array("count")})
+    few = histograms.select(*names, *_names(HISTOGRAM)).repartition(*names)
+    schema = StructType([*(rows.schema[name] for name in names), *TOLD])
+    return few.mapInArrow(_of_all_batches(partial(_added_figures, names=tuple(names))), schema)
+
+
+def _added_figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
+    return figures(added(histograms, names), names)
 
 
 def bucket_of(value_ns: str) -> Column:
@@ -61,62 +112,17 @@ def bucket_of(value_ns: str) -> Column:
     return fn.least((octaves * BUCKETS_PER_OCTAVE).cast("int"), fn.lit(BUCKETS - 1))
 
 
-def _key() -> Column:
-    return fn.xxhash64(*OF_CLOCK).alias("key")
+def _of_each_batch(work: OnTables) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from work(pa.Table.from_batches([batch])).to_batches()
+
+    return run
 
 
-def _pairs() -> Column:
-    """Of a completion record: [(bucket, n)], sorted by bucket."""
-    return fn.arrays_zip("bucket", fn.col("bucket_count").alias("n"))
+def _of_all_batches(work: OnTables) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if taken := list(batches):
+            yield from work(pa.Table.from_batches(taken)).to_batches()
 
-
-def _totals() -> list[Column]:
-    """What stays exact."""
-    sums = [fn.sum(name).alias(name) for name in ("count", "sum_ns")]
-    return [*sums, fn.min("min_ns").alias("min_ns"), fn.max("max_ns").alias("max_ns")]
-
-
-def _of_merged(merged: DataFrame, totals: DataFrame) -> DataFrame:
-    """`totals` have names, key and exact figures. Two names of one key would be seen in the counts: then it fails."""
-    pairs = fn.sort_array(fn.collect_list(fn.struct("bucket", "n"))).alias("pairs")
-    histograms = merged.groupBy("key").agg(pairs, fn.sum("n").alias("in_buckets"))
-    agree = fn.assert_true(fn.col("in_buckets") == fn.col("count"), fn.lit("two runs have one key: rename one"))
-    return _figures(fn.broadcast(totals).join(histograms, "key").where(agree.isNull()), OF_CLOCK)
-
-
-def _figures(histograms: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    """Of (*names, count, sum_ns, min_ns, max_ns, pairs)."""
-    ranks = fn.array(*(_rank(percent) for percent in PERCENTS.values()))
-    found = histograms.withColumn("ranks", ranks).withColumn("at", _buckets_at_ranks())
-    middles = [(_middle_ns(fn.col(f"at.{name}")) / NS_PER_US).alias(f"{name}_us") for name in PERCENTS]
-    exact = [(fn.col(f"{name}_ns") / NS_PER_US).alias(f"{name}_us") for name in ("min", "max")]
-    mean = (fn.col("sum_ns") / fn.col("count") / NS_PER_US).alias("mean_us")
-    return found.select(*names, "count", mean, *exact, *middles)
-
-
-def _rank(percent: float) -> Column:
-    """Of the percentile: numpy's inverted_cdf."""
-    return fn.greatest(fn.ceil(fn.col("count").cast("double") * percent / 100.0), fn.lit(1)).cast("long")
-
-
-def _buckets_at_ranks() -> Column:
-    """For each of PERCENTS the first bucket that reaches its rank, from one pass over the sorted pairs."""
-
-    def add(passed: Column, pair: Column) -> Column:
-        total = (passed["total"] + pair["n"]).alias("total")
-        buckets = [
-            fn.when(passed["total"] < fn.col("ranks")[i], pair["bucket"]).otherwise(passed[name]).alias(name)
-            for i, name in enumerate(PERCENTS)
-        ]
-        return fn.struct(total, *buckets)
-
-    nothing = fn.struct(
-        fn.lit(0).cast("long").alias("total"), *(fn.lit(None).cast("int").alias(name) for name in PERCENTS)
-    )
-    return fn.aggregate("pairs", nothing, add)
-
-
-def _middle_ns(bucket: Column) -> Column:
-    """The geometric middle of a bucket, kept within the exact min and max."""
-    middle = fn.pow(fn.lit(2.0), (bucket + 0.5) / BUCKETS_PER_OCTAVE)
-    return fn.least(fn.greatest(middle, fn.col("min_ns").cast("double")), fn.col("max_ns").cast("double"))
+    return run

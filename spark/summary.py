@@ -23,7 +23,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql.window import WindowSpec
 
 from exchange.measurements import CLOCKS, Meter
-from spark.percentiles import FIGURES, run_figures, second_figures
+from spark.histograms import FIGURES
+from spark.percentiles import time_figures
 from spark.schemas import KEYS
 
 NS_PER_S = 1_000_000_000
@@ -141,10 +142,7 @@ def time_facts(completion: DataFrame) -> DataFrame:
 
     The whole run's figures leave out the warm-up's seconds too, as those of run.json do; each second keeps its own.
     """
-    analysed = completion.where("NOT last_order")
-    each = second_figures(analysed)
-    whole = run_figures(analysed.where("second >= warm_up_s")).withColumn("second", fn.lit(None).cast("int"))
-    figures = each.unionByName(whole)
+    figures = time_figures(completion.where("NOT last_order"))
     return _facts(figures, {name: fn.col(name) for name in FIGURES}, fn.concat("clock", fn.lit("_")))
 
 

@@ -1,23 +1,29 @@
+"""What Spark makes of buckets, against numpy on the raw times."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from spark_frames import RUN, lasting, table
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
 import exchange.measurements
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.percentiles import PERCENTS, bucket_of, row_figures, run_figures, second_figures
+from spark.histograms import PERCENTS
+from spark.percentiles import bucket_of, row_figures, time_figures
 from spark.schemas import KEYS
 from tests.spark.conftest import Analysed
 
 
-def figures_of(spark: SparkSession, *payloads: dict[str, Any]) -> list[dict[str, Any]]:
-    said = table(spark, *(record("completion", payload) for payload in payloads))
-    return [row.asDict() for row in second_figures(lasting(said, None)).orderBy("second", "clock").collect()]
+def figures_of(said: DataFrame, gateways: int = 1) -> list[dict[str, Any]]:
+    """Of the whole run first."""
+    return [
+        row.asDict()
+        for row in time_figures(lasting(said, None, gateways=gateways)).orderBy("second", "clock").collect()
+    ]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -51,33 +57,20 @@ def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clo
     )
 
 
-def test_a_rank_is_rounded_up(spark: SparkSession) -> None:
-    (figures,) = figures_of(spark, completion_payload(0, "due", 10 ** np.arange(3, 8)))
-    assert [figures[f"{name}_us"] for name in PERCENTS] == pytest.approx([100, 10_000, 10_000, 10_000], rel=0.003)
-
-
-@pytest.mark.parametrize("lone_ns", [1 << 20, int(2 ** (20 + 1 / 128))])
-def test_a_percentile_never_leaves_the_exact_minimum_and_maximum(spark: SparkSession, lone_ns: int) -> None:
-    """The first value is below its bucket's middle, the second above."""
-    (figures,) = figures_of(spark, completion_payload(0, "due", np.array([lone_ns])))
-    assert [figures[f"{name}_us"] for name in PERCENTS] == [lone_ns / 1e3] * len(PERCENTS)
-
-
 def test_records_of_several_gateways_merge(spark: SparkSession) -> None:
     times = completion_times_ns(np.random.default_rng(1), 1_000)
-    whole = figures_of(spark, completion_payload(3, "due", times))
     parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
-    said = table(spark, parts[0], {**parts[1], "source": "gateway.2"})
-    assert [row.asDict() for row in second_figures(lasting(said, None, gateways=2)).collect()] == whole
-    (of_run,) = run_figures(said).collect()
-    assert of_run.asDict() == {name: value for name, value in whole[0].items() if name != "second"}
+    together = figures_of(table(spark, parts[0], {**parts[1], "source": "gateway.2"}), gateways=2)
+    assert together == figures_of(table(spark, record("completion", completion_payload(3, "due", times))))
+    assert [row["second"] for row in together] == [None, 3]
 
 
 def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
-    payloads = [completion_payload(s, c, np.array([10 ** (s + 4)])) for s in (0, 1) for c in ("due", "lag")]
-    rows = figures_of(spark, *payloads)
+    times_ns = {(s, c): np.array([10 ** (s + 4)]) for s in (0, 1) for c in ("due", "lag")}
+    rows = figures_of(table(spark, *(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items())))
     assert [(r["second"], r["clock"], r["max_us"]) for r in rows] == [
-        (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0)
+        (None, "due", 100.0), (None, "lag", 100.0),
+        (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0),
     ]  # fmt: skip
 
 
@@ -88,8 +81,9 @@ def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkS
     rows = spark.createDataFrame([(*RUN, "due", value) for value in values], ROW)
     buckets = [row[0] for row in rows.select(bucket_of("value_ns")).collect()]
     assert buckets == exchange.measurements.bucket_of(np.array(values)).tolist()
-    counted = table(spark, record("completion", completion_payload(0, "due", np.array(values))))
-    assert row_figures(rows).collect() == run_figures(counted).collect()
+    whole, _ = figures_of(table(spark, record("completion", completion_payload(0, "due", np.array(values)))))
+    (found,) = row_figures(rows, (*KEYS, "clock")).collect()
+    assert found.asDict() == {name: value for name, value in whole.items() if name != "second"}
 
 
 ROW = ", ".join([*(f"{name} string" for name in KEYS), "clock string", "value_ns long"])

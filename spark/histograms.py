@@ -1,0 +1,80 @@
+"""Tables of log buckets in numpy: histograms of the same names added up, and the figures of each.
+
+A histogram is a row: names that say of what, COUNTED, and the buckets that hold something with how much each holds.
+With a batch of them at once is done what exchange.measurements.LogBuckets does with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from exchange.measurements import BUCKETS, bucket_middle_ns
+
+PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
+FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
+COUNTED = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
+"""What stays exact, and how two of it become one."""
+NS_PER_US = 1e3
+
+Integers = npt.NDArray[np.int64]
+
+
+def added(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
+    """One row for all that have the same names: (*names, *COUNTED, bucket, bucket_count), buckets sorted."""
+    first, group = _groups(histograms, names)
+    bucket, held, lengths = _buckets(histograms)
+    keys, counts = _sums(np.repeat(group, lengths) * BUCKETS + bucket, held)
+    offsets = np.searchsorted(keys, np.arange(len(first) + 1) * BUCKETS).astype(np.int32)
+    exact = histograms.select(list(COUNTED)).append_column("group", pa.array(group))
+    together = exact.group_by("group", use_threads=False).aggregate(list(COUNTED.items())).sort_by("group")
+    columns = {name: histograms[name].take(pa.array(first)) for name in names}
+    columns |= {name: together[f"{name}_{how}"] for name, how in COUNTED.items()}
+    columns["bucket"] = pa.ListArray.from_arrays(offsets, pa.array((keys % BUCKETS).astype(np.int32)))
+    columns["bucket_count"] = pa.ListArray.from_arrays(offsets, pa.array(counts))
+    return pa.table(columns)
+
+
+def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
+    """(*names, *FIGURES) of rows with sorted buckets, in us; percentiles are numpy's inverted_cdf of bucket middles."""
+    count, sum_ns, min_ns, max_ns = (histograms[name].to_numpy() for name in COUNTED)
+    bucket, held, lengths = _buckets(histograms)
+    passed = np.cumsum(held)
+    before = np.concatenate([[0], passed])[np.cumsum(lengths) - lengths]
+    found = {"count": count, "mean_us": sum_ns / count / NS_PER_US, "min_us": min_ns / NS_PER_US}
+    for name, percent in PERCENTS.items():
+        rank = np.maximum(np.ceil(count * percent / 100.0), 1).astype(np.int64)
+        middle_ns = bucket_middle_ns(bucket[np.searchsorted(passed, before + rank)])
+        found[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
+    found["max_us"] = max_ns / NS_PER_US
+    return pa.table({name: histograms[name] for name in names} | found)
+
+
+def _groups(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, Integers]:
+    """(the first row of each group of rows with the same names, the group of each row)."""
+    code = np.zeros(len(rows), np.int64)
+    for name in names:
+        values = rows[name].combine_chunks().dictionary_encode()
+        code = code * len(values.dictionary) + values.indices.to_numpy()
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    return first, group
+
+
+def _buckets(histograms: pa.Table) -> tuple[Integers, Integers, Integers]:
+    """(bucket, how much it holds) of all rows behind each other, and the length of each row."""
+    bucket, held = (histograms[name].combine_chunks() for name in ("bucket", "bucket_count"))
+    lengths = pc.list_value_length(bucket).to_numpy().astype(np.int64)
+    return bucket.flatten().to_numpy().astype(np.int64), held.flatten().to_numpy(), lengths
+
+
+def _sums(keys: Integers, values: Integers) -> tuple[Integers, Integers]:
+    """(each key once, sorted, the sum of its values)."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    sums: Integers = np.add.reduceat(values[order], starts) if len(starts) else values[:0]
+    return ordered[starts], sums
