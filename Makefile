@@ -3,6 +3,8 @@
 .PHONY: help setup setup-dev run test test-spark test-long test-bounds check bench lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
+# A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -13,14 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.cli import main
-from tests.experiments.conftest import Said, command, exchange, until
+from tests.experiments.conftest import Said, command, until
 
 FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2")
 """In threads of one process, against itself: what is tested is the comparing."""
 
 
 def compare(results: Path, *words: object) -> Said:
-    return exchange("compare", "--results", results, *words)
+    """In this process: its runs are threads of one."""
+    done = CliRunner().invoke(main, list(map(str, ("compare", "--results", results, *words))))
+    return Said(done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="session")

@@ -76,6 +76,7 @@ def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession)
     assert set(row) == {*RUN, None}
 
 
+@pytest.mark.jvm
 def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession) -> None:
     first, second = ("a-trial", "first"), ("a-trial", "second")
     said = {first: [traffic(0, 1.2), traffic(1, 2.2)], second: [traffic(0, 1.7)]}

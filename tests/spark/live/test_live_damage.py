@@ -19,6 +19,8 @@ from spark.live.query import FollowedRun
 
 RECORDS = in_order(MadeUpRun(seconds=1, orders_per_s=20).records)
 
+pytestmark = pytest.mark.jvm
+
 
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5])

@@ -14,6 +14,8 @@ from spark.live.query import FollowedRun
 from spark.summary import MEASURED, RATE
 from tests.spark.conftest import Analysed
 
+pytestmark = pytest.mark.jvm
+
 
 def test_the_live_table_of_a_run_is_its_table_of_seconds(spark: SparkSession, analysed: Analysed) -> None:
     run = followed(spark, analysed.folder)
