@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import orjson
 
 from exchange.settings import RunSettings
 from experiments.errors import UserError
+from experiments.run_folders import run_folders
 from experiments.trials.metrics import COMPARED, HELD_BACK, packets
 from spark.arms import FACTS
 from spark.dataset.ingesting import RunSource
@@ -37,8 +37,8 @@ class Found:
 
 
 def find_runs(results: Path) -> Found:
-    """UserError where there is no such folder, or no run in it."""
-    folders = _run_folders(results)
+    """UserError where there is no such folder, none that may be read, or no run in it."""
+    folders = run_folders(results)
     if not folders:
         raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
     sources, left_out = [], {}
@@ -74,21 +74,3 @@ def _arm(settings: dict[str, Any]) -> str:
 
 def _written(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _run_folders(results: Path) -> list[Path]:
-    try:
-        if _is_run(results):
-            return [results]
-        inside = sorted(path for path in results.iterdir() if path.is_dir() and not path.name.startswith("."))
-    except OSError as error:
-        raise UserError(f"cannot read {results}: {error.strerror}; give a folder with runs in it") from error
-    return [run for path in inside for run in ([path] if _is_run(path) else _in_trial(path))]
-
-
-def _in_trial(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
-
-
-def _is_run(folder: Path) -> bool:
-    return any(os.path.exists(folder / mark) for mark in ("run.json", "spool"))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import click
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from experiments.pipeline.finding import Found
 from experiments.words import counted
@@ -21,9 +23,6 @@ from spark.dataset.tables import read_files
 MOST_TOLD = 5
 MOST_ROWS = 40
 COLUMNS = {
-    "experiment": ("experiment", "{}"),
-    "transport": ("transport", "{}"),
-    "else": ("arm", "{}"),
     "offered/s": ("offered_orders_per_s", "{:,.0f}"),
     "runs": ("repeats", "{}"),
     "orders/s": ("orders_per_s", "{:,.0f}"),
@@ -63,9 +62,15 @@ def show_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
+    """By experiment, in the order of the rows; an arm is named by its transport, and by what is set otherwise."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title, (_, form) in COLUMNS.items():
-        table.add_column(title, justify="left" if form == "{}" and title != "runs" else "right")
-    for row in rows:
-        table.add_row(*("-" if row[name] is None else form.format(row[name]) for name, form in COLUMNS.values()))
+    table.add_column("arm", overflow="fold")
+    for title in COLUMNS:
+        table.add_column(title, justify="right", no_wrap=True)
+    for experiment, arms in groupby(rows, lambda row: row["experiment"]):
+        table.add_row(Text(experiment, "bold"))
+        for arm in arms:
+            name = f"  {arm['transport']} {arm['arm']}".rstrip()
+            told = ("-" if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
+            table.add_row(Text(name), *told)
     return table

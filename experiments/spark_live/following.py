@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from experiments.component import Events
 from experiments.errors import UserError
 from experiments.interrupts import ended_as_by_ctrl_c, on_signals
+from experiments.run_folders import runs_begun
 from experiments.screen import screen
-from experiments.spark_live.runs import runs_in
 from experiments.spark_live.showing import Showing
 from spark.errors import SparkError
 from spark.java import find_java
@@ -64,7 +64,7 @@ class Following:
         if time.monotonic() - self._looked_s < FIND_RUNS_S:
             return
         self._looked_s = time.monotonic()
-        for folder in runs_in(self._results):
+        for folder in runs_begun(self._results):
             if folder not in self._known:
                 self._known.add(folder)
                 self._begin(folder)
@@ -105,7 +105,7 @@ class Following:
 
 def follow(results: Path, once: bool, launched: bool) -> int:
     """The exit code. `launched`: by a run that waits for the word that its clock may start."""
-    if once and not any(runs_in(results)):
+    if once and not runs_begun(results):
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
         with ended_as_by_ctrl_c(), _session(launched) as spark, Showing(screen()) as showing:
@@ -113,7 +113,7 @@ def follow(results: Path, once: bool, launched: bool) -> int:
             if launched:
                 warm(spark)
                 Events("spark", launched).say("ready")
-            elif not any(runs_in(results)) and not once:
+            elif not runs_begun(results) and not once:
                 showing.say(f"{results} holds no run that has begun: waiting for one")
             _to_the_end(following)
     except SparkError as error:

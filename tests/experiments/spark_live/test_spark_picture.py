@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.spark_live.runs import runs_in
 from experiments.spark_live.showing import NEWEST, Showing
 from spark.live.rows import FIGURES
 from spark.live.table import Totals
@@ -54,13 +53,3 @@ def test_in_a_terminal_the_newest_seconds_are_a_table_with_the_newest_last() -> 
 def test_without_a_schedule_times_are_from_handing_over() -> None:
     said = shown(False, [row(0, due_count=0, handed_over_p50_us=7.0)])
     assert "p50 us 7," in said
-
-
-def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Path) -> None:
-    for name in ("one", "trial/two", ".hidden", "trial/.three"):
-        (tmp_path / name / "spool").mkdir(parents=True)
-        (tmp_path / name / "spool" / "000001.jsonl").touch()
-    (tmp_path / "not begun" / "spool").mkdir(parents=True)
-    (tmp_path / "not begun" / "spool" / ".000001.jsonl.part").touch()
-    assert [run.name for run in runs_in(tmp_path)] == ["one", "two"]
-    assert list(runs_in(tmp_path / "one")) == [tmp_path / "one"]

@@ -1,0 +1,38 @@
+"""Which folders are those of runs: one itself, those in it, those of the trials in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from experiments.errors import UserError
+
+
+def run_folders(results: Path) -> list[Path]:
+    """By name. UserError where a folder cannot be read; one that is removed meanwhile holds none."""
+    try:
+        if _is_run(results):
+            return [results]
+        return [run for path in _inside(results) for run in ([path] if _is_run(path) else _of_trial(path))]
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename}: {error.strerror}; give a folder with runs in it") from error
+
+
+def runs_begun(results: Path) -> list[Path]:
+    """Those with a file in their spool."""
+    return [run for run in run_folders(results) if any((run / "spool").glob("[!.]*.jsonl"))]
+
+
+def _of_trial(folder: Path) -> list[Path]:
+    try:
+        return [path for path in _inside(folder) if _is_run(path)]
+    except FileNotFoundError:
+        return []
+
+
+def _inside(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _is_run(folder: Path) -> bool:
+    return any(os.path.exists(folder / mark) for mark in ("run.json", "spool"))
