@@ -51,7 +51,7 @@ class Quote(NamedTuple):
 
 
 class Throughput(NamedTuple):
-    meter: U8
+    meter: U8  # a byte of exchange/instances.py, as every meter and source is
     rate_per_s: U64
 
 

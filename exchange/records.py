@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from exchange.instances import INSTANCES, named
 from exchange.measurements import Source
 from exchange.messages import Statistics, encode
 
@@ -16,7 +17,7 @@ COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
     "completion", "traffic", "process", "session", "throughput", "sample", "end", "result",
 )  # fmt: skip
 
-SOURCES = [source.name.lower() for source in Source]
+SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
 SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
 """What a source says in a record of its own; the reporter makes the others."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from exchange.instances import named, tagged
 from exchange.measurements import Source
-from exchange.messages import End, Message, encode
+from exchange.messages import End, Throughput, Timestamp, encode
 from exchange.records import PROCESS, RESULT, RecordWriter
 from exchange.session import Terms
 from exchange.usage import Usage
@@ -28,7 +29,7 @@ class Reporting:
 
     def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
         self._sink, self._terms, self._source = sink, terms, source
-        self._records = RecordWriter(terms.run, source.name.lower())
+        self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._start_ns = 0
         self._at_start = self._at_stop = self._usage()
@@ -61,8 +62,9 @@ class Reporting:
         """Between start and stop."""
         return self._at_stop.since(self._at_start)
 
-    def message(self, message: Message) -> None:
-        self._sink.post(encode(message))
+    def message(self, message: Throughput | Timestamp) -> None:
+        """A reading of one of our meters."""
+        self._sink.post(encode(message._replace(meter=tagged(message.meter, self._terms.instance))))
 
     def record(self, kind: str, payload: dict[str, Any]) -> None:
         self._sink.post(self._records.frame(kind, payload))

@@ -17,6 +17,9 @@ class StreamCounts:
 @dataclass(kw_only=True)
 class GatewayResult:
     settings: dict[str, Any]
+    """Of the run."""
+    seed: int = 0
+    """Of this pair's own orders."""
     orders: StreamCounts
     answers: StreamCounts
     orders_answered: int
@@ -26,6 +29,8 @@ class GatewayResult:
     rejections: int
     junk_frames: int
     samples: int
+    began_wall_ns: int = 0
+    """When the first order was handed over."""
     duration_s: float | None
     """From the first order's hand-over to the last answer; None where nothing was answered."""
     handing_over_s: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from exchange.instances import named, tagged, untagged
 from exchange.measurements import Source
 from exchange.messages import PROTOCOL_VERSION, Hello
 from exchange.settings import POLICIES
@@ -22,26 +23,38 @@ class Terms:
     policy: str
     packing: int
     max_price: int
+    instance: int = 1
+    """Of the pair that the two are."""
 
     def hello(self, source: Source) -> Hello:
         """Ours, with a pair of wall and monotonic time."""
         return Hello(
-            PROTOCOL_VERSION, self.run, source, POLICIES[self.policy], self.packing, self.max_price,
+            PROTOCOL_VERSION, self.run, tagged(source, self.instance),
+            POLICIES[self.policy], self.packing, self.max_price,
             wall_ns=time.time_ns(), monotonic_ns=time.monotonic_ns(),
         )  # fmt: skip
 
     def agree(self, theirs: Hello) -> None:
         """Disagreement, naming the option and both values, unless the other's hello says the same."""
-        ours = self.hello(Source.GATEWAY)
-        for name in ("version", "run", "policy", "packing", "max_price"):
-            here, there = getattr(ours, name), getattr(theirs, name)
-            if here != there:
-                sources = {source.value: source.name.lower() for source in Source}
-                who = sources.get(theirs.source, "a stranger")
+        ours, theirs_said = (_said(hello) for hello in (self.hello(Source.GATEWAY), theirs))
+        for name, here in ours.items():
+            if here != (there := theirs_said[name]):
                 raise Disagreement(
-                    f"{who} was started with {_typed(name)} {_value(name, there)}, "
+                    f"{source_of(theirs) or 'a stranger'} was started with {_typed(name)} {_value(name, there)}, "
                     f"this end with {_value(name, here)}: give both the same"
                 )
+
+
+def source_of(hello: Hello) -> str | None:
+    """Who says it, as records have it; None where it is no source of ours."""
+    number, instance = untagged(hello.source)
+    return named(Source(number).name.lower(), instance) if number in list(Source) else None
+
+
+def _said(hello: Hello) -> dict[str, int]:
+    """What both must say alike."""
+    terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
+    return {**terms, "instance": untagged(hello.source)[1]}
 
 
 def _typed(name: str) -> str:

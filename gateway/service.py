@@ -16,6 +16,7 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
+from gateway.instruments import settings_of_pair
 from gateway.intake import Intake
 from gateway.journal import Journal
 from gateway.offering import Offering
@@ -35,10 +36,11 @@ class Gateway:
 
     def __init__(
         self, settings: RunSettings, run: int, engine: Link, reporter: Link,
-        streams: tuple[Stream, Stream], of_thread: bool = False,
+        streams: tuple[Stream, Stream], of_thread: bool = False, instance: int = 1,
     ) -> None:  # fmt: skip
+        self._of_run, settings = settings, settings_of_pair(settings, instance)
         self._settings = settings
-        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price)
+        self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
         self._engine = engine
         self._reporter = reporter
         self._outbox = Outbox(reporter)
@@ -55,6 +57,7 @@ class Gateway:
         self._end_sent = False
         self._late_backlog: list[int] = []
         self._sockets_before: list[dict[str, Any]] = []
+        self._wall_less_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
 
     def stop(self, reason: str) -> None:
@@ -109,6 +112,7 @@ class Gateway:
     def _start(self) -> None:
         self._sockets_before = self._engine.sockets()
         now_ns = self._heard_ns = time.monotonic_ns()
+        self._wall_less_monotonic_ns = time.time_ns() - now_ns
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
         duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule knows its last order
@@ -181,7 +185,7 @@ class Gateway:
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself
         self._reporting.close(asdict(result))
-        if self._outbox.settle(time.monotonic_ns() + self._timeout_ns, lambda: self._stop_asked) is None:
+        if self._outbox.settle(self._timeout_ns, lambda: self._stop_asked) is None:
             result.stopped = self._stopped or "the reporter did not confirm the statistics"
         return result
 
@@ -191,7 +195,8 @@ class Gateway:
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=int(by_type.sum()), checksum=self._intake.stream.hex)
         return GatewayResult(
-            settings=self._settings.as_dict(),
+            settings=self._of_run.as_dict(),
+            seed=self._settings.seed,
             orders=orders,
             answers=answers,
             orders_answered=self._completion.answered,
@@ -201,6 +206,7 @@ class Gateway:
             rejections=count[Rejection],
             junk_frames=self._intake.junk + self._engine.junk,
             samples=self._journal.samples,
+            began_wall_ns=self._offering.first_handed_ns + self._wall_less_monotonic_ns,
             duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),
             schedule_s=self._pacer.length_s(self._offering.sent),

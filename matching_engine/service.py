@@ -166,8 +166,7 @@ class EngineService:
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself
         self._reporting.close(asdict(result))
-        until_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
-        if self._outbox.settle(until_ns, lambda: self._stop_asked) is None:
+        if self._outbox.settle(int(self._timeout_s * 1e9), lambda: self._stop_asked) is None:
             result.stopped = self._stopped or "the reporter did not confirm the statistics"
         return result
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 
+from exchange.instances import named, role_of, untagged
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
 from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
 from exchange.results import ReporterResult
+from exchange.session import source_of
 from exchange.settings import POLICIES
 from exchange.usage import Usage
 from stats_reporter.samples import SamplePairs
@@ -21,7 +24,7 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
 
-GATEWAY = Source.GATEWAY.name.lower()
+GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
 THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
 TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
@@ -29,25 +32,31 @@ POLL_NS = 200_000_000
 QUIET_S = 1.0
 BETWEEN_RECORDS_S = 2.0
 """A source that is well says something every second."""
+STILL_HERE_NS = 1_000_000_000
+"""How often those that have ended hear that the others have not."""
 
 
 class Reporter:
-    """Serves `sources` sources of one run behind one link that fans in."""
+    """Serves `sources` sources of one run behind one link that fans in; one of `reporters` of that run."""
 
     def __init__(
-        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float, sources: int = 2, of_thread: bool = False
-    ) -> None:
+        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float, sources: int = 2, of_thread: bool = False,
+        instance: int = 1, reporters: int = 1,
+    ) -> None:  # fmt: skip
         self._run, self._link, self._spool = run, link, spool
+        self._name, self._reporters = named(REPORTER, instance), reporters
         self._timeout_s, self._sources = timeout_s + BETWEEN_RECORDS_S, sources
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._at_start = self._usage()
         self._batch = FrameBatch(1 << 12)
-        self._pairs = SamplePairs()
-        self._writers = {source: RecordWriter(run, source.name.lower()) for source in Source}
+        self._samples: defaultdict[int, SamplePairs] = defaultdict(SamplePairs)
+        """By the instance of the gateway, each of which counts its orders from 1."""
         self._received = self._checksum = self._junk = self._refused = 0
         self._ends: list[End] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
+        self._second = -1
+        self._said_ns = 0
 
     def stop(self, reason: str) -> None:
         """Finish as soon as the sources fall silent: they may have something to say yet."""
@@ -73,10 +82,18 @@ class Reporter:
                     break
                 self._spool.roll()
                 if len(self._ends) < self._sources:
+                    self._say_still_here()
                     self._link.wait(time.monotonic_ns() + POLL_NS)
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
+
+    def _say_still_here(self) -> None:
+        """Who has ended waits for our last word, which has to wait for the others."""
+        now_ns = time.monotonic_ns()
+        if self._ends and now_ns - self._said_ns >= STILL_HERE_NS:
+            self._said_ns = now_ns
+            self._link.send(FrameBatch.of(b""), 0)
 
     def _take(self) -> int:
         self._batch.clear()
@@ -99,29 +116,44 @@ class Reporter:
             self._junk += 1
 
     def _greet(self, hello: Hello) -> None:
-        if hello.run != self._run or hello.source not in list(Source):
+        source = source_of(hello)
+        if hello.run != self._run or source is None:
             self._refused += 1
             return
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
-        self._spool.write(self._writers[Source(hello.source)].document(SESSION, terms, clocks))
+        self._write(source, SESSION, terms, clocks)
+
+    def _write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
+        """A record that we make, of what a source said otherwise."""
+        self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
 
     def _note(self, message: Message) -> bool:
         """Write what the message says to the spool; False where no source of ours would say it."""
         match message:
             case Statistics(document):
                 return self._note_document(document)
-            case Throughput(meter, rate_per_s) if meter in THROUGHPUT_METERS:
-                source = Source.GATEWAY if meter in GATEWAY_METERS else Source.ENGINE
-                payload = {"meter": meter, "rate_per_s": rate_per_s}
-                self._spool.write(self._writers[source].document(THROUGHPUT, payload))
-            case Timestamp(meter) if meter in TIMESTAMP_METERS:
-                sample = self._pairs.take(message)
-                if sample is not None:
-                    self._spool.write(self._writers[Source.GATEWAY].document(SAMPLE, sample))
+            case Throughput(byte, rate_per_s):
+                return self._note_rate(*untagged(byte), rate_per_s)
+            case Timestamp(byte):
+                meter, instance = untagged(byte)
+                return self._note_time(instance, message._replace(meter=meter))
             case _:
                 return False
+
+    def _note_rate(self, meter: int, instance: int, rate_per_s: int) -> bool:
+        if meter not in THROUGHPUT_METERS:
+            return False
+        role = GATEWAY if meter in GATEWAY_METERS else ENGINE
+        self._write(named(role, instance), THROUGHPUT, {"meter": meter, "rate_per_s": rate_per_s})
+        return True
+
+    def _note_time(self, instance: int, stamp: Timestamp) -> bool:
+        if stamp.meter not in TIMESTAMP_METERS:
+            return False
+        if (sample := self._samples[instance].take(stamp)) is not None:
+            self._write(named(GATEWAY, instance), SAMPLE, sample)
         return True
 
     def _note_document(self, document: bytes) -> bool:
@@ -133,23 +165,29 @@ class Reporter:
         if not record.is_of(self._run) or b"\n" in document:
             return False
         if record.kind == RESULT:
-            self._results[record.source] = record.payload
+            self._note_result(record)
         else:
             self._spool.write(document)
             self._note_second(record)
         return True
 
+    def _note_result(self, record: Record) -> None:
+        if record.source in self._results:
+            self.stop(f"two components say that they are the {record.source}: give each pair its own --instance")
+        self._results[record.source] = record.payload
+
     def _note_second(self, record: Record) -> None:
-        """The reporter, which has no clock of the run, says what it has used when the gateway does."""
+        """The reporter, which has no clock of the run, says what it has used when the first gateway does."""
         second = record.payload.get("second")
-        if record.kind == PROCESS and record.source == GATEWAY and isinstance(second, int):
-            used = {"second": second, **self._usage().since(self._at_start)}
-            self._spool.write(self._writers[Source.REPORTER].document(PROCESS, used))
+        is_gateway_s = record.kind == PROCESS and role_of(record.source) == GATEWAY
+        if is_gateway_s and isinstance(second, int) and second > self._second:
+            self._second = second
+            self._write(self._name, PROCESS, {"second": second, **self._usage().since(self._at_start)})
 
     def _finish(self) -> ReporterResult:
         announced = sum(end.sent for end in self._ends)
-        closing = {"announced": announced, "received": self._received}
-        self._spool.write(self._writers[Source.REPORTER].document(END, closing))
+        closing = {"announced": announced, "received": self._received, "reporters": self._reporters}
+        self._write(self._name, END, closing)
         self._spool.publish()
         sockets = self._link.sockets()  # while the sources wait for the answer
         self._answer()
@@ -159,7 +197,7 @@ class Reporter:
             checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == self._checksum,
             junk_frames=self._junk + self._link.junk,
             handshakes_refused=self._refused + self._link.refused,
-            samples=self._pairs.paired,
+            samples=sum(samples.paired for samples in self._samples.values()),
             results=self._results,
             usage=self._usage().since(self._at_start),
             sockets=sockets,

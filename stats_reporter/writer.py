@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from exchange.instances import spool_file
+
 FILE_SECONDS = 0.7
 """With the reporter's own sleep under a second: who looks once a second finds what was told a second before."""
 FILE_BYTES = 1 << 22
@@ -14,8 +16,9 @@ FILE_BYTES = 1 << 22
 class SpoolWriter:
     """Collects lines; before long, or after a few MB, they become the next file. OSError where the disk refuses."""
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic, instance: int = 1) -> None:
         self._folder, self._clock = folder, clock
+        self._instance = instance
         self._lines: list[bytes] = []
         self._bytes = 0
         self._opened_s = clock()
@@ -37,7 +40,7 @@ class SpoolWriter:
         if not self._lines:
             return
         self.files += 1
-        final = self._folder / f"{self.files:06}.jsonl"
+        final = self._folder / spool_file(self.files, self._instance)
         hidden = self._folder / f".{final.name}.part"
         hidden.write_bytes(b"\n".join(self._lines) + b"\n")
         hidden.rename(final)

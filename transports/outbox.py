@@ -43,22 +43,27 @@ class Outbox:
             self._first = 0
         return not self.pending
 
-    def settle(self, until_ns: int, stopped: Callable[[], bool] = lambda: False) -> bytes | None:
-        """Hand over everything, then wait for the peer's closing frame; None if it does not come in time.
+    def settle(self, patience_ns: int, stopped: Callable[[], bool] = lambda: False) -> bytes | None:
+        """Hand over everything, then wait for the peer's closing frame; None if it says nothing for so long.
 
-        From when `stopped` says so there are only LAST_WORDS_NS left.
+        An empty frame says that the peer has to wait itself. From when `stopped` says so LAST_WORDS_NS are left.
         """
-        reply, hurried = FrameBatch(16), False
+        until_ns, hurried, frames = time.monotonic_ns() + patience_ns, False, FrameBatch(16)
         try:
-            while not reply.count and time.monotonic_ns() < until_ns:
+            while time.monotonic_ns() < until_ns:
                 if not hurried and stopped():
                     hurried, until_ns = True, min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
+                frames.clear()
                 sent = self.flush()
-                if not self._link.receive(reply):
+                if not self._link.receive(frames):
                     self._link.wait(until_ns, writable=not sent)
+                elif closing := next(filter(None, frames), None):
+                    return closing
+                elif not hurried:
+                    until_ns = time.monotonic_ns() + patience_ns
         except PeerGone:
-            return None
-        return reply[0] if reply.count else None
+            pass
+        return None
 
 
 def frame_checksum(frame: bytes) -> int:

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+from exchange.instances import INSTANCES, named, tagged
 from exchange.measurements import Source
 from exchange.messages import PROTOCOL_VERSION, decode, encode
-from exchange.session import Disagreement, Terms
+from exchange.session import Disagreement, Terms, source_of
 
 TERMS = Terms(run=0xFEED, policy="price-time", packing=4, max_price=999)
 
@@ -64,3 +65,19 @@ def test_the_widest_terms_fit_a_hello():
 def test_a_stranger_that_is_no_source_of_ours_is_a_disagreement_too():
     with pytest.raises(Disagreement):
         TERMS.agree(TERMS.hello(Source.ENGINE)._replace(source=9, run=1))
+
+
+def test_who_meets_the_other_end_of_another_pair_is_told_so():
+    with pytest.raises(Disagreement) as refused:
+        TERMS.agree(dataclasses.replace(TERMS, instance=3).hello(Source.ENGINE))
+    assert str(refused.value) == "engine.3 was started with --instance 3, this end with 1: give both the same"
+
+
+def test_a_source_s_byte_has_room_for_every_instance():
+    for instance in INSTANCES:
+        hello = decode(encode(dataclasses.replace(TERMS, instance=instance).hello(Source.REPORTER)))
+        assert source_of(hello) == named("reporter", instance)
+
+
+def test_the_first_instance_s_byte_is_the_number_itself():
+    assert [tagged(number, 1) for number in range(8)] == list(range(8))

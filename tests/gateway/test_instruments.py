@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_bits import U64, bits, key_beside
 
-from gateway.instruments import instrument_orders, instrument_seed
+from exchange.settings import RunSettings
+from gateway.instruments import instrument_orders, instrument_seed, settings_of_pair
 
 INSTRUMENTS = 4
 
@@ -27,3 +28,9 @@ def test_orders_are_divided_to_the_last_one_and_no_share_is_larger_by_two(instru
     shares = [instrument_orders(orders, instruments, instrument) for instrument in range(1, instruments + 1)]
     assert sum(shares) == orders
     assert max(shares) - min(shares) <= 1
+
+
+def test_the_first_pair_has_the_run_s_seed_and_any_other_that_of_an_instrument() -> None:
+    settings = RunSettings(seed=7)
+    assert settings_of_pair(settings, 1) is settings
+    assert settings_of_pair(settings, 3).seed == instrument_seed(7, 3)

@@ -7,6 +7,7 @@ engine's Reporting  ─Outbox─▶
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
@@ -77,9 +78,9 @@ class TellingSource:
     @property
     def reply(self) -> Message | None:
         """What the reporter said at the end."""
-        batch = FrameBatch(4)
+        batch = FrameBatch(16)
         self.link.receive(batch)
-        [frame] = batch if batch.count else [None]
+        [frame] = list(filter(None, batch)) or [None]
         return decode(frame) if frame is not None else None
 
 
@@ -274,7 +275,7 @@ def test_the_closing_record_is_the_last_and_says_what_came(bureau):
     bureau.run_to_the_end()
     *_, last = bureau.records
     assert (last["kind"], last["source"], last["run"]) == ("end", "reporter", f"{RUN:016x}")
-    assert last["payload"] == {"announced": 3, "received": 3}
+    assert last["payload"] == {"announced": 3, "received": 3, "reporters": 1}
 
 
 def test_records_of_another_run_are_junk_and_not_written(bureau):
@@ -345,7 +346,7 @@ def test_a_message_that_was_changed_on_its_way_shows(bureau):
     "hello",
     [
         Terms(RUN + 1, "price-time", 1, 999).hello(Source.GATEWAY),
-        TERMS.hello(Source.GATEWAY)._replace(source=9),
+        TERMS.hello(Source.GATEWAY)._replace(source=7),
     ],
     ids=["another run", "no source of ours"],
 )
@@ -370,7 +371,7 @@ def test_a_source_that_never_ends_is_given_up_after_the_timeout(bureau, clock):
     assert TIMEOUT_S <= (clock.now_ns - Clock.now_ns) / 1e9 <= TIMEOUT_S + 3
     assert (result.received, result.announced, result.checksums_agree) == (2, 2, True)
     assert result.results == {"gateway": {"orders_answered": 7}}
-    assert bureau.payloads("end") == [{"announced": 2, "received": 2}]
+    assert bureau.payloads("end") == [{"announced": 2, "received": 2, "reporters": 1}]
     assert isinstance(bureau.gateway.reply, End)
 
 
@@ -435,3 +436,59 @@ def test_while_it_runs_sources_may_come_talk_and_end_from_threads_of_their_own(b
     for source in ("gateway", "engine"):
         rates = [payload["rate_per_s"] for payload in bureau.payloads("throughput", source)]
         assert rates == list(range(1, 2_001))
+
+
+SECOND_PAIR = dataclasses.replace(TERMS, instance=2)
+
+
+def test_pairs_are_told_apart_by_the_instance_in_their_messages(bureau):
+    second = [TellingSource(bureau.link.url, source, SECOND_PAIR) for source in (Source.GATEWAY, Source.ENGINE)]
+    bureau.reporter._sources = 4
+    bureau.gateway.reporting.message(Throughput(1, 8_000))
+    second[0].reporting.message(Throughput(1, 7_000))
+    second[1].reporting.message(Throughput(2, 6_000))
+    for source in second:
+        source.end()
+    assert bureau.run_to_the_end().results.keys() == {"gateway", "engine", "gateway.2", "engine.2"}
+    assert len(bureau.payloads("session", "engine.2")) == 1
+    said = {source: bureau.payloads("throughput", source) for source in ("gateway", "gateway.2", "engine.2")}
+    rates = {source: [(rate["meter"], rate["rate_per_s"]) for rate in rates] for source, rates in said.items()}
+    assert rates == {"gateway": [(1, 8_000)], "gateway.2": [(1, 7_000)], "engine.2": [(2, 6_000)]}
+
+
+def test_samples_of_two_pairs_with_the_same_ids_are_paired_apart(bureau):
+    second = TellingSource(bureau.link.url, Source.GATEWAY, SECOND_PAIR)
+    handed_over, answered = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED
+    bureau.gateway.reporting.message(Timestamp(handed_over, 10, 100))
+    second.reporting.message(Timestamp(handed_over, 10, 200))
+    second.reporting.message(Timestamp(answered, 10, 201))
+    bureau.gateway.reporting.message(Timestamp(answered, 10, 101))
+    second.outbox.flush()
+    assert bureau.run_to_the_end().samples == 2
+    for source, handed_over_ns in (("gateway", 100), ("gateway.2", 200)):
+        [sample] = bureau.payloads("sample", source)
+        assert (sample["handed_over_ns"], sample["answered_ns"]) == (handed_over_ns, handed_over_ns + 1)
+
+
+def test_who_has_ended_is_told_that_the_reporter_still_waits_for_others(bureau, clock, monkeypatch):
+    """So that a source's patience, which is with silence, outlasts a pair that takes longer."""
+    bureau.gateway.end()
+
+    def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        clock.wait(until_ns)
+        if clock.now_ns >= Clock.now_ns + 3 * 10**9:
+            bureau.engine.end()
+
+    monkeypatch.setattr(bureau.link, "wait", wait)
+    assert bureau.run().stopped is None
+    batch = FrameBatch(16)
+    bureau.gateway.link.receive(batch)
+    *still_here, last = batch
+    assert (still_here, type(decode(last))) == ([b""] * 3, End)
+
+
+def test_two_that_say_that_they_are_the_same_are_told_apart_from_a_run_that_is_well(bureau):
+    twin = TellingSource(bureau.link.url, Source.GATEWAY)
+    twin.end()
+    bureau.gateway.end()
+    assert bureau.run().stopped == ("two components say that they are the gateway: give each pair its own --instance")

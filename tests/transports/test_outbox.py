@@ -54,3 +54,31 @@ def test_a_stop_leaves_a_silent_peer_a_short_time(link: SilentLink) -> None:
 def test_a_stop_makes_no_time_longer(link: SilentLink) -> None:
     assert Outbox(link).settle(LAST_WORDS_NS // 2, lambda: True) is None
     assert link.now_ns == LAST_WORDS_NS // 2
+
+
+class WaitingLink(SilentLink):
+    """Says every second that it has to wait itself; its last word comes after so many."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__()
+        self._last_ns, self._said_ns = seconds * SECOND, 0
+
+    def receive(self, batch: FrameBatch) -> int:
+        if self.now_ns == self._said_ns:
+            return 0
+        self._said_ns = self.now_ns
+        batch.append(b"" if self.now_ns < self._last_ns else b"all")
+        return 1
+
+
+def test_a_peer_that_says_that_it_has_to_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = WaitingLink(seconds=100)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
+    assert Outbox(link).settle(3 * SECOND) == b"all"
+
+
+def test_a_stop_waits_for_no_peer_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = WaitingLink(seconds=100)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
+    assert Outbox(link).settle(3 * SECOND, lambda: link.now_ns >= 7 * SECOND) is None
+    assert link.now_ns == 7 * SECOND + LAST_WORDS_NS

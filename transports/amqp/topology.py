@@ -143,7 +143,7 @@ def _between(run: str, pattern: Pattern, pair: str) -> tuple[Queue | None, Queue
 
     match pattern:
         case Pattern.FAN_IN:
-            return queue("statistics"), Queue("", Exchange(run), "reply")
+            return queue("statistics"), queue("reply")._replace(name="")
         case Pattern.QUEUE:
             return queue("work", shared=True), None
         case _:
