@@ -9,6 +9,7 @@ from typing import Any
 
 from exchange.allowed import BadSetting, between, whole
 from exchange.arrivals import Arrivals
+from exchange.instances import MAX_PAIRS, named
 from exchange.workload import (
     MAX_PRICE,
     USUAL_PRICES,
@@ -49,11 +50,11 @@ class RunSettings:
     delivery: str | None = None
     """Over a broker one of DELIVERIES, the first unless said otherwise; None where there is no broker."""
     orders_per_s: float | None = 8000.0
-    """Offered load; None is as fast as it goes."""
+    """Offered load of each pair; None is as fast as it goes."""
     arrivals: str = "fixed"
     """When orders arrive at that rate, as `Arrivals.parse` has it; of no meaning without a rate."""
     orders: int | None = 80_000
-    """None where only `duration_s` ends the run."""
+    """Of each pair; None where only `duration_s` ends the run."""
     duration_s: float | None = None
     seed: int = 1
     prices: tuple[int, int] = USUAL_PRICES
@@ -74,7 +75,12 @@ class RunSettings:
     """Left out in analysis only; counts and buckets keep everything."""
     timeout_s: float = 10.0
     """Longest wait for a peer, or for an answer."""
+    pairs: int = 1
+    """Of a gateway and its engine, each with an order stream of its own."""
+    reporters: int = 1
+    """Which the pairs are dealt to."""
     cpus: Mapping[str, int] = field(default_factory=dict)
+    """By role; by a component's name, as gateway.2, for that one."""
     nagle: tuple[str, ...] = ()
     """Some of NAGLE_ROLES: whose TCP sockets run with Nagle's algorithm on."""
     topology: str = "duplex"
@@ -109,9 +115,10 @@ class RunSettings:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
-        for role, cpu in self.cpus.items():
-            if role not in ROLES:
-                raise BadSetting("cpus", role, f"one of {', '.join(ROLES)}")
+        names = {named(role, instance) for role in ROLES for instance in range(1, self.pairs + 1)}
+        for name, cpu in self.cpus.items():
+            if name not in names:
+                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of a pair there is, as gateway.2")
             whole("cpus", cpu, 0, 4095)
 
     def _check_numbers(self) -> None:
@@ -127,6 +134,10 @@ class RunSettings:
         whole("max_price", self.max_price, 1, MAX_PRICE)
         whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
         whole("packing", self.packing, 1, MAX_PACKING)
+        whole("pairs", self.pairs, 1, MAX_PAIRS)
+        if self.tape is not None and self.pairs > 1:
+            raise BadSetting("pairs", self.pairs, "1, where a tape is replayed: its orders are one pair's")
+        whole("reporters", self.reporters, 1, self.pairs)
         between("warm_up_s", self.warm_up_s, 0, 10**7)
         between("timeout_s", self.timeout_s, 0.1, 10**6)
 
@@ -167,7 +178,7 @@ class RunSettings:
 
     @property
     def mean_orders_per_s(self) -> float | None:
-        """Offered load over the whole run; None is as fast as it goes."""
+        """Offered load of each pair over the whole run; None is as fast as it goes."""
         return None if self.orders_per_s is None else self.orders_per_s * self.arriving.mean_share
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from experiments.broker_of_run import BrokerOfRun
+from experiments.lineup import Lineup
 from transports.amqp.probe import Probe
 
 EVERY_S = 1.0
@@ -20,12 +21,12 @@ class BrokerWatch:
     A broker in another network namespace is the run's own, and is not looked into: it goes as a whole.
     """
 
-    def __init__(self, broker: BrokerOfRun, run: str, nodelay: bool) -> None:
+    def __init__(self, broker: BrokerOfRun, run: str, nodelay: bool, lineup: Lineup) -> None:
         self._broker, self._nodelay = broker, nodelay
         self._probe: Probe | None = None
         if broker.is_reachable:
             with _environment(broker.environment):
-                self._probe = Probe(broker.url, run)
+                self._probe = Probe(broker.url, run, _further_queues(lineup))
         self._at_start = None if broker.node is None else broker.node.usage()
         self._next_look_s = float("inf")
         self.sockets: tuple[dict[str, Any], ...] = ()
@@ -81,6 +82,12 @@ class BrokerWatch:
         if self._probe:
             self._probe.take_down()
             self._probe.close()
+
+
+def _further_queues(lineup: Lineup) -> list[str]:
+    """Those of all pairs and reporters but the first."""
+    of_pairs = [f"{pair}.{name}" for pair in lineup.pairs[1:] for name in ("order", "trade")]
+    return [*of_pairs, *(f"{reporter}.statistics" for reporter in lineup.reporters[1:])]
 
 
 @contextlib.contextmanager

@@ -9,11 +9,14 @@ from urllib.parse import parse_qsl
 
 import click
 
-from exchange.results import GatewayResult, ReporterResult
+from exchange.instances import named, role_of
+from exchange.results import ReporterResult
+from exchange.settings import RunSettings
 from experiments.host import host_facts, now, versions
-from experiments.record import Conditions, engine_result, exit_code, gateway_result
+from experiments.lineup import Lineup
+from experiments.outcome import Outcome, outcome_of, read_results
+from experiments.record import Conditions, exit_code
 from experiments.record import write_record as write
-from experiments.status import Outcome
 from transports.amqp.address import mask
 from transports.registry import scheme_of
 
@@ -31,30 +34,35 @@ def conditions(name: str) -> Conditions:
     return Conditions(name=name, url=None, settings={}, host=host_facts(), versions=versions(), started_at=now())
 
 
-def write_record(folder: Path, before: Conditions, reporter: ReporterResult, cpu: int | None) -> int:
-    """run.json on the reporter's host; the exit code."""
-    gateway = gateway_result(reporter.results.get("gateway"))
-    engine = engine_result(reporter.results.get("engine"))
-    outcome = Outcome(gateway=gateway, engine=engine, reporter=reporter)
-    known = replace(before, **_of_gateway(gateway, cpu))
-    if known.settings:
-        known.settings["nagle"] = _nagle(outcome)
-    record = write(folder, known, outcome)
+def write_record(
+    folder: Path, before: Conditions, reporter: ReporterResult, instance: int, who: RunSettings, cpu: int | None
+) -> int:
+    """run.json on the reporter's host, of the pairs that report to it; the exit code. `who` takes part in the run."""
+    lineup, name = Lineup.of(who).part_of(instance), named("reporter", instance)
+    outcome = outcome_of(lineup, {**read_results(reporter.results), name: reporter})
+    known = _of_gateways(outcome, {"pairs": who.pairs, "reporters": who.reporters}, {} if cpu is None else {name: cpu})
+    record = write(folder, replace(before, **known), outcome)
     for reason in record["reasons"]:
         click.echo(f"reporter: {record['status']}: {reason}", err=True)
     click.echo(f"reporter: {record['status']}, see {folder / 'run.json'}", err=True)
     return exit_code(record)
 
 
-def _of_gateway(gateway: GatewayResult | None, cpu: int | None) -> dict[str, Any]:
-    """Settings and URL, as the gateway had them; unknown where it left no result. The engine says no processor."""
-    if gateway is None:
+def _of_gateways(outcome: Outcome, told: dict[str, int], cpus: dict[str, int]) -> dict[str, Any]:
+    """Settings and URL, as the first gateway had them; unknown where none left a result. Engines say no processor.
+
+    `told` and `cpus` are what the reporter itself was told.
+    """
+    if not outcome.gateways:
         return {}
-    url = str(gateway.settings["transport"])
-    cpus = {**gateway.settings["cpus"], **({} if cpu is None else {"reporter": cpu})}
-    return {"url": url, "settings": {**gateway.settings, "transport": scheme_of(url), "cpus": cpus}}
+    settings = outcome.gateways[min(outcome.gateways)].settings
+    url = str(settings["transport"])
+    theirs = {named("gateway", pair): gateway.settings["cpus"] for pair, gateway in outcome.gateways.items()}
+    known = {"cpus": {name: of["gateway"] for name, of in theirs.items() if of} | cpus, "nagle": _nagle(outcome)}
+    return {"url": url, "settings": {**settings, **told, **known, "transport": scheme_of(url)}}
 
 
 def _nagle(outcome: Outcome) -> list[str]:
     """Whose sockets were started with nodelay=off."""
-    return [role for role, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]
+    off = [name for name, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]
+    return list(dict.fromkeys(map(role_of, off)))

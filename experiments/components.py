@@ -11,6 +11,7 @@ from exchange.checksum import Stream
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from experiments.component import run_id
+from experiments.lineup import Lineup
 from transports.base import Link
 from transports.pattern import Pattern
 from transports.registry import connect, listen
@@ -26,19 +27,22 @@ def _deadline_ns(timeout_s: float) -> int:
 
 
 def open_reporter(
-    name: str, url: str, folder: Callable[[], Path], timeout_s: float, of_thread: bool = False
+    name: str, url: str, folder: Callable[[], Path], settings: RunSettings, of_thread: bool = False, instance: int = 1
 ) -> tuple[Reporter, Link]:
     """`folder` makes the run's folder; a place where nobody can listen leaves none behind."""
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
     link = listen(url, name, pattern=Pattern.FAN_IN)
-    return Reporter(run_id(name), link, SpoolWriter(folder() / "spool"), timeout_s, of_thread=of_thread), link
+    spool, sources = SpoolWriter(folder() / "spool", instance=instance), Lineup.of(settings).part_of(instance).sources
+    return Reporter(
+        run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
+    ), link
 
 
 def open_engine(
     name: str, url: str, reporter_url: str, settings: RunSettings, of_thread: bool = False,
-    capacity: int | None = None, with_ids: bool = False,
+    capacity: int | None = None, with_ids: bool = False, instance: int = 1,
 ) -> tuple[EngineService, Link]:  # fmt: skip
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
@@ -47,7 +51,7 @@ def open_engine(
     gateway = listen(url, name)
     reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
-    terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price)
+    terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     engine = MatchingEngine(book, settings.packing)
     return EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread
@@ -56,11 +60,11 @@ def open_engine(
 
 def open_gateway(
     name: str, engine_url: str, reporter_url: str, settings: RunSettings, streams: tuple[Stream, Stream],
-    of_thread: bool = False,
+    of_thread: bool = False, instance: int = 1,
 ) -> Gateway:  # fmt: skip
     from gateway.service import Gateway
 
     until_ns = _deadline_ns(settings.timeout_s)
     reporter = connect(reporter_url, name, until_ns, pattern=Pattern.FAN_IN)
     engine = connect(engine_url, name, until_ns)
-    return Gateway(settings, run_id(name), engine, reporter, streams, of_thread)
+    return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)

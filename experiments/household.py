@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from exchange.instances import role_of
 from experiments import watchdog
 
 WAIT_S = 3.0
@@ -45,16 +46,17 @@ class Household:
         return self._watchdog.pid
 
     def start(
-        self, role: str, arguments: list[str], log: Path | None, environment: Mapping[str, str],
+        self, name: str, arguments: list[str], log: Path | None, environment: Mapping[str, str],
         prefix: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours.
 
-        Without a file they go where ours go. `prefix` goes before the command.
+        `name` is the role, or one of several, as gateway.2. Without a file complaints go where ours go. `prefix` goes
+        before the command.
         """
         with log.open("wb") if log else contextlib.nullcontext() as complaints:
-            self.children[role] = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "experiments", *role.split(), "--launched", *arguments],
+            self.children[name] = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "experiments", *role_of(name).split(), "--launched", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,

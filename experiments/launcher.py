@@ -7,14 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
 from experiments.household import Household
+from experiments.lineup import Lineup
 from experiments.moment import OnSecond
 from experiments.network.of_run import network_of
+from experiments.outcome import Outcome
 from experiments.packets.of_run import capture_of
 from experiments.places import Places, as_seen_by_peers, meeting_places, of_role
-from experiments.status import Outcome
-from experiments.watch import ROLES, Watch
+from experiments.watch import Watch
 
 if TYPE_CHECKING:
     from experiments.broker_watch import BrokerWatch
@@ -24,18 +26,18 @@ if TYPE_CHECKING:
 def launch(
     folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None = None
 ) -> tuple[str, Outcome]:
-    """Run it; (the engine's URL, what came out). UserError where a component refuses its settings."""
+    """Run it; (the first engine's URL, what came out). UserError where a component refuses its settings."""
     with contextlib.ExitStack() as held:
         household = held.enter_context(Household())
         group = household.process_group
         network = held.enter_context(network_of(settings, group))
         places = held.enter_context(meeting_places(settings, household.folder, group, brokers, network))
-        arguments = component_arguments(folder, settings, places.engine, places.reporter)
-        for role in ROLES:
-            there = network.prefix(role) if network else ()
-            household.start(role, arguments[role], folder / f"{role}.log", places.environment, there)
-        capture = held.enter_context(capture_of(settings, places.engine, folder, network, group))
-        watch = Watch(household, on_second, _broker_watch(places, folder.name, settings, held))
+        lineup = Lineup.of(settings)
+        for name, arguments in component_arguments(folder, settings, places).items():
+            there = network.prefix(role_of(name)) if network else ()
+            household.start(name, arguments, folder / f"{name}.log", places.environment, there)
+        capture = held.enter_context(capture_of(settings, places.engines.values(), folder, network, group))
+        watch = Watch(household, lineup, on_second, _broker_watch(places, folder.name, settings, held))
         try:
             watch.follow()
         finally:
@@ -43,11 +45,11 @@ def launch(
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
-    for role in ROLES:
-        log = folder / f"{role}.log"
+    for name in lineup.names:
+        log = folder / f"{name}.log"
         if not log.stat().st_size:
             log.unlink()
-    return places.engine, outcome
+    return places.engines[1], outcome
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, held: contextlib.ExitStack) -> BrokerWatch | None:
@@ -56,16 +58,43 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, held: context
         return None
     from experiments.broker_watch import BrokerWatch
 
-    return held.enter_context(contextlib.closing(BrokerWatch(places.broker, run, "broker" not in settings.nagle)))
+    watch = BrokerWatch(places.broker, run, "broker" not in settings.nagle, Lineup.of(settings))
+    return held.enter_context(contextlib.closing(watch))
 
 
-def component_arguments(folder: Path, settings: RunSettings, engine: str, reporter: str) -> dict[str, list[str]]:
-    """The arguments that a user would type on each component's host."""
+def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
+    """The command, and the arguments that a user would type on each component's host; by the component's name."""
+    lineup, shared = Lineup.of(settings), shared_arguments(folder, settings)
+    reporters = {
+        named("reporter", k): ["--listen", of_role(url, "reporter", settings)] for k, url in places.reporters.items()
+    }
+    engines = {named("engine", k): ["--listen", of_role(url, "engine", settings)] for k, url in places.engines.items()}
+    gateways = {
+        named("gateway", k): ["--engine", of_role(as_seen_by_peers(url), "gateway", settings)]
+        for k, url in places.engines.items()
+    }
+    return {
+        name: [*own, *_to_reporter(name, lineup, places), *shared[role_of(name)], *_of_one(name, settings)]
+        for name, own in (reporters | engines | gateways).items()
+    }
+
+
+def _to_reporter(name: str, lineup: Lineup, places: Places) -> list[str]:
+    url = places.reporters[lineup.group_of(name)]
+    return [] if role_of(name) == "reporter" else ["--reporter", as_seen_by_peers(url)]
+
+
+def _of_one(name: str, settings: RunSettings) -> list[str]:
+    cpu = settings.cpus.get(name, settings.cpus.get(role_of(name)))
+    return ["--instance", str(instance_of(name)), *([] if cpu is None else ["--cpu", str(cpu)])]
+
+
+def shared_arguments(folder: Path, settings: RunSettings) -> dict[str, list[str]]:
+    """By role, what its components are told alike."""
     s = settings
     name = ["--run", folder.name]
     terms = ["--policy", s.policy, "--max-price", str(s.max_price), "--packing", str(s.packing)]
     session = ["--sampling-interval", str(s.sampling_interval), "--timeout", str(s.timeout_s)]
-    to_reporter = ["--reporter", as_seen_by_peers(reporter)]
     rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
     workload = ["--rate", rate, "--arrivals", s.arrivals]
     workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}", "--price-model", s.price_model]
@@ -79,12 +108,9 @@ def component_arguments(folder: Path, settings: RunSettings, engine: str, report
     workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
     workload += ["--record"] * s.record
     results = ["--results", str(folder.parent)]
-    cpu = {role: ["--cpu", str(cpu)] for role, cpu in s.cpus.items()}
-    reporting = ["--listen", of_role(reporter, "reporter", s), *name, *results, "--timeout", str(s.timeout_s)]
-    matching = ["--listen", of_role(engine, "engine", s), *to_reporter, *name, *terms, *session]
-    offering = ["--engine", of_role(as_seen_by_peers(engine), "gateway", s), *to_reporter, *name, *results]
+    who = ["--pairs", str(s.pairs), "--reporters", str(s.reporters)]
     return {
-        "reporter": [*reporting, *cpu.get("reporter", [])],
-        "engine": [*matching, *cpu.get("engine", [])],
-        "gateway": [*offering, *workload, *terms, *session, *cpu.get("gateway", [])],
+        "reporter": [*name, *results, "--timeout", str(s.timeout_s), *who],
+        "engine": [*name, *terms, *session],
+        "gateway": [*name, *results, *workload, *terms, *session],
     }

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
+from exchange.instances import MAX_PAIRS, role_of
 from exchange.settings import (
     AMQP_CLIENTS,
     DEFAULT_WINDOW,
@@ -84,9 +85,9 @@ class Cpus(click.ParamType[dict[str, int]]):
         if isinstance(value, dict):
             return value
         pairs = [part.partition("=") for part in str(value).split(",")]
-        if not all(role in ROLES and cpu.isdecimal() for role, _, cpu in pairs):
+        if not all(role_of(name) in ROLES and cpu.isdecimal() for name, _, cpu in pairs):
             self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as gateway=0,engine=1", param, ctx)
-        return {role: int(cpu) for role, _, cpu in pairs}
+        return {name: int(cpu) for name, _, cpu in pairs}
 
 
 class Nagle(click.ParamType[tuple[str, ...]]):
@@ -165,6 +166,14 @@ network_option = click.option("--network", default="local", show_default=True, m
                               help="What joins the components: see exchange network list.")  # fmt: skip
 capture_option = click.option("--capture", is_flag=True,
                               help="Hold the packet counters against tcpdump, which slows the run.")  # fmt: skip
+
+pairs_option = click.option("--pairs", type=int, default=1, show_default=True,
+                            help="Gateways, each with an engine, and orders, of its own; --rate, --orders and --window "
+                            "are each pair's.")  # fmt: skip
+reporters_option = click.option("--reporters", type=int, default=1, show_default=True,
+                                help="Stats reporters, to which the pairs are dealt in turns.")  # fmt: skip
+instance_option = click.option("--instance", type=click.IntRange(1, MAX_PAIRS), default=1, show_default=True,
+                               help="Which of the run's pairs it is of.")  # fmt: skip
 
 workload_options = together(list(_WORKLOAD.values()))
 terms_options = together(list(_TERMS.values()))

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exchange.instances import named
 from exchange.settings import RunSettings
 from experiments.broker_of_run import BrokerOfRun, broker_of_run
+from experiments.lineup import Lineup
 from transports.base import BadAddress
 from transports.registry import scheme_of, transport_of
 
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    engine: str
-    """The URL on which the engine listens, or of the broker."""
-    reporter: str
+    engines: Mapping[int, str]
+    """By pair, the URL on which its engine listens, or of the broker."""
+    reporters: Mapping[int, str]
     broker: BrokerOfRun | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """What the components need to know beside."""
@@ -35,7 +37,7 @@ def meeting_places(
     settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None,
     network: Network | None = None,
 ) -> Iterator[Places]:  # fmt: skip
-    """The engine's is the transport itself where that names a place.
+    """An engine's is the transport itself where that names a place, which has room for one.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
     that nobody else is given the port, while the component, which also sets SO_REUSEADDR, may listen on it.
@@ -45,15 +47,29 @@ def meeting_places(
     asked, question_mark, options = settings.transport.partition("?")
     if asked.endswith("://"):
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
+    lineup = Lineup.of(settings)
+    if lineup.pairs[1:] and "://" in asked and kind != "broker":
+        raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
     with contextlib.ExitStack() as held:
         if kind == "broker":
             broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
-            yield Places(_with_topology(broker.url, settings, held, network), broker.url, broker, broker.environment)
+            engines = {k: _with_topology(_of_instance(broker.url, k), settings, held, network) for k in lineup.pairs}
+            reporters = {k: _of_instance(broker.url, k) for k in lineup.reporters}
+            yield Places(engines, reporters, broker, broker.environment)
             return
-        place = asked.partition("://")[2] or free_place(kind, scratch / "engine", held, network, "engine")
-        reporter = free_place(kind, scratch / "reporter", held, network, "reporter")
-        engine = _with_topology(f"{scheme}://{place}{question_mark}{options}", settings, held, network)
-        yield Places(engine, f"{scheme}://{reporter}")
+
+        def found(role: str, instance: int) -> str:
+            return free_place(kind, scratch / named(role, instance), held, network, role)
+
+        reporters = {k: f"{scheme}://{found('reporter', k)}" for k in lineup.reporters}
+        given = asked.partition("://")[2]
+        places = {k: f"{scheme}://{given or found('engine', k)}{question_mark}{options}" for k in lineup.pairs}
+        yield Places({k: _with_topology(url, settings, held, network) for k, url in places.items()}, reporters)
+
+
+def _of_instance(url: str, instance: int) -> str:
+    """The broker with the queues of that pair, or reporter."""
+    return url if instance == 1 else _with_option(url, f"pair={instance}")
 
 
 def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack, network: Network | None) -> str:

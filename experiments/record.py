@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from exchange.arrivals import Arrivals
-from exchange.checksum import NAME
-from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
+from exchange.measurements import LogBuckets
+from exchange.results import ReporterResult
+from experiments.outcome import Outcome
 from experiments.packets.of_run import FILE as CAPTURE
 from experiments.run_folder import write_json
-from experiments.spool import completion
-from experiments.status import Outcome, judge
+from experiments.spool import completion, merged
+from experiments.status import judge
+from experiments.totals import checksums, components, counts, duration_s, rates
 
 SCHEMA = 1
 
@@ -42,32 +44,28 @@ def exit_code(record: dict[str, Any]) -> int:
 
 
 def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
+    """run.json's content: sums over all pairs, and each by itself."""
     settings = conditions.settings
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
-    figures = {clock: b.figures_us() for clock, b in completion(folder, warm_up_s or 0.0).items()}
-    lag = figures.pop("lag", {})
-    status, reasons = judge(outcome, offered, lag.get("p99"))
+    times = completion(folder, warm_up_s or 0.0)
+    lags = {pair: figures["lag"].percentile_ns(99.0) / 1e3 for pair, figures in times.items() if "lag" in figures}
+    status, reasons = judge(outcome, offered, lags)
     record = {
         "schema": SCHEMA,
         "name": conditions.name,
         "status": status,
         "reasons": reasons,
         "settings": {**settings, "url": conditions.url},
-        "counts": _counts(outcome),
-        "checksums": _checksums(outcome.gateway),
-        "rates": _rates(outcome.gateway, offered),
-        "completion_us": figures,
-        "lag_us": lag,
-        "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order"},
-        "components": _components(outcome),
+        **_measured(outcome, offered, merged(times.values())),
+        "pairs": [_pair(outcome, pair, offered, times.get(pair, {}), lags) for pair in outcome.lineup.pairs],
+        "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order of each pair"},
         "sockets": _sockets(outcome),
         **_broker(outcome),
-        **({"noise": outcome.noise.beside(_components(outcome))} if outcome.noise else {}),
+        **({"noise": outcome.noise.beside(components(outcome))} if outcome.noise else {}),
         **({"network": outcome.network} if outcome.network else {}),
         "host": conditions.host,
         "versions": conditions.versions,
         "started_at": conditions.started_at,
-        "duration_s": outcome.gateway.duration_s if outcome.gateway else None,
     }
     if outcome.capture:
         from experiments.packets.check import held_against
@@ -77,77 +75,43 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
 
 
 def _offered_per_s(settings: dict[str, Any]) -> float | None:
-    """Over the whole run; None where there was no schedule, or no settings are known."""
+    """To each pair over the whole run; None where there was no schedule, or no settings are known."""
     rate = settings.get("orders_per_s")
     return None if rate is None else float(rate * Arrivals.parse(settings["arrivals"]).mean_share)
 
 
-def _counts(outcome: Outcome) -> dict[str, int]:
-    gateway, engine, reporter = outcome.gateway, outcome.engine, outcome.reporter
-    counts: dict[str, int] = {}
-    if gateway:
-        counts |= {"orders_sent": gateway.orders.messages, "answers_received": gateway.answers.messages}
-        counts |= {name: getattr(gateway, name) for name in ("orders_answered", "trades", "confirmations", "quotes")}
-        counts |= {"rejections": gateway.rejections, "samples": gateway.samples}
-    if engine:
-        counts |= {"orders_received": engine.orders.messages, "answers_sent": engine.answers.messages}
-    if reporter:
-        counts |= {"statistics_sent": reporter.announced, "statistics_received": reporter.received}
-    present = [result for result in (gateway, engine, reporter) if result is not None]
-    counts["junk_frames"] = sum(result.junk_frames for result in present)
-    refusing = [result for result in (engine, reporter) if result is not None]
-    counts["handshakes_refused"] = sum(result.handshakes_refused for result in refusing)
-    return counts
+def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
+    """The same fields of a run and of each of its pairs."""
+    figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
+    return {
+        "counts": counts(outcome),
+        "checksums": checksums(outcome),
+        "rates": rates(outcome, offered_per_s),
+        "completion_us": {clock: found for clock, found in figures.items() if clock != "lag"},
+        "lag_us": figures.get("lag", {}),
+        "components": components(outcome),
+        "duration_s": duration_s(outcome),
+    }
 
 
-def _checksums(gateway: GatewayResult | None) -> dict[str, str]:
-    if gateway is None:
-        return {"hash": NAME}
-    return {"hash": NAME, "orders": gateway.orders.checksum, "answers": gateway.answers.checksum}
-
-
-def _rates(gateway: GatewayResult | None, offered: float | None) -> dict[str, float | None]:
-    """From the first order's hand-over to the last answer; the offered rate is null where there was no schedule."""
-    rates = {"offered_orders_per_s": offered}
-    if gateway and gateway.duration_s:
-        rates["orders_per_s"] = gateway.orders_answered / gateway.duration_s
-        rates["answers_per_s"] = gateway.answers.messages / gateway.duration_s
-    return rates
-
-
-def _components(outcome: Outcome) -> dict[str, dict[str, Any]]:
-    results = {"gateway": outcome.gateway, "engine": outcome.engine, "reporter": outcome.reporter}
-    used = {role: result.usage for role, result in results.items() if result is not None}
-    return used | ({"broker": outcome.broker_usage} if outcome.broker_usage else {})
+def _pair(
+    outcome: Outcome, pair: int, offered_per_s: float | None, times: dict[str, LogBuckets], lags: dict[int, float]
+) -> dict[str, Any]:
+    """What a pair is by itself."""
+    alone, gateway = outcome.of_pair(pair), outcome.gateways.get(pair)
+    status, reasons = judge(alone, offered_per_s, lags)
+    told = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
+    return told | _measured(alone, offered_per_s, times)
 
 
 def _broker(outcome: Outcome) -> dict[str, Any]:
     """What the broker is, and what it did with each end's messages; nothing where there is none."""
     if outcome.broker is None:
         return {}
-    ends = {"gateway": outcome.gateway, "engine": outcome.engine}
-    return {"broker": {**outcome.broker, "links": {role: end.link for role, end in ends.items() if end}}}
+    ends = {name: result for name, result in outcome.results.items() if not isinstance(result, ReporterResult)}
+    return {"broker": {**outcome.broker, "links": {name: end.link for name, end in ends.items()}}}
 
 
 def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
     """Every end of a connection that was read back, with its counters over the session where it is a component's."""
-    return [{"component": role, **facts} for role, sockets in outcome.sockets.items() for facts in sockets]
-
-
-def engine_result(payload: dict[str, Any] | None) -> EngineResult | None:
-    """An engine's result from its record."""
-    return EngineResult(**_with_streams(payload)) if payload else None
-
-
-def gateway_result(payload: dict[str, Any] | None) -> GatewayResult | None:
-    """A gateway's result from its record."""
-    return GatewayResult(**_with_streams(payload)) if payload else None
-
-
-def reporter_result(payload: dict[str, Any] | None) -> ReporterResult | None:
-    """A reporter's result from its record."""
-    return ReporterResult(**payload) if payload else None
-
-
-def _with_streams(payload: dict[str, Any]) -> dict[str, Any]:
-    return {**payload, "orders": StreamCounts(**payload["orders"]), "answers": StreamCounts(**payload["answers"])}
+    return [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets]

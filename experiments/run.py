@@ -18,15 +18,16 @@ from experiments.component import sentence
 from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
 from experiments.interrupts import ended_as_by_ctrl_c
+from experiments.lineup import Lineup
 from experiments.moment import OnSecond
 from experiments.network.profile import parse
 from experiments.options import warn_of_rejections
+from experiments.outcome import Outcome
 from experiments.present import show_record
 from experiments.progress import progress_bar
 from experiments.record import Conditions, exit_code, write_record
 from experiments.run_folder import is_measured, new_run_folder, run_name
 from experiments.seconds import show_seconds
-from experiments.status import Outcome
 from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of
 
@@ -137,7 +138,7 @@ def measure(
             url, outcome = _started(folder, settings, brokers, on_second)
     except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
         when = "" if is_measured(folder) else " before the start"
-        url, outcome = None, Outcome(failures=(f"interrupted{when}",))
+        url, outcome = None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
     except (UserError, TransportError, OSError) as error:
         if not is_measured(folder):
             shutil.rmtree(folder, ignore_errors=True)

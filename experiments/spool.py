@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from exchange.instances import instance_of
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, SCHEMA
 from experiments.readable import readable
@@ -21,11 +22,21 @@ def records(run_folder: Path) -> Iterator[dict[str, Any]]:
             yield readable(line, f"{path}, line {number},", SCHEMA, HEAD)
 
 
-def completion(run_folder: Path, warm_up_s: float) -> dict[str, LogBuckets]:
-    """Buckets of the whole run by clock, without the warm-up's seconds and the last order."""
-    merged: dict[str, LogBuckets] = {}
+def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+    """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+    found: dict[int, dict[str, LogBuckets]] = {}
     for record in records(run_folder):
         payload = record["payload"]
         if record["kind"] == COMPLETION and not payload["last_order"] and payload["second"] >= warm_up_s:
-            merged.setdefault(payload["clock"], LogBuckets()).merge(LogBuckets.from_sparse(payload))
-    return merged
+            of_pair = found.setdefault(instance_of(record["source"]), {})
+            of_pair.setdefault(payload["clock"], LogBuckets()).merge(LogBuckets.from_sparse(payload))
+    return found
+
+
+def merged(parts: Iterable[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+    """All of them together, by clock."""
+    together: dict[str, LogBuckets] = {}
+    for part in parts:
+        for clock, buckets in part.items():
+            together.setdefault(clock, LogBuckets()).merge(buckets)
+    return together

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
-from experiments.noise import Noise
+from exchange.instances import named
+from exchange.results import EngineResult, GatewayResult, StreamCounts
+from experiments.outcome import Outcome
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
@@ -15,48 +14,15 @@ JITTER_S = 0.001
 """What one late wake-up may cost: more than 1 % of a run of a few orders, and no sign of its rate."""
 
 
-@dataclass(kw_only=True)
-class Outcome:
-    """What is left of a run: the results that arrived, and what went wrong outside of them."""
+def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
+    """(status, reasons), at this mean rate of each pair; partial comes before invalid, invalid before saturated.
 
-    gateway: GatewayResult | None = None
-    engine: EngineResult | None = None
-    reporter: ReporterResult | None = None
-    failures: tuple[str, ...] = ()
-    broker: dict[str, Any] | None = None
-    """What the broker is, and how deep its queues were; None where there is none."""
-    broker_usage: dict[str, Any] | None = None
-    """As a component's; None where it could not be measured."""
-    noise: Noise | None = None
-    """What else the machine did while the clock ran; None where it never stopped."""
-    network: dict[str, Any] | None = None
-    """What joined the components, and how it did; None for loopback."""
-    capture: dict[str, int] | None = None
-    """tcpdump's own counts of packets; None where nobody captured."""
-    broker_sockets: tuple[dict[str, Any], ...] = ()
-    """The broker's ends of its connections to gateway, engine and reporter, as far as they could be read back."""
-
-    def of_this_run(self, accepted: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
-        """Of the connections that a broker has accepted, those whose other end is a component's."""
-        ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
-        return tuple(socket for socket in accepted if socket["peer"] in ends)
-
-    @property
-    def sockets(self) -> dict[str, list[dict[str, Any]]]:
-        """By component."""
-        ends = {"gateway": self.gateway, "engine": self.engine, "reporter": self.reporter}
-        return {
-            **{role: result.sockets for role, result in ends.items() if result},
-            "broker": list(self.broker_sockets),
-        }
-
-
-def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: float | None) -> tuple[str, list[str]]:
-    """(status, reasons), at this mean rate offered; partial comes before invalid, invalid before saturated."""
+    So a run's status is the worst of its pairs' statuses. Lags are by pair; a run without a schedule has none.
+    """
     for status, reasons in (
         ("partial", list(_partial(outcome))),
         ("invalid", list(_invalid(outcome))),
-        ("saturated", list(_saturated(outcome.gateway, orders_per_s, lag_p99_us))),
+        ("saturated", list(_saturated(outcome, orders_per_s, lag_p99_us))),
     ):
         if reasons:
             return status, reasons
@@ -65,18 +31,27 @@ def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: float | None
 
 def _partial(outcome: Outcome) -> Iterator[str]:
     yield from outcome.failures
-    for role in ("gateway", "engine", "reporter"):
-        result = getattr(outcome, role)
-        if result is None:
-            yield f"the {role} left no result"
-        elif result.stopped:
-            yield f"{role}: {result.stopped}"
+    yield from (f"the {name} left no result" for name in outcome.missing)
+    yield from (f"{name}: {result.stopped}" for name, result in outcome.results.items() if result.stopped)
 
 
 def _invalid(outcome: Outcome) -> Iterator[str]:
-    gateway, engine, reporter = outcome.gateway, outcome.engine, outcome.reporter
-    if gateway is None or engine is None or reporter is None:
+    if outcome.missing:
         return
+    for pair in outcome.lineup.pairs:
+        yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
+    for reporter in outcome.lineup.reporters:
+        yield from _lost(outcome, reporter)
+    yield from _sockets_differ(outcome)
+
+
+def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
+    """Which one, where there are several."""
+    prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
+    return (prefix + reason for reason in reasons)
+
+
+def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
     if gateway.orders != engine.orders:
         yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
     if engine.answers != gateway.answers:
@@ -84,14 +59,20 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
     if gateway.orders_answered != gateway.orders.messages:
         yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
     yield from _ends_differ(gateway, engine)
-    told = gateway.statistics_sent + engine.statistics_sent
+
+
+def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
+    """Of what a reporter's sources told it."""
+    reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
+    prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
+    told = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
     if told != reporter.announced:
-        yield f"statistics differ: {told} messages sent, {reporter.announced} announced"
+        yield f"{prefix}statistics differ: {told} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
-        yield f"statistics differ: {reporter.announced} messages sent, {reporter.received} received"
-    yield from _sockets_differ(outcome)
-    if reporter.samples != gateway.samples:
-        yield f"{gateway.samples} orders were sampled, {reporter.samples} pairs arrived"
+        yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
+    sampled = sum(outcome.gateways[pair].samples for pair in pairs)
+    if reporter.samples != sampled:
+        yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
 
 
 def _sockets_differ(outcome: Outcome) -> Iterator[str]:
@@ -118,9 +99,14 @@ def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
                 yield f"the {who}'s end says {told} {done}, the other end saw {seen}"
 
 
-def _saturated(gateway: GatewayResult | None, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
+def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
+    for pair, gateway in outcome.gateways.items():
+        yield from _of_pair(outcome, pair, _fell_behind(gateway, orders_per_s, lag_p99_us.get(pair)))
+
+
+def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
     """One order alone says nothing of a rate."""
-    if gateway is None or orders_per_s is None or gateway.orders.messages < 2:
+    if orders_per_s is None or gateway.orders.messages < 2:
         return
     orders = gateway.orders.messages
     achieved = _achieved_per_s(gateway, orders_per_s)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.checksum import Stream, StreamChecksum
+from exchange.instances import named
 from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
 from experiments.errors import UserError
@@ -43,29 +44,32 @@ class RecordedStream(StreamChecksum):
 
 
 @contextlib.contextmanager
-def open_streams(folder: Path, settings: RunSettings) -> Iterator[tuple[Stream, Stream]]:
-    """Orders and answers: recorded where the settings say so, in this folder, else only hashed."""
+def open_streams(folder: Path, settings: RunSettings, instance: int = 1) -> Iterator[tuple[Stream, Stream]]:
+    """Orders and answers of a pair: recorded where the settings say so, in this folder, else only hashed."""
     if not settings.record:
         yield StreamChecksum(), StreamChecksum()
         return
     with contextlib.ExitStack() as held:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            orders, answers = (RecordedStream(folder / name) for name in ("orders.bin", "answers.bin"))
+            files = [folder / f"{named(stream, instance)}.bin" for stream in ("orders", "answers")]
+            orders, answers = (RecordedStream(file) for file in files)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
         for stream in (orders, answers):
             held.callback(stream.close)
         yield orders, answers
-        _write_due(folder, settings, orders.size // LAYOUTS[Order].size)
+        _write_due(files[0], settings, instance, orders.size // LAYOUTS[Order].size)
 
 
-def _write_due(folder: Path, settings: RunSettings, orders: int) -> None:
+def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
     """As planned, so the same whatever the run was like; with them the orders can be offered as they were."""
     from experiments.tape import write_due
+    from gateway.instruments import settings_of_pair
+    from gateway.tape import due_path
 
-    path = folder / "orders.due"
+    path = due_path(tape)
     try:
-        write_due(path, settings, orders)
+        write_due(path, settings_of_pair(settings, instance), orders)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

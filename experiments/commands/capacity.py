@@ -47,4 +47,4 @@ def command(
     raise SystemExit(capacity(settings, objective, search, folder, as_json))
 
 
-command.params += shared_options(besides=("orders", "duration"))
+command.params += shared_options(besides=("orders", "duration", "pairs", "reporters"))

@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from exchange.instances import named
 from experiments.options import (
     book_options,
     cpu_option,
+    instance_option,
     launched_option,
     run_settings,
     session_options,
@@ -23,11 +25,12 @@ from experiments.options import (
 @book_options
 @terms_options
 @session_options
+@instance_option
 @cpu_option
 @launched_option
 def command(
-    url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, cpu: int | None, launched: bool,
-    **given: Any,
+    url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, instance: int, cpu: int | None,
+    launched: bool, **given: Any,
 ) -> None:  # fmt: skip
     """The matching engine: answers one gateway's orders.
 
@@ -36,11 +39,13 @@ def command(
     from experiments.component import Events, Service, serve
     from experiments.components import open_engine
 
-    events = Events("engine", launched)
+    events = Events(named("engine", instance), launched)
     settings = run_settings(**given)
 
     def open_service() -> tuple[Service, str]:
-        service, link = open_engine(name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids)
+        service, link = open_engine(
+            name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids, instance=instance
+        )
         return service, link.url
 
     raise SystemExit(1 if serve(events, open_service, cpu).stopped else 0)

@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from exchange.instances import named
 from exchange.settings import RunSettings
 from experiments.options import (
     cpu_option,
+    instance_option,
     launched_option,
     run_settings,
     session_options,
@@ -28,11 +30,13 @@ from experiments.options import (
 @workload_options
 @terms_options
 @session_options
+@instance_option
 @cpu_option
 @launched_option
 def command(
-    engine_url: str, reporter_url: str, name: str, results: str, cpu: int | None, launched: bool, **given: Any
-) -> None:
+    engine_url: str, reporter_url: str, name: str, results: str, instance: int, cpu: int | None, launched: bool,
+    **given: Any,
+) -> None:  # fmt: skip
     """The gateway: offers random orders at a rate, and times their answers.
 
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
@@ -41,12 +45,12 @@ def command(
     from experiments.components import open_gateway
     from experiments.streams import open_streams
 
-    events, held = Events("gateway", launched), contextlib.ExitStack()
+    events, held = Events(named("gateway", instance), launched), contextlib.ExitStack()
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 
     def open_service() -> tuple[Service, str]:
-        streams = held.enter_context(open_streams(Path(results) / name, settings))
-        service = open_gateway(name, engine_url, reporter_url, settings, streams)
+        streams = held.enter_context(open_streams(Path(results) / name, settings, instance))
+        service = open_gateway(name, engine_url, reporter_url, settings, streams, instance=instance)
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url
 

@@ -13,6 +13,8 @@ from experiments.options import (
     json_option,
     nagle_option,
     network_option,
+    pairs_option,
+    reporters_option,
     results_option,
     run_settings,
     session_options,
@@ -36,12 +38,19 @@ from experiments.options import (
 @network_option
 @capture_option
 @workload_options
+@pairs_option
+@reporters_option
 @terms_options
 @session_options
 @click.option(
     "--warm-up", "warm_up_s", type=float, default=0.0, show_default=True, help="Seconds that analysis leaves out."
 )
-@click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
+@click.option(
+    "--cpus",
+    type=Cpus(),
+    default={},
+    help="Where components stay, as gateway=0,engine=1,engine.2=2.",
+)
 @results_option
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")

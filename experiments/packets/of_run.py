@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
@@ -20,9 +20,9 @@ EVERY_INTERFACE = "any"
 
 @contextlib.contextmanager
 def capture_of(
-    settings: RunSettings, url: str, folder: Path, network: Network | None, process_group: int
+    settings: RunSettings, urls: Iterable[str], folder: Path, network: Network | None, process_group: int
 ) -> Iterator[Capture | None]:
-    """Under way as long as the context is open, if the settings ask for it. `url` is the engine's, or the broker's."""
+    """Under way as long as the context is open, if the settings ask for it. `urls`: the engines', or the broker's."""
     if not settings.capture:
         yield None
         return
@@ -31,9 +31,8 @@ def capture_of(
 
     there = "broker" if settings.has_broker else "engine"
     interface, prefix = (EVERY_INTERFACE, network.prefix(there)) if network else (LOOPBACK, ())
-    with Capture(
-        ports_of(url), folder / FILE, process_group=process_group, prefix=prefix, interface=interface
-    ) as capture:
+    ports = sorted({port for url in urls for port in ports_of(url)})
+    with Capture(ports, folder / FILE, process_group=process_group, prefix=prefix, interface=interface) as capture:
         yield capture
 
 

@@ -13,14 +13,16 @@ from exchange.settings import RunSettings
 from experiments.commands.gateway import command
 from experiments.launcher import component_arguments
 from experiments.options import run_settings
+from experiments.places import Places
 from gateway.seeded_orders import SeededOrders
 
-KEPT_BY_THE_LAUNCHER = {"cpus", "warm_up_s", "transport"}
+KEPT_BY_THE_LAUNCHER = {"cpus", "warm_up_s", "transport", "pairs", "reporters"}
 
 
 def as_understood(settings: RunSettings) -> RunSettings:
     """By a gateway that is given the arguments."""
-    arguments = component_arguments(Path("results/x"), settings, "tcp://127.0.0.1:1", "tcp://127.0.0.1:2")["gateway"]
+    places = Places({1: "tcp://127.0.0.1:1"}, {1: "tcp://127.0.0.1:2"})
+    arguments = component_arguments(Path("results/x"), settings, places)["gateway"]
     names = {field.name for field in fields(RunSettings)} - KEPT_BY_THE_LAUNCHER
     with command.make_context("gateway", arguments) as context:
         return run_settings(**{name: value for name, value in context.params.items() if name in names})

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from exchange.settings import RunSettings
+from experiments.outcome import Outcome
 from experiments.record import Conditions, make_record
-from experiments.status import Outcome
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,21 @@ def test_the_same_seed_gives_the_same_streams_through_a_broker(
 
 
 @pytest.mark.long
+def test_pairs_and_reporters_have_queues_of_their_own_and_leave_none(
+    tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    how = ("--pairs", 2, "--reporters", 2, *STREAM, "--name", "pairs")
+    said = measured(tmp_path, "--transport", at_broker, *how)
+    assert said.code == 0, said.err
+    first, second = said.record["pairs"]
+    assert first["checksums"] == matched["checksums"] != second["checksums"]
+    assert said.record["broker"]["deepest_queue"].keys() >= {"order", "2.order", "statistics", "2.statistics"}
+    probe = Probe(at_broker, "pairs", ["2.order", "2.trade", "2.statistics"])
+    assert probe.depth() == {}, "the run has taken its queues down"
+    probe.close()
+
+
+@pytest.mark.long
 def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
         monkeypatch.setenv(PASSWORD, node.password)

@@ -9,7 +9,9 @@ import pytest
 
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
-from experiments.status import Outcome, judge
+from experiments.lineup import Lineup
+from experiments.outcome import Outcome, outcome_of
+from experiments.status import judge
 
 RATE = 8000.0
 ORDERS, ANSWERS = StreamCounts(messages=80, checksum="00000000000000aa"), StreamCounts(messages=190, checksum="b" * 16)
@@ -35,19 +37,25 @@ def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: 
     reporter = ReporterResult(
         received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
     )
-    results = {"gateway": gateway, "engine": engine, "reporter": reporter}
-    return Outcome(**{role: replace(result, **changes.get(role, {})) for role, result in results.items()})
+    return outcome_of(
+        Lineup(),
+        {
+            "gateway": replace(gateway, **changes.get("gateway", {})),
+            "engine": replace(engine, **changes.get("engine", {})),
+            "reporter": replace(reporter, **changes.get("reporter", {})),
+        },
+    )
 
 
 def test_a_run_whose_ends_agree_is_complete() -> None:
-    assert judge(outcome(), RATE, 50.0) == ("complete", [])
+    assert judge(outcome(), RATE, {1: 50.0}) == ("complete", [])
 
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_socket_that_is_not_as_it_was_asked_to_be_makes_a_run_invalid(asked: bool) -> None:
     socket = {"local": "127.0.0.1:7000", "tcp_nodelay": asked, "tcp_nodelay_asked": asked}
-    assert judge(outcome(engine={"sockets": [socket]}), RATE, 50.0) == ("complete", [])
-    status, [reason] = judge(outcome(engine={"sockets": [{**socket, "tcp_nodelay": not asked}]}), RATE, 50.0)
+    assert judge(outcome(engine={"sockets": [socket]}), RATE, {1: 50.0}) == ("complete", [])
+    status, [reason] = judge(outcome(engine={"sockets": [{**socket, "tcp_nodelay": not asked}]}), RATE, {1: 50.0})
     told = "to be on, and is off" if asked else "to be off, and is on"
     assert (status, reason) == ("invalid", f"TCP_NODELAY of the engine's 127.0.0.1:7000 was {told}")
 
@@ -55,64 +63,66 @@ def test_a_socket_that_is_not_as_it_was_asked_to_be_makes_a_run_invalid(asked: b
 @pytest.mark.parametrize("orders", [1, 2, 3, 80, 8000])
 @pytest.mark.parametrize("packing", [1, 7, 100])
 def test_who_hands_every_order_over_in_time_is_never_saturated(orders: int, packing: int) -> None:
-    assert judge(outcome(orders, packing), RATE, 50.0) == ("complete", [])
+    assert judge(outcome(orders, packing), RATE, {1: 50.0}) == ("complete", [])
 
 
 def test_one_late_wake_up_at_the_end_of_a_short_run_is_no_saturation() -> None:
-    assert judge(outcome(orders=80, late_s=0.0005), RATE, 500.0) == ("complete", [])
+    assert judge(outcome(orders=80, late_s=0.0005), RATE, {1: 500.0}) == ("complete", [])
 
 
 @pytest.mark.parametrize("packing", [1, 50])
 def test_who_falls_behind_is_saturated_and_told_by_how_much(packing: int) -> None:
-    status, [reason] = judge(outcome(orders=80_050, packing=packing, late_s=0.2), RATE, 50.0)
+    status, [reason] = judge(outcome(orders=80_050, packing=packing, late_s=0.2), RATE, {1: 50.0})
     assert (status, reason) == ("saturated", "7,843 of 8,000 offered orders/s were achieved")
 
 
 def test_an_hour_late_with_one_order_is_no_saturation() -> None:
     alone = outcome(orders=1, gateway={"duration_s": 3600.0, "backlog_growth": 1000})
-    assert judge(alone, RATE, 1e9) == ("complete", [])
+    assert judge(alone, RATE, {1: 1e9}) == ("complete", [])
 
 
 def test_a_run_in_which_everything_went_at_once_is_judged_by_its_lag() -> None:
     at_once = outcome(orders=50_000, gateway={"handing_over_s": 0.0})
-    assert judge(at_once, RATE, 50.0) == ("complete", [])
-    assert judge(at_once, RATE, 10_001.0)[0] == "saturated"
+    assert judge(at_once, RATE, {1: 50.0}) == ("complete", [])
+    assert judge(at_once, RATE, {1: 10_001.0})[0] == "saturated"
 
 
 @pytest.mark.parametrize(("taken_s", "status"), [(5.0, "complete"), (5.05, "complete"), (5.06, "saturated")])
 def test_who_takes_longer_than_the_schedule_itself_is_saturated_whatever_its_rate(taken_s: float, status: str) -> None:
     """A tape, or chance, may give 80,000 orders half the time that the rate would."""
     gateway = {"schedule_s": 5.0, "handing_over_s": taken_s}
-    assert judge(outcome(orders=80_000, gateway=gateway), RATE, 50.0)[0] == status
+    assert judge(outcome(orders=80_000, gateway=gateway), RATE, {1: 50.0})[0] == status
 
 
 def test_orders_that_are_due_at_once_have_the_time_that_they_would_have_alone() -> None:
     """Of 80 bursts of 1000 the last is due a burst's length before its last order would be."""
     bursts = {"schedule_s": 79_000 / RATE, "due_at_once": 1_000}
     for taken_s, status in ((79_999 / RATE, "complete"), (1.02 * 79_999 / RATE, "saturated")):
-        assert judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": taken_s}), RATE, 50.0)[0] == status
-    [reason] = judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": 20.0}), RATE, 50.0)[1]
+        assert (
+            judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": taken_s}), RATE, {1: 50.0})[0] == status
+        )
+    [reason] = judge(outcome(orders=80_000, gateway={**bursts, "handing_over_s": 20.0}), RATE, {1: 50.0})[1]
     assert reason == "4,000 of 8,000 offered orders/s were achieved"
 
 
 def test_one_burst_alone_that_takes_two_milliseconds_is_no_saturation() -> None:
     alone = outcome(orders=1_000, gateway={"schedule_s": 0.0, "due_at_once": 1_000, "handing_over_s": 0.002})
-    assert judge(alone, RATE, 2_000.0) == ("complete", [])
+    assert judge(alone, RATE, {1: 2_000.0}) == ("complete", [])
 
 
 def test_a_backlog_that_grew_by_one_burst_is_no_saturation() -> None:
     for growth, status in ((5_000, "complete"), (5_001, "saturated")):
         late = {"backlog_growth": growth, "due_at_once": 5_000}
-        assert judge(outcome(orders=80_000, gateway=late), RATE, 50.0)[0] == status
+        assert judge(outcome(orders=80_000, gateway=late), RATE, {1: 50.0})[0] == status
 
 
 def test_rate_max_is_never_saturated() -> None:
-    assert judge(outcome(late_s=100.0), None, None) == ("complete", [])
+    assert judge(outcome(late_s=100.0), None, {}) == ("complete", [])
 
 
 def test_a_backlog_that_grew_is_saturation() -> None:
-    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 201}), RATE, 50.0)[0] == "saturated"
-    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 200}), RATE, 50.0)[0] == "complete"
+    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 201}), RATE, {1: 50.0})[0] == "saturated"
+    assert judge(outcome(orders=80_000, gateway={"backlog_growth": 200}), RATE, {1: 50.0})[0] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -134,15 +144,15 @@ def test_a_backlog_that_grew_is_saturation() -> None:
 def test_ends_that_say_something_else_than_the_other_saw_make_a_run_invalid(
     role: str, change: dict[str, Any], reason: str
 ) -> None:
-    status, reasons = judge(outcome(**{role: change}), RATE, 50.0)
+    status, reasons = judge(outcome(**{role: change}), RATE, {1: 50.0})
     assert status == "invalid"
     assert reasons[0].startswith(reason)
 
 
 def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
     wrong = {"engine_said": None, "backlog_growth": 10**6}
-    assert judge(outcome(gateway=wrong), RATE, 50.0)[0] == "invalid"
-    assert judge(outcome(gateway={**wrong, "stopped": "interrupted"}), RATE, 50.0) == (
+    assert judge(outcome(gateway=wrong), RATE, {1: 50.0})[0] == "invalid"
+    assert judge(outcome(gateway={**wrong, "stopped": "interrupted"}), RATE, {1: 50.0}) == (
         "partial",
         ["gateway: interrupted"],
     )

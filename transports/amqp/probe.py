@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,10 @@ PATIENCE_NS = 5_000_000_000
 class Probe:
     """PeerGone or BadAddress where the broker cannot be reached, or does not let us in."""
 
-    def __init__(self, url: str, run: str) -> None:
+    def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
+        """`further` are names of queues beside NAMES."""
         broker = BrokerAddress.of(Address.parse(url, run))
-        self._run, self._session = run, Session(broker)
+        self._run, self._session, self._names = run, Session(broker), (*NAMES, *further)
         self._loop = OwnLoop(parameters(broker), self._session, self._until_ns())
         try:
             self._session.open(self._loop, self._until_ns())
@@ -42,7 +43,7 @@ class Probe:
 
     def depth(self) -> dict[str, int]:
         """Messages that lie in each of the run's queues; those that are there."""
-        lengths = {name: self._length(f"{self._run}.{name}") for name in NAMES}
+        lengths = {name: self._length(f"{self._run}.{name}") for name in self._names}
         return {name: length for name, length in lengths.items() if length is not None}
 
     def _length(self, queue: str) -> int | None:
@@ -59,7 +60,7 @@ class Probe:
         until_ns = self._until_ns()
         with contextlib.suppress(TransportError):
             channel = self._session.channel
-            for queue in [f"{self._run}.{name}" for name in NAMES]:
+            for queue in [f"{self._run}.{name}" for name in self._names]:
                 self._session.ask(partial(_delete, channel.queue_delete, queue), until_ns)
             for exchange in [self._run + name for name in EXCHANGES]:
                 self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)

@@ -1,0 +1,49 @@
+"""Who takes part in a run: pairs of a gateway and an engine, dealt in turns to the reporters that they report to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exchange.instances import instance_of, named, role_of
+from exchange.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """By their instances."""
+
+    pairs: tuple[int, ...] = (1,)
+    reporters: tuple[int, ...] = (1,)
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> Lineup:
+        return cls(tuple(range(1, settings.pairs + 1)), tuple(range(1, settings.reporters + 1)))
+
+    def reporter_of(self, pair: int) -> int:
+        return self.reporters[(pair - 1) % len(self.reporters)]
+
+    def part_of(self, reporter: int) -> Lineup:
+        """That reporter, and the pairs that report to it."""
+        return Lineup(tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter), (reporter,))
+
+    def group_of(self, name: str) -> int:
+        """The reporter of a component by its name, which ends when all have that report to it."""
+        instance = instance_of(name)
+        return instance if role_of(name) == "reporter" else self.reporter_of(instance)
+
+    @property
+    def sources(self) -> int:
+        return 2 * len(self.pairs)
+
+    @property
+    def gateways(self) -> list[str]:
+        return [named("gateway", pair) for pair in self.pairs]
+
+    @property
+    def engines(self) -> list[str]:
+        return [named("engine", pair) for pair in self.pairs]
+
+    @property
+    def names(self) -> list[str]:
+        """Of all components, those first to which others connect."""
+        return [*(named("reporter", each) for each in self.reporters), *self.engines, *self.gateways]

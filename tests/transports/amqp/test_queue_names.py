@@ -1,0 +1,25 @@
+"""What the queues of a run with several pairs and reporters are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from transports.amqp.topology import Side
+from transports.base import Address
+from transports.pattern import Pattern
+
+
+def side(url: str, pattern: Pattern, listens: bool) -> Side:
+    return Side.of(Address.parse(url, "run", pattern), listens)
+
+
+@pytest.mark.parametrize(("url", "prefix"), [("amqp://host", ""), ("amqp://host?pair=2", "2.")])
+def test_each_pair_and_each_reporter_has_queues_and_keys_of_its_own(url: str, prefix: str) -> None:
+    engine, reporter = side(url, Pattern.PAIR, True), side(url, Pattern.FAN_IN, True)
+    assert [queue.name for queue in engine.consumes] == [f"run.{prefix}order"]
+    assert engine.publishes_to is not None
+    assert engine.publishes_to.name == f"run.{prefix}trade"
+    assert [queue.name for queue in reporter.consumes] == [f"run.{prefix}statistics"]
+    [replies] = side(url, Pattern.FAN_IN, False).consumes
+    assert reporter.publishes_to is not None
+    assert (replies.name, replies.key, reporter.publishes_to.key) == ("", f"{prefix}reply", f"{prefix}reply")
