@@ -74,7 +74,12 @@ PAYLOADS = {
             involuntary_context_switches=LONG,
         )
     ),
-    "end": StructType(_required(announced=LONG, received=LONG)),
+    "end": StructType(
+        [
+            *_required(announced=LONG, received=LONG),
+            Field("reporters", INT),  # null in spools from before there could be several
+        ]
+    ),
 }
 
 KINDS = tuple(PAYLOADS)

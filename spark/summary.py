@@ -68,10 +68,13 @@ def runs_table(measured: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def gateway_clocks(traffic: DataFrame) -> DataFrame:
-    """The wall time at which the first gateway's first second began, and the run's last second: (*KEYS, ...)."""
+    """The wall time at which the first gateway's first second began, and the run's last second: (*KEYS, ...).
+
+    Of several gateways each may end within a second of its own.
+    """
     start_ns = (fn.col("wall_ns") - (fn.col("second").cast("long") + 1) * NS_PER_S).alias("start_ns")
-    moments = traffic.select(*KEYS, "second", start_ns)
-    before_last = fn.col("second") < fn.max("second").over(Window.partitionBy(*KEYS))
+    moments = traffic.select(*KEYS, "source", "second", start_ns)
+    before_last = fn.col("second") < fn.max("second").over(Window.partitionBy(*KEYS, "source"))
     whole = moments.withColumn("whole_ns", fn.when(before_last, fn.col("start_ns")))
     start = fn.coalesce(fn.min("whole_ns"), fn.min("start_ns")).alias("start_wall_ns")
     return whole.groupBy(*KEYS).agg(start, fn.max("second").alias("last_second"))

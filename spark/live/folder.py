@@ -17,10 +17,10 @@ import pyspark
 from exchange import measurements
 from spark import ingest, schemas
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
-from spark.live import facts, note, records, rows, times
+from spark.live import facts, meters, note, records, rows, times, traffic
 from spark.tables import PARTS
 
-DECIDING = (measurements, ingest, schemas, facts, note, records, rows, times)
+DECIDING = (measurements, ingest, schemas, facts, meters, note, records, rows, times, traffic)
 """What a row depends on: a table that was begun by other code than this is not gone on with."""
 TOLD = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 

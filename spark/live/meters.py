@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from spark.live.history import NS_PER_S
@@ -13,18 +13,18 @@ Fact = dict[str, Any]
 
 
 class PlacedMeters:
-    """The clock's start is the earliest that a traffic record tells of; the last second's is asked only if alone."""
+    """The clock's start is the earliest that a traffic record tells of; a last second's is asked only if all are."""
 
     def __init__(self) -> None:
-        self._starts: dict[int, int] = {}
+        self._starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
         self._start_ns: int | None = None
         self._facts: list[Fact] = []
         self._placed: defaultdict[int, list[Fact]] = defaultdict(list)
 
-    def clock_says(self, second: int, wall_ns: int) -> None:
-        """A traffic record of this second was said at this moment: the second is over."""
-        start_ns = wall_ns - (second + 1) * NS_PER_S
-        self._starts[second] = min(start_ns, self._starts.get(second, start_ns))
+    def clock_says(self, source: str, second: int, wall_ns: int) -> None:
+        """A gateway's traffic record of this second was said at this moment: the second is over."""
+        start_ns, starts = wall_ns - (second + 1) * NS_PER_S, self._starts[source]
+        starts[second] = min(start_ns, starts.get(second, start_ns))
 
     def place(self, fresh: list[Fact]) -> bool:
         """Whether the clock's start is another than it was, so that any second's readings may be others."""
@@ -46,11 +46,14 @@ class PlacedMeters:
         return min(max((fact["wall_ns"] - self._start_ns) // NS_PER_S, 0), last)
 
     def rates(self, second: int, last: int) -> dict[str, float]:
-        """The mean of each meter's readings; what lies outside of the run's seconds is in the first or last one."""
-        rates: defaultdict[int, list[float]] = defaultdict(list)
+        """The mean of each source's readings, and the sum of the means.
+
+        What lies outside of the run's seconds is in the first or last one.
+        """
+        rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for fact in self._readings(second, last):
-            rates[fact["meter"]].append(fact["rate_per_s"])
-        return {name: sum(rates[meter]) / len(rates[meter]) for meter, name in METERS.items() if meter in rates}
+            rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
+        return {name: _sum_of_means(rates[meter].values()) for meter, name in METERS.items() if meter in rates}
 
     def _readings(self, second: int, last: int) -> Iterator[Fact]:
         if second not in {0, last}:
@@ -59,7 +62,11 @@ class PlacedMeters:
         return (fact for placed in held for fact in self._placed[placed])
 
     def _earliest_start(self) -> int | None:
-        if not self._starts:
-            return None
-        last = max(self._starts)
-        return min((start for second, start in self._starts.items() if second < last), default=self._starts[last])
+        """None before there is a clock."""
+        of_gateways = self._starts.values()
+        whole = [start for starts in of_gateways for second, start in starts.items() if second < max(starts)]
+        return min(whole or [start for starts in of_gateways for start in starts.values()], default=None)
+
+
+def _sum_of_means(of_sources: Iterable[list[float]]) -> float:
+    return sum(sum(rates) / len(rates) for rates in of_sources)

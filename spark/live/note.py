@@ -37,7 +37,8 @@ class Note:
     """The second of each record of completion times."""
     moments: list[int] = field(default_factory=list)
     """When its records were said, in steps of MOMENT_NS: only batches that share one can share a record."""
-    ended: bool = False
+    ends: dict[str, int] = field(default_factory=dict)
+    """By reporter that closed its part, how many reporters the run has."""
 
     @property
     def unread_lines(self) -> int:
@@ -90,7 +91,7 @@ def said_in(file: Path) -> Said:
 def note_of(file: Path, batch_id: int, said: Said) -> Note:
     """What is noted of a batch, of which this file holds the records that had not been said before."""
     columns = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS]
-    table = read_columns(file, *columns, "completion.second")
+    table = read_columns(file, *columns, "completion.second", "end.reporters")
     unread = table.filter(pc.is_valid(table["problem"]))
     good = table.filter(pc.is_null(table["problem"]))
     timed = good.filter(pc.equal(good["kind"], COMPLETION)).column("completion").to_pylist()
@@ -102,8 +103,13 @@ def note_of(file: Path, batch_id: int, said: Said) -> Note:
         facts=list(_facts(good)),
         timed=sorted(payload["second"] for payload in timed),
         moments=sorted(said.moments),
-        ended=bool(pc.any(pc.equal(good["kind"], END)).as_py()),
+        ends=_ends(good),
     )
+
+
+def _ends(good: Any) -> dict[str, int]:
+    closing = good.filter(pc.equal(good["kind"], END)).select(["source", "end"]).to_pylist()
+    return {said["source"]: said["end"]["reporters"] or 1 for said in closing}
 
 
 def _facts(good: Any) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exchange.instances import named, spool_file
 from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
 
 Times = npt.NDArray[np.int64]
@@ -52,16 +53,23 @@ class MadeUpRun:
     seconds: int = 4
     orders_per_s: int = 2_000
     samples: int = 8
+    pair: int = 1
+    reporters: int = 1
     times_ns: dict[tuple[str, int], Times] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.records += [record("session", SESSION, source) for source in CORES]
+        self.records += [record("session", SESSION, self._named(source)) for source in CORES]
         for second in range(self.seconds):
             self._second(second)
         self._last_order()
-        self.records += [record("sample", sample(number), at_s=number / 4) for number in range(1, self.samples + 1)]
-        self.records.append(record("end", {"announced": 99, "received": 99}, "reporter", self.seconds + 0.26))
+        sampled = [(sample(number), number / 4) for number in range(1, self.samples + 1)]
+        self.records += [record("sample", said, self._named("gateway"), at_s) for said, at_s in sampled]
+        closing = {"announced": 99, "received": 99, "reporters": self.reporters}
+        self.records.append(record("end", closing, self._named("reporter"), self.seconds + 0.26))
+
+    def _named(self, role: str) -> str:
+        return named(role, self.pair)
 
     def whole(self, clock: str) -> Times:
         return np.concatenate([self.times_ns[clock, second] for second in range(self.seconds)])
@@ -75,31 +83,40 @@ class MadeUpRun:
         (folder / "run.json").write_text(json.dumps(self._run_json(settings)))
         return folder
 
+    def write_beside(self, folder: Path) -> None:
+        """As another pair of the run that the folder holds, with a reporter of its own."""
+        lines = "".join(f"{json.dumps(said)}\n" for said in self.records)
+        (folder / "spool" / spool_file(1, self.pair)).write_text(lines)
+        run = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**run, "pairs": [*run.get("pairs", [{}]), {}]}))
+
     def _second(self, second: int) -> None:
-        random = np.random.default_rng(second)
+        random = np.random.default_rng(1000 * (self.pair - 1) + second)
         lag = random.lognormal(np.log(9e3), 0.6, self.orders_per_s).astype(np.int64)
         handed_over = completion_times_ns(random, self.orders_per_s)
         for clock, times_ns in zip(CLOCKS, (handed_over, handed_over + lag, lag), strict=True):
             self.times_ns[clock, second] = times_ns
-            self.records.append(record("completion", completion_payload(second, clock, times_ns), at_s=second + 1.001))
+            payload = completion_payload(second, clock, times_ns)
+            self.records.append(record("completion", payload, self._named("gateway"), second + 1.001))
         for meter, half in [(meter, half) for meter in METERS for half in (0.25, 0.75)]:
-            self.records.append(record("throughput", reading(meter, second, half), source_of(meter), second + half))
+            source = self._named(source_of(meter))
+            self.records.append(record("throughput", reading(meter, second, half), source, second + half))
         self._close(second, second + 1.001, self.orders_per_s)
 
     def _last_order(self) -> None:
         late = np.array([3_000_000_000], np.int64)
         for clock in CLOCKS:
             payload = completion_payload(self.seconds, clock, late, last_order=True)
-            self.records.append(record("completion", payload, at_s=self.seconds + 0.25))
+            self.records.append(record("completion", payload, self._named("gateway"), self.seconds + 0.25))
         self._close(self.seconds, self.seconds + 0.25, 1)
 
     def _close(self, second: int, at_s: float, orders: int) -> None:
         traffic = {"orders_sent": orders, "orders_answered": orders, "messages_received": 2 * orders}
-        self.records.append(record("traffic", {"second": second, **traffic}, at_s=at_s))
+        self.records.append(record("traffic", {"second": second, **traffic}, self._named("gateway"), at_s))
         for source, cores in CORES.items():
             used = {"second": second, "cpu_s": cores * at_s, "max_rss_bytes": 1 << 27}
             switches = {"voluntary_context_switches": 1, "involuntary_context_switches": 2}
-            self.records.append(record("process", {**used, **switches}, source, at_s))
+            self.records.append(record("process", {**used, **switches}, self._named(source), at_s))
 
     def _run_json(self, settings: dict[str, Any]) -> dict[str, Any]:
         known = {"transport": "zeromq", "orders_per_s": float(self.orders_per_s), "warm_up_s": 0.0}

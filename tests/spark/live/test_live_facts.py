@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
@@ -24,14 +25,23 @@ def delayed(said: Record) -> Record:
 
 SMALL = [r for r in MadeUpRun(seconds=5, orders_per_s=10).records if r["kind"] in (*SMALL_KINDS, "end")]
 RECORDS = list(map(delayed, SMALL))
+OF_PAIRS = [
+    delayed(r)
+    for run in (
+        MadeUpRun(seconds=3, orders_per_s=10, reporters=2),
+        MadeUpRun(seconds=2, orders_per_s=7, pair=2, reporters=2),
+    )
+    for r in run.records
+    if r["kind"] in (*SMALL_KINDS, "end")
+]
 OUTSIDE = [record("throughput", reading(1, 9, at_s), at_s=at_s) for at_s in (-3.0, 9.5)]
 
 
 def note_of(number: int, records: list[Record]) -> Note:
     head = ("source", "kind", "wall_ns", "monotonic_ns")
     facts = [{**r["payload"], **{name: r[name] for name in head}} for r in records if r["kind"] in SMALL_KINDS]
-    ended = any(r["kind"] == "end" for r in records)
-    return Note(batch_id=number, lines=len(records), records=len(records), facts=facts, ended=ended)
+    ends = {r["source"]: r["payload"]["reporters"] for r in records if r["kind"] == "end"}
+    return Note(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
 
 
 def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
@@ -52,6 +62,25 @@ def test_rows_depend_on_the_records_alone(chance: random.Random, of_a_batch: int
     chance.shuffle(records)
     assert told([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)]) == in_one
     assert len(in_one) == 6
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, len(OF_PAIRS)))
+def test_rows_of_several_pairs_depend_on_the_records_alone(chance: random.Random, of_a_batch: int) -> None:
+    records = list(OF_PAIRS)
+    in_one = told([records])
+    chance.shuffle(records)
+    in_several = told([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)])
+    assert in_several.keys() == in_one.keys()
+    for second, row in in_one.items():
+        assert in_several[second] == pytest.approx(row, rel=1e-12)
+
+
+def test_a_second_is_final_when_each_gateway_has_told_of_a_later_one() -> None:
+    traffic = [r for r in OF_PAIRS if r["kind"] == "traffic"]
+    ends = [r for r in OF_PAIRS if r["kind"] == "end"]
+    assert [row["final"] for row in told([traffic]).values()] == [True, True, False, False]
+    assert [row["final"] for row in told([traffic, ends[:1]]).values()] == [True, True, False, False]
+    assert [row["final"] for row in told([traffic, ends]).values()] == [True] * 4
 
 
 def test_a_clock_that_began_earlier_than_it_seemed_moves_readings_of_every_second() -> None:
