@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.words import counted, noun
+from experiments.words import counted, each_of, noun
 
 COLUMNS = 78
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
@@ -27,6 +27,8 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(f"  {line}")
     if record.get("completion_us"):
         console.print(_completion_table(record))
+    if len(record.get("pairs", ())) > 1:
+        console.print(_pairs_table(record["pairs"]))
     if record.get("components"):
         console.print(_cpu(record["components"]))
     if record.get("capture"):
@@ -39,7 +41,8 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    return f"{record['status']}: {settings['transport']} {_offered(settings)}, {_origin(settings)}"
+    who = settings["transport"] + each_of(settings.get("pairs", 1))
+    return f"{record['status']}: {who} {_offered(settings)}, {_origin(settings)}"
 
 
 def _offered(settings: dict[str, Any]) -> str:
@@ -61,7 +64,8 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
     if "orders_sent" in counts:
         yield f"{_pair(counts, 'orders')}, {_rate(rates, 'orders_per_s')}"
         yield f"{_pair(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
-        yield f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
+        summed = "sum of " if len(record.get("pairs", ())) > 1 else ""
+        yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
             yield f"nothing is left to analyse after a warm-up of {record['settings']['warm_up_s']:g} s"
     refused, junk = counts.get("handshakes_refused"), counts.get("junk_frames")
@@ -91,6 +95,19 @@ def _completion_table(record: dict[str, Any]) -> Table:
         rows["lag of the gateway itself"] = record["lag_us"]
     for title, figures in rows.items():
         table.add_row(title, *(f"{figures[name]:,.0f}" for name in PERCENTILES))
+    return table
+
+
+def _pairs_table(pairs: list[dict[str, Any]]) -> Table:
+    """Completion times are those from due time, where there was one."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("pair", "status", "orders/s", "p50", "p99", "max"):
+        table.add_column(title, justify="left" if title == "status" else "right")
+    for pair in pairs:
+        times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
+        measured = [pair["rates"].get("orders_per_s"), *(times.get(name) for name in ("p50", "p99", "max"))]
+        figures = ["-" if value is None else f"{value:,.0f}" for value in measured]
+        table.add_row(str(pair["pair"]), pair["status"], *figures)
     return table
 
 

@@ -24,7 +24,8 @@ OnCount = Callable[[int], None]
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
     """Called once a second."""
-    total = settings.order_limit if settings.orders_per_s is not None else settings.orders
+    each = settings.order_limit if settings.orders_per_s is not None else settings.orders
+    total = None if each is None else settings.pairs * each
     of_total = " orders" if total is None else f" of {total:,} orders"
     with counting(scheme_of(settings.transport), total, of_total, "answered") as on_count:
         yield lambda moment: on_count(moment.answered)

@@ -10,3 +10,8 @@ def noun(number: int, plural: str) -> str:
 
 def counted(number: int, plural: str) -> str:
     return f"{number:,} {noun(number, plural)}"
+
+
+def each_of(pairs: int) -> str:
+    """What is said before what each pair is offered; of one alone it goes without saying."""
+    return f", {pairs} pairs, each" if pairs > 1 else ""

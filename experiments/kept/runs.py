@@ -17,7 +17,7 @@ SHAPE: Shape = {
     "name": str, "status": str, "reasons": list, "started_at": str | None, "settings": dict | None,
     "counts": dict | None, "checksums": dict | None, "rates": dict | None, "completion_us": dict | None,
     "lag_us": dict | None, "components": dict | None, "sockets": list | None, "host": dict | None,
-    "versions": dict | None, "network": dict | None,
+    "versions": dict | None, "network": dict | None, "pairs": list | None,
 }  # fmt: skip
 
 
@@ -44,10 +44,16 @@ def row(folder: Path) -> Row:
         status=record["status"],
         started_at=record.get("started_at"),
         transports=(scheme_of(transport),) if isinstance(transport, str) else (),
-        orders_per_s=(settings["orders_per_s"],) if "orders_per_s" in settings else (),
+        orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
         p50_us=completion_us("due", "p50")(record),
         p99_us=completion_us("due", "p99")(record),
     )
+
+
+def _offered_per_s(settings: Record) -> float | None:
+    """To all pairs; null is as fast as it goes."""
+    each, pairs = settings["orders_per_s"], settings.get("pairs", 1)
+    return each * pairs if isinstance(each, int | float) and isinstance(pairs, int) else None
 
 
 def show(_folder: Path, record: Record) -> None:

@@ -8,17 +8,20 @@ from typing import Any
 
 import orjson
 
+from exchange.instances import spool_file
+
 
 class GrowingSpool:
-    """Its files appear whole, by rename, and in order: so the next one is asked for by its name."""
+    """Each reporter's files appear whole, by rename, and in order: so its next one is asked for by its name."""
 
-    def __init__(self, run_folder: Path) -> None:
+    def __init__(self, run_folder: Path, reporters: int = 1) -> None:
         self._folder = run_folder / "spool"
-        self._read = 0
+        self._read = dict.fromkeys(range(1, reporters + 1), 0)
 
     def fresh(self) -> Iterator[dict[str, Any]]:
         """The records that have come since the last call."""
-        while (path := self._folder / f"{self._read + 1:06}.jsonl").exists():
-            self._read += 1
-            for line in path.read_bytes().splitlines():
-                yield orjson.loads(line)
+        for reporter in self._read:
+            while (path := self._folder / spool_file(self._read[reporter] + 1, reporter)).exists():
+                self._read[reporter] += 1
+                for line in path.read_bytes().splitlines():
+                    yield orjson.loads(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exchange.settings import RunSettings
 from experiments.live.time_left import left_s, said
+from experiments.words import each_of
 from transports.registry import scheme_of
 
 
@@ -13,10 +14,10 @@ class Headline:
     def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
         rate = settings.orders_per_s
-        total = settings.orders if rate is None else settings.order_limit
-        self._of_total = " orders" if total is None else f" of {total:,} orders"
+        each = settings.orders if rate is None else settings.order_limit
+        self._of_total = " orders" if each is None else f" of {settings.pairs * each:,} orders"
         offered = "as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s"
-        self._what = f"{scheme_of(settings.transport)} {offered}"
+        self._what = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
 
     @property
     def before(self) -> str:

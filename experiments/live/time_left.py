@@ -9,7 +9,7 @@ def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | No
     """At the pace so far, and by the clock where that ends it; None while nobody can tell."""
     ends: list[float] = []
     if answered and elapsed_s > 0:
-        ends.append((settings.order_limit - answered) * elapsed_s / answered)
+        ends.append((settings.pairs * settings.order_limit - answered) * elapsed_s / answered)
     if settings.duration_s is not None:
         ends.append(settings.duration_s - elapsed_s)
     return max(min(ends), 0.0) if ends else None

@@ -54,7 +54,7 @@ class Window:
     def __init__(self, settings: RunSettings, console: Console, folder: Path) -> None:
         self._console, self._headline = console, Headline(settings)
         self._is_scheduled = settings.orders_per_s is not None
-        self._spool, self._figures = GrowingSpool(folder), Figures()
+        self._spool, self._figures = GrowingSpool(folder, settings.reporters), Figures(settings.pairs)
         self._start_ns: int | None = None
 
     def before(self) -> Text:

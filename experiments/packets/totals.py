@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exchange.instances import role_of
 from experiments.packets.table import PacketRow, packet_rows, total
 
 WHO_TALKS = ("gateway", "engine")
@@ -12,6 +13,6 @@ WHO_TALKS = ("gateway", "engine")
 
 def exchange_total(record: Mapping[str, Any]) -> PacketRow | None:
     """On the connections of gateway and engine, both directions; None where nothing was counted."""
-    ends = [end for end in record.get("sockets") or () if end.get("component") in WHO_TALKS]
+    ends = [end for end in record.get("sockets") or () if role_of(str(end.get("component"))) in WHO_TALKS]
     rows = packet_rows({**record, "sockets": ends})
     return total(rows) if rows else None

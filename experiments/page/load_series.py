@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+
 import numpy as np
 
+from exchange.instances import role_of
 from exchange.measurements import Meter
 from experiments.page.run_folder import Record
 from experiments.page.series import Line, line_where_measured, middles_s
@@ -36,19 +40,38 @@ def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter
 
 
 def _dots(records: list[Record], start_ns: float) -> Line:
-    shown = records[:: len(records) // MAX_DOTS + 1]
-    at_s = np.array([record["wall_ns"] - start_ns for record in shown], np.float64) / 1e9
-    return Line(at_s, np.array([record["payload"]["rate_per_s"] for record in shown], np.float64))
+    """Of several sources the readings of one number, which are of about the same time, are added."""
+    alike = list(zip(*by_source(records).values(), strict=False))
+    shown = alike[:: len(alike) // MAX_DOTS + 1]
+    at_s = np.array([np.mean([r["wall_ns"] - start_ns for r in readings]) for readings in shown], np.float64) / 1e9
+    return Line(at_s, np.array([sum(r["payload"]["rate_per_s"] for r in readings) for readings in shown], np.float64))
 
 
-def cpu_line(process: list[Record], source: str, point_s: int) -> Line | None:
-    """Cores kept busy between neighbouring records of a component."""
-    records = [record for record in process if record["source"] == source][::point_s]
+def cpu_line(process: list[Record], role: str, point_s: int) -> Line | None:
+    """Cores kept busy between neighbouring records of a component; of several of a role, their sum."""
+    total: defaultdict[float, float] = defaultdict(float)
+    for source, records in by_source(process).items():
+        if role_of(source) == role:
+            for middle_s, cores in _cores(records[::point_s], point_s):
+                total[middle_s] += cores
+    middles_s = sorted(total)
+    return line_where_measured(np.array(middles_s), np.array([total[middle_s] for middle_s in middles_s]))
+
+
+def _cores(records: list[Record], point_s: int) -> Iterator[tuple[float, float]]:
+    """(the middle of a point, cores)"""
     readings = np.array([_reading(record) for record in records], np.float64).reshape(-1, 3)
     cpu_s, interval_s = np.diff(readings[:, :2], axis=0).T
     long_enough = interval_s > SHORTEST_INTERVAL_S
     middle_s = readings[1:, 2] - point_s / 2
-    return line_where_measured(middle_s[long_enough], cpu_s[long_enough] / interval_s[long_enough])
+    return zip(middle_s[long_enough].tolist(), (cpu_s[long_enough] / interval_s[long_enough]).tolist(), strict=True)
+
+
+def by_source(records: list[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record["source"], []).append(record)
+    return found
 
 
 def _reading(record: Record) -> tuple[float, float, float]:

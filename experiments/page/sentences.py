@@ -6,7 +6,7 @@ from datetime import datetime
 
 from experiments.page.formats import is_number, plain, three_digits
 from experiments.page.run_folder import Record, part
-from experiments.words import counted
+from experiments.words import counted, each_of
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
@@ -15,9 +15,10 @@ ONE_PROCESS = ("memory", "zeromq+inproc")
 def title(run: Record) -> str:
     """What was run, as one sentence without its end: 480,000 orders over ZeroMQ at 8,000 orders/s."""
     settings = part(run, "settings")
-    orders = settings.get("orders") or part(run, "counts").get("orders_sent")
+    each, pairs = settings.get("orders"), settings.get("pairs") or 1
+    orders = pairs * each if each else part(run, "counts").get("orders_sent")
     amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
-    return f"{amount} over {_transport(settings)}{_speed(settings)}"
+    return f"{amount} over {_transport(settings)}{each_of(pairs)}{_speed(settings)}"
 
 
 def _scheme(settings: Record) -> str:

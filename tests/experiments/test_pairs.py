@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from exchange.measurements import BUCKETS, CLOCKS, bucket_middle_ns
+from experiments.cli import main
 from experiments.moment import Together
 from gateway.instruments import instrument_seed
 from gateway.seeded_orders import SeededOrders
@@ -97,6 +99,22 @@ def test_each_reporter_has_files_of_its_own_and_closes_them_with_a_record_of_its
     assert heard["reporter.2"] == {"reporter.2", "gateway.2", "engine.2"}
     ends = [(record["source"], record["payload"]["reporters"]) for record in spool(folder) if record["kind"] == "end"]
     assert sorted(ends) == [("reporter", 2), ("reporter.2", 2)]
+
+
+def test_the_page_and_the_terminal_show_all_pairs_together_and_each_by_itself(
+    three: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, record = three
+    said = CliRunner().invoke(main, ["report", str(folder), "--no-spark"])
+    assert said.exit_code == 0, said.output
+    assert "memory, 3 pairs, each at 3,000 orders/s" in said.output
+    assert "12,000 orders sent and received" in said.output
+    page = (folder / "report.html").read_text()
+    assert "12,000 orders over memory, 3 pairs, each at 3,000 orders/s" in page
+    for pair in record["pairs"]:
+        assert pair["checksums"]["orders"] in page
+    listed = CliRunner().invoke(main, ["results", "list", "--json", "--results", str(folder.parent)])
+    assert json.loads(listed.output)[0]["orders_per_s"] == [9000]
 
 
 def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(

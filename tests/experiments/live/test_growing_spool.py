@@ -40,3 +40,13 @@ def test_a_file_that_is_half_written_waits_for_its_name(tmp_path: Path) -> None:
     half.write_bytes(b'{"kind":"end"}\n')
     half.rename(whole)
     assert list(spool.fresh()) == [{"kind": "end"}]
+
+
+def test_the_files_of_each_reporter_are_read_in_their_order(tmp_path: Path) -> None:
+    spool = GrowingSpool(tmp_path, reporters=2)
+    writers = [SpoolWriter(tmp_path / "spool", instance=instance) for instance in (1, 2)]
+    for said in (b"[1]", b"[2]"):
+        for writer in writers:
+            writer.write(said)
+            writer.publish()
+    assert list(spool.fresh()) == [[1], [2], [1], [2]]

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.live.figures import Figures
 from experiments.live.history import SECONDS
-from tests.experiments.live.told import buckets, completion, figures_of, process, told, traffic
+from tests.experiments.live.told import Record, buckets, completion, figures_of, process, told, traffic
 
 
 def last(figures: Figures, name: str, seconds: int) -> list[float | None]:
@@ -75,3 +75,24 @@ def test_no_more_than_the_last_minute_is_kept() -> None:
     history = figures.histories["sent"]
     assert len(history._values) == SECONDS
     assert history.until(999) == pytest.approx(list(range(940, 1_000)))
+
+
+def test_several_gateways_are_shown_together_and_a_second_once_all_have_told_of_it() -> None:
+    def of(second: int, source: str, sent: int, *times_us: float) -> list[Record]:
+        return [traffic(second, sent, source=source), completion(second, "due", *times_us, source=source)]
+
+    first = [*of(0, "gateway", 8_000, 100.0, 100.0), process(0, "engine", 0.5)]
+    assert figures_of(*first, gateways=2).newest == -1
+    second = [*of(0, "gateway.2", 6_000, 100.0, 9_000.0), process(0, "engine.2", 0.25)]
+    figures = figures_of(*first, *second, *of(1, "gateway", 8_000, 1.0), gateways=2)
+    assert figures.newest == 0
+    together = buckets(100.0, 100.0, 100.0, 9_000.0)
+    assert [last(figures, name, 1) for name in ("sent", "engine", "due p50", "due max")] == [
+        [14_000], [0.75], [together.percentile_ns(50) / 1e3], [9_000.0]
+    ]  # fmt: skip
+
+
+def test_a_gateway_that_has_ended_holds_no_second_back() -> None:
+    ended = traffic(0, 8_000, source="gateway.2")
+    figures = figures_of(ended, *(traffic(second, 8_000) for second in range(3)), gateways=2)
+    assert (figures.newest, last(figures, "sent", 3)) == (2, [16_000, 8_000, 8_000])

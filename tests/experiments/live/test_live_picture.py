@@ -104,6 +104,7 @@ def test_a_number_fits_with_the_digits_that_there_is_room_for(value: float, in_f
         (RunSettings(orders_per_s=None, orders=None, duration_s=10.0), 40_000, 4.0, 6.0),
         (RunSettings(orders_per_s=None, duration_s=10.0, orders=10**9), 40_000, 11.0, 0.0),
         (RunSettings(), 0, 1.0, None),
+        (RunSettings(pairs=2), 64_000, 4.0, 6.0),
     ],
 )
 def test_the_time_left_is_that_of_the_orders_or_of_the_clock(

@@ -20,13 +20,13 @@ def told(source: str, kind: str, second: int, after_s: float | None = None, **pa
     return {**head, "payload": {"second": second, **payload}}
 
 
-def traffic(second: int, sent: int, after_s: float | None = None) -> Record:
+def traffic(second: int, sent: int, after_s: float | None = None, source: str = "gateway") -> Record:
     counts = {"orders_sent": sent, "orders_answered": sent - 1, "messages_received": 2 * sent}
-    return told("gateway", "traffic", second, after_s, **counts)
+    return told(source, "traffic", second, after_s, **counts)
 
 
-def completion(second: int, clock: str, *times_us: float, last_order: bool = False) -> Record:
-    return told("gateway", "completion", second, clock=clock, last_order=last_order, **buckets(*times_us).sparse())
+def completion(second: int, clock: str, *times_us: float, last_order: bool = False, source: str = "gateway") -> Record:
+    return told(source, "completion", second, clock=clock, last_order=last_order, **buckets(*times_us).sparse())
 
 
 def buckets(*times_us: float) -> LogBuckets:
@@ -39,8 +39,8 @@ def process(second: int, source: str, cpu_s: float, after_s: float | None = None
     return told(source, "process", second, after_s, cpu_s=cpu_s)
 
 
-def figures_of(*records: Record) -> Figures:
-    figures = Figures()
+def figures_of(*records: Record, gateways: int = 1) -> Figures:
+    figures = Figures(gateways)
     for record in records:
         figures.take(record)
     return figures

@@ -27,8 +27,8 @@ def counted(second: int, orders_sent: int) -> Record:
     return {"payload": {"second": second, "orders_sent": orders_sent}}
 
 
-def process(second: int, cpu_s: float, at_s: float) -> Record:
-    return {"source": "engine", "monotonic_ns": int(at_s * 1e9), "payload": {"second": second, "cpu_s": cpu_s}}
+def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> Record:
+    return {"source": source, "monotonic_ns": int(at_s * 1e9), "payload": {"second": second, "cpu_s": cpu_s}}
 
 
 def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
@@ -91,6 +91,27 @@ def test_cores_are_cpu_time_over_the_components_own_clock() -> None:
     line = cpu_line([process(0, 0.5, 10.0), process(1, 1.5, 12.0)], "engine", point_s=1)
     assert line is not None
     assert line.y.tolist() == [0.5]
+
+
+def test_cores_of_several_engines_are_added_up() -> None:
+    second = [process(0, 0.5, 7.0, "engine.2"), process(1, 0.75, 8.0, "engine.2")]
+    line = cpu_line([process(0, 0.5, 10.0), *second, process(1, 1.5, 12.0), process(2, 2.0, 13.0)], "engine", point_s=1)
+    assert line is not None
+    assert (line.x.tolist(), line.y.tolist()) == ([1.5, 2.5], [0.75, 0.5])
+
+
+def test_readings_of_several_gateways_are_added_up() -> None:
+    def said(source: str, at_s: float, rate_per_s: int) -> Record:
+        return {"source": source, "wall_ns": at_s * 1e9, "payload": {"meter": 1, "rate_per_s": rate_per_s}}
+
+    readings = [
+        said("gateway", 1.0, 10),
+        said("gateway.2", 1.5, 20),
+        said("gateway.2", 2.5, 30),
+        said("gateway", 2, 40),
+    ]
+    dots = meter_dots(readings, sampling_interval=10)[Meter.GATEWAY_ORDERS_SENT]
+    assert (dots.x.tolist(), dots.y.tolist()) == ([1.25, 2.25], [30, 70])
 
 
 def test_an_interval_too_short_for_the_cpu_clock_is_left_out() -> None:

@@ -54,6 +54,11 @@ def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
     assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
 
 
+def test_a_run_of_several_pairs_is_named_by_all_orders_and_what_each_is_offered() -> None:
+    settings = {"transport": "zeromq", "orders_per_s": 8000.0, "orders": 40_000, "pairs": 2}
+    assert title({"settings": settings}) == "80,000 orders over ZeroMQ, 2 pairs, each at 8,000 orders/s"
+
+
 def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
     run = {"settings": {"transport": "tcp", "orders": None}, "counts": {"orders_sent": 12_345}}
     assert title(run) == "12,345 orders over TCP"
