@@ -233,10 +233,10 @@ def test_a_fan_in_merges_its_peers_and_speaks_to_each(url: str) -> None:
         second.send(FrameBatch.of(b"from second"), 0)
         until(lambda: listener.receive(heard) >= 0 and heard.count == 2, listener, second)
         assert sorted(heard) == [b"from first", b"from second"]
-        listener.send(FrameBatch.of(b"to all"), 0)
-        until(lambda: first.receive(first_heard) > 0, listener, first)
-        until(lambda: second.receive(second_heard) > 0, listener, second)
-        assert list(first_heard) == list(second_heard) == [b"to all"]
+        listener.send(FrameBatch.of(b"", b"to all"), 0)
+        until(lambda: first.receive(first_heard) >= 0 and first_heard.count == 2, listener, first)
+        until(lambda: second.receive(second_heard) >= 0 and second_heard.count == 2, listener, second)
+        assert list(first_heard) == list(second_heard) == [b"", b"to all"]
         second.close()
 
 
