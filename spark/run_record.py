@@ -88,5 +88,5 @@ def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
         orders_per_s=rates.get("orders_per_s"),
         warm_up_s=settings.get("warm_up_s") or 0.0,
         duration_s=record.get("duration_s"),
-        gateways=len(record.get("pairs") or [record]),
+        gateways=max(len(record.get("pairs") or ()), settings.get("pairs") or 1),
     )
