@@ -90,6 +90,19 @@ def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, r
     assert (next(run.results.iterdir()) / "report.html").exists()
 
 
+@pytest.mark.long
+def test_a_killed_component_of_a_second_pair_ends_the_run_and_is_named(running: Start) -> None:
+    run = running("--pairs", 2, "--reporters", 2, *ENDLESS).under_way()
+    family = run.family()
+    next(child for child in family if "gateway" in child.cmdline() and child.cmdline()[-1] == "2").kill()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert "the gateway.2 was killed by SIGKILL" in said.record["reasons"]
+    assert [pair["status"] for pair in said.record["pairs"]] == ["partial", "partial"]
+    assert said.record["pairs"][0]["counts"]["orders_sent"] > 0
+    assert gone(family)
+
+
 def test_a_killed_launcher_leaves_no_process(running: Start) -> None:
     run = running(*FOREVER).under_way()
     family = run.family()

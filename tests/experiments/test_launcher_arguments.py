@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exchange.instances import named
 from exchange.settings import RunSettings
 from experiments.commands.gateway import command
 from experiments.launcher import component_arguments
+from experiments.lineup import Lineup
 from experiments.options import run_settings
 from experiments.places import Places
 from gateway.seeded_orders import SeededOrders
@@ -53,3 +55,19 @@ def test_a_tape_reaches_the_gateway_with_its_speed(tmp_path: Path, speed: float 
     assert as_understood(settings) == settings
     at_a_rate = RunSettings(tape=str(tape), orders=40, orders_per_s=500.0)
     assert as_understood(at_a_rate) == at_a_rate
+
+
+def test_pairs_are_dealt_to_the_reporters_in_turns_and_told_who_they_are() -> None:
+    settings = RunSettings(pairs=3, reporters=2, cpus={"engine": 1, "engine.3": 0})
+    places = Places({k: f"tcp://127.0.0.1:{k}" for k in (1, 2, 3)}, {k: f"tcp://127.0.0.1:9{k}" for k in (1, 2)})
+    arguments = component_arguments(Path("results/x"), settings, places)
+    assert list(arguments) == Lineup.of(settings).names
+    told = {name: dict(zip(words[::2], words[1::2], strict=False)) for name, words in arguments.items()}
+    for pair, reporter in ((1, 1), (2, 2), (3, 1)):
+        for role, place in (("gateway", "--engine"), ("engine", "--listen")):
+            words = told[named(role, pair)]
+            assert (words["--instance"], words[place]) == (str(pair), places.engines[pair])
+            assert words["--reporter"] == places.reporters[reporter]
+    assert [told[name].get("--cpu") for name in ("engine", "engine.2", "engine.3")] == ["1", "1", "0"]
+    assert [told[name]["--instance"] for name in ("reporter", "reporter.2")] == ["1", "2"]
+    assert {(told[name]["--pairs"], told[name]["--reporters"]) for name in ("reporter", "reporter.2")} == {("3", "2")}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from exchange.instances import role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from experiments.lineup import Lineup
@@ -156,3 +157,36 @@ def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
         "partial",
         ["gateway: interrupted"],
     )
+
+
+def two_pairs(reporters: int = 1, **changes: Any) -> Outcome:
+    """Of a run in which all is well, but for `changes` by component, as gateway_2."""
+    well, lineup = outcome().results, Lineup((1, 2), tuple(range(1, reporters + 1)))
+    pairs_each = 2 // reporters
+    heard = {"received": 9 * pairs_each, "announced": 9 * pairs_each}
+    results: dict[str, Any] = {name: replace(well[role_of(name)], **changes.get(name.replace(".", "_"), {}))
+                               for name in lineup.names}  # fmt: skip
+    return outcome_of(lineup, {n: replace(r, **heard) if role_of(n) == "reporter" else r for n, r in results.items()})
+
+
+@pytest.mark.parametrize("reporters", [1, 2])
+def test_a_run_of_two_pairs_that_are_well_is_complete(reporters: int) -> None:
+    assert judge(two_pairs(reporters), RATE, {1: 50.0, 2: 50.0}) == ("complete", [])
+
+
+def test_a_run_is_what_its_worst_pair_is_and_says_which_that_is() -> None:
+    lags = {1: 50.0, 2: 10_001.0}
+    fell_behind = two_pairs()
+    assert judge(fell_behind, RATE, lags) == ("saturated", ["pair 2: the gateway's p99 lag is 10.0 ms"])
+    assert [judge(fell_behind.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["complete", "saturated"]
+    wrong = two_pairs(gateway_2={"orders_answered": 79})
+    assert judge(wrong, RATE, lags) == ("invalid", ["pair 2: 1 orders were never answered"])
+    assert [judge(wrong.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["complete", "invalid"]
+    stopped = two_pairs(engine_2={"stopped": "interrupted"}, gateway={"orders_answered": 79})
+    assert judge(stopped, RATE, lags) == ("partial", ["engine.2: interrupted"])
+    assert [judge(stopped.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["invalid", "partial"]
+
+
+def test_what_one_of_several_reporters_lost_is_told_with_its_name() -> None:
+    lost = two_pairs(2, gateway_2={"statistics_sent": 7})
+    assert judge(lost, RATE, {}) == ("invalid", ["reporter.2: statistics differ: 11 messages sent, 9 announced"])
