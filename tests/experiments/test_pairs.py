@@ -149,6 +149,12 @@ def test_a_gateway_that_is_silent_is_not_waited_for() -> None:
     assert together.take("gateway.2", 5, 5) == (25, 23)
 
 
+def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
+    together = Together(3)
+    told = [together.take(name, 1, 1) is not None for name in ("gateway", "gateway.2") * 4]
+    assert told == [False, False, True, False, True, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -77,7 +77,7 @@ def follow(shells: Shells, lineup: Lineup, moments: list[Moment] | None = None) 
 def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells) -> None:
     lineup = Lineup((1, 2), (1,))
     for name in lineup.names:
-        shells.start(name, says("kill -9 $$" if name == "gateway.2" else "exec sleep 100"))
+        shells.start(name, says("kill -9 $$" if name == "gateway.2" else "exec sleep 20"))
     outcome = follow(shells, lineup).outcome()
     assert outcome.failures == ("the gateway.2 was killed by SIGKILL",)
     assert {"engine.2", "gateway", "reporter"} <= set(outcome.missing)
@@ -113,7 +113,9 @@ def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to
     lineup = Lineup((1, 2), (1, 2))
     for name in lineup.names:
         goes_on = name == "engine" or name.endswith(".2")
-        shells.start(name, says("exec sleep 100" if goes_on else result(name)))
+        shells.start(name, says("exec sleep 20" if goes_on else result(name)))
     outcome = follow(shells, lineup).outcome()
     assert "the engine did not end with the others" in outcome.failures
-    assert {1} == set(outcome.gateways)
+    assert set(outcome.gateways) == {1}
+    for name in ("gateway.2", "engine.2", "reporter.2"):
+        assert shells.children[name].wait() == -signal.SIGTERM

@@ -459,11 +459,10 @@ def test_pairs_are_told_apart_by_the_instance_in_their_messages(bureau):
 def test_samples_of_two_pairs_with_the_same_ids_are_paired_apart(bureau):
     second = TellingSource(bureau.link.url, Source.GATEWAY, SECOND_PAIR)
     handed_over, answered = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED
-    bureau.gateway.reporting.message(Timestamp(handed_over, 10, 100))
-    second.reporting.message(Timestamp(handed_over, 10, 200))
-    second.reporting.message(Timestamp(answered, 10, 201))
-    bureau.gateway.reporting.message(Timestamp(answered, 10, 101))
-    second.outbox.flush()
+    readings = [(bureau.gateway, handed_over, 100), (second, handed_over, 200), (second, answered, 201)]
+    for source, meter, time_ns in [*readings, (bureau.gateway, answered, 101)]:
+        source.reporting.message(Timestamp(meter, 10, time_ns))
+        source.outbox.flush()
     assert bureau.run_to_the_end().samples == 2
     for source, handed_over_ns in (("gateway", 100), ("gateway.2", 200)):
         [sample] = bureau.payloads("sample", source)
