@@ -75,9 +75,14 @@ def rates(outcome: Outcome, offered_each_per_s: float | None) -> dict[str, float
 
 
 def components(outcome: Outcome) -> dict[str, dict[str, Any]]:
-    """What was used by role; of several components of a role, their sums."""
+    """What was used by role; of several components of a role their sums, and the most memory that one of them held."""
     used: dict[str, dict[str, Any]] = {}
     for name, result in outcome.results.items():
-        so_far = used.get(role_of(name), {})
-        used[role_of(name)] = {name: value + so_far.get(name, 0) for name, value in result.usage.items()}
+        used[role_of(name)] = _used(used.get(role_of(name), {}), result.usage)
     return used | ({"broker": outcome.broker_usage} if outcome.broker_usage else {})
+
+
+def _used(so_far: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+    total = {name: value + so_far.get(name, 0) for name, value in usage.items()}
+    peaks = [each["max_rss_bytes"] for each in (so_far, usage) if "max_rss_bytes" in each]
+    return {**total, "max_rss_bytes": max(peaks)} if peaks else total

@@ -59,6 +59,9 @@ def test_totals_are_the_sums_of_the_pairs_each_of_which_has_all_orders(three: tu
         total = sum(int(pair["checksums"][stream], 16) for pair in record["pairs"]) % 2**64
         assert int(record["checksums"][stream], 16) == total
     assert len({pair["checksums"]["orders"] for pair in record["pairs"]}) == 3
+    used = [pair["components"]["gateway"] for pair in record["pairs"]]
+    assert record["components"]["gateway"]["cpu_s"] == pytest.approx(sum(each["cpu_s"] for each in used))
+    assert record["components"]["gateway"]["max_rss_bytes"] == max(each["max_rss_bytes"] for each in used)
 
 
 def test_the_settings_say_each_pair_s_rate_and_the_rates_that_of_all(three: tuple[Path, dict[str, Any]]) -> None:
