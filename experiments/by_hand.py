@@ -43,8 +43,8 @@ def write_record(
     known = _of_gateways(outcome, {"pairs": who.pairs, "reporters": who.reporters}, {} if cpu is None else {name: cpu})
     record = write(folder, replace(before, **known), outcome)
     for reason in record["reasons"]:
-        click.echo(f"reporter: {record['status']}: {reason}", err=True)
-    click.echo(f"reporter: {record['status']}, see {folder / 'run.json'}", err=True)
+        click.echo(f"{name}: {record['status']}: {reason}", err=True)
+    click.echo(f"{name}: {record['status']}, see {folder / 'run.json'}", err=True)
     return exit_code(record)
 
 
