@@ -132,5 +132,7 @@ class Benchmark:
     """By default."""
     in_short: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
     """What its rows say together, as sentences."""
+    repeats: int = 5
+    """By default."""
     quick: Mapping[str, Any] = field(default_factory=dict)
     """What `--quick` asks for where the user does not."""

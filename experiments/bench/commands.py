@@ -25,7 +25,7 @@ def command_of(benchmark: Benchmark) -> click.Command:
     run.__doc__ = (
         f"{benchmark.about[0].upper()}{benchmark.about[1:]}.\n\nExample: exchange bench {benchmark.name} --quick"
     )
-    made = click.command(benchmark.name, short_help=benchmark.about)(_common(run))
+    made = click.command(benchmark.name, short_help=benchmark.about)(_common(run, benchmark.repeats))
     made.params = [_transports(benchmark.transports), *benchmark.options, *made.params]
     return made
 
@@ -36,13 +36,11 @@ def suite_command() -> click.Command:
 
         Example: exchange bench suite --quick
         """
-        from experiments.bench.asking import was_typed
         from experiments.bench.suite import suite
 
-        repeats = {} if was_typed("repeats") else {"repeats": None}
-        raise SystemExit(suite(given | repeats, results, name, as_json))
+        raise SystemExit(suite(given, results, name, as_json))
 
-    made = click.command("suite", short_help="all of them, one page")(_common(run))
+    made = click.command("suite", short_help="all of them, one page")(_common(run, None))
     made.params = [_transports(None), *made.params]
     return made
 
@@ -80,10 +78,10 @@ def _transports(default: str | None) -> click.Option:
                         metavar="SCHEME[,...]", help="Over what, each once.")  # fmt: skip
 
 
-def _common(run: Any) -> Any:
+def _common(run: Any, repeats: int | None) -> Any:
     for option in reversed((
-        click.option("--repeats", type=click.IntRange(1, 10_000), default=5, show_default=True,
-                     help="How often each cell is measured."),
+        click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
+                     show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),
         click.option("--quick", is_flag=True, help="Fewer sizes and messages, three repeats: to see how it looks."),
         _timeout,
         broker_options,

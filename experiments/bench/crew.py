@@ -14,6 +14,7 @@ from experiments.bench.forks import Forked, Threaded, fork, thread
 from experiments.bench.player import play
 from experiments.bench.roles import Role, Told
 from experiments.errors import UserError
+from experiments.progress import OnCount
 from experiments.words import counted
 
 READY_S = 60.0
@@ -50,8 +51,11 @@ class Crew:
             self._members[name] = thread(life) if self._in_threads else fork(life, self._group)
         return self
 
-    def play(self, on_start: Callable[[], None], on_end: Callable[[], None]) -> Outcome:
-        """When all are ready, start them; until each has told. UserError where one cannot open its ends."""
+    def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> Outcome:
+        """When all are ready, start them; until each has told. UserError where one cannot open its ends.
+
+        `on_count` hears now and then how many messages those have who share queues.
+        """
         outcome = Outcome()
         begin = {name for name, role in self._roles.items() if role.begins}
         try:
@@ -60,7 +64,7 @@ class Crew:
             for names in (self._members.keys() - begin, begin):
                 self._say("start", names)
                 self._await_word(names)
-            self._await_told()
+            self._await_told(on_count)
             on_end()
             self._say("close", set(self._members))
             self._is_let_off = True
@@ -86,7 +90,7 @@ class Crew:
                 raise Died(f"the {min(waiting)} was not ready within {READY_S:g} s")
             waiting -= heard.keys()
 
-    def _await_told(self) -> None:
+    def _await_told(self, on_count: OnCount) -> None:
         """Who shares a queue is told to stop once all is there, or nothing more comes."""
         moved_s = time.monotonic()
         while waiting := self._members.keys() - self._told.keys():
@@ -94,9 +98,10 @@ class Crew:
                 if word == "told":
                     self._told[name] = what[0]
                     moved_s = time.monotonic()
-                elif word == "progress" and what[0] != self._progress.get(name):
+                elif word == "progress":
                     self._progress[name] = what[0]
                     moved_s = time.monotonic()
+                    on_count(sum(self._progress.values()))
                     self._stop_who_have_all(name)
             silent_s = time.monotonic() - moved_s
             if silent_s > self._patience_s:

@@ -11,8 +11,10 @@ from experiments.bench.roles import Told
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
-SAY_EVERY_NS = 20_000_000
+SAY_EVERY_NS = 100_000_000
 """How often who shares a queue says how much he has."""
+WAKE_UPS_PER_S = 1_000
+"""Of all who share queues together, where they have nothing to do."""
 REPLY = FrameBatch.of(b"")
 
 
@@ -115,25 +117,28 @@ def received(told: Told, receipt: Receipt, link: Link) -> Told:
 class ConsumeShared:
     """Receives, with others, what a queue deals them, until the crew says that all is there.
 
-    Its clock runs from its first message to its last.
+    Its clock runs from its first message to its last. Once it has all that is there it rests: `rest_s` is longer where
+    there are many of its kind, who would else take the processors from a broker by waking up for each message.
     """
 
     size: int
     publishers: int
+    rest_s: float
 
     def __call__(self, player: Player) -> Told:
-        receipt, told = Receipt(self.size, self.publishers), Told()
+        receipt, told, said = Receipt(self.size, self.publishers), Told(), 0
         batch = receipt.empty_batch()
         try:
             while not player.is_told_to_stop:
                 self._take_for_a_while(player.link, receipt, batch, told)
-                player.say_progress(receipt.received)
+                player.link.wait(0)
+                if receipt.received > said:
+                    player.say_progress(said := receipt.received)
         except PeerGone as why:
             told.stopped = f"{why}, after {receipt.received:,} messages"
         return received(told, receipt, player.link)
 
-    @staticmethod
-    def _take_for_a_while(link: Link, receipt: Receipt, batch: FrameBatch, told: Told) -> None:
+    def _take_for_a_while(self, link: Link, receipt: Receipt, batch: FrameBatch, told: Told) -> None:
         until_ns = time.monotonic_ns() + SAY_EVERY_NS
         while time.monotonic_ns() < until_ns:
             batch.clear()
@@ -142,4 +147,9 @@ class ConsumeShared:
                 told.first_ns = told.first_ns or told.last_ns
                 receipt.add(batch, told.last_ns)
             else:
-                link.wait(until_ns)
+                time.sleep(self.rest_s)
+
+
+def rest_s(sharers: int) -> float:
+    """Of each of so many who share queues in a cell: a millisecond of one alone, 60 ms of 60."""
+    return sharers / WAKE_UPS_PER_S

@@ -8,8 +8,10 @@ from typing import Any
 
 from experiments.bench.benchmark import Benchmark, Cell, Figures
 from experiments.bench.crew import Crew, Outcome
+from experiments.bench.progress import delivering
 from experiments.bench.roles import Told
 from experiments.bench.stage import Stage
+from experiments.bench.words import cell_in_words
 from experiments.noise import NoiseMeter
 
 Record = dict[str, Any]
@@ -28,8 +30,11 @@ def measure(benchmark: Benchmark, cell: Cell, stage: Stage, patience_s: float) -
 
     with stage.places(cell.transport) as places:
         roles = benchmark.roles(cell, places)
-        with Crew(roles, stage.group, stage.in_threads(cell.transport), patience_s) as crew:
-            outcome = crew.play(read_clocks, read_clocks)
+        with (
+            Crew(roles, stage.group, stage.in_threads(cell.transport), patience_s) as crew,
+            delivering(f"{benchmark.name}, {cell_in_words(cell)}", roles) as on_count,
+        ):
+            outcome = crew.play(read_clocks, read_clocks, on_count)
     used = {name: told.usage for name, told in outcome.told.items()}
     of_broker = usage[1].since(usage[0]) if node and len(usage) > 1 else None
     return {

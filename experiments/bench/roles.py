@@ -73,7 +73,10 @@ class Role:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Receivers who share a queue, which deals them no exact quotas: all stop once they have `total` together."""
+    """Who shares a queue, which deals no exact quotas: receivers stop once they have `total` together.
+
+    Of dozens of publishers one may be held back by a broker for long, and is patient as long as the others get on.
+    """
 
     name: str
     total: int

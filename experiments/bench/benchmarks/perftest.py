@@ -50,17 +50,18 @@ def roles(cell: Cell, places: Places) -> list[Role]:
 
 
 def on_queue(queue: int, cell: Cell, places: Places) -> list[Role]:
-    from experiments.bench.flow import ConsumeShared, Publish
+    from experiments.bench.flow import ConsumeShared, Publish, rest_s
 
     npubs, nsubs, count = cell.asked["npubs"], cell.asked["nsubs"], count_of(cell.asked)
     listeners, connector = places.queue(cell.size, nsubs, name=str(queue))
     shares = Sharing(f"queue {queue}", npubs * count)
+    consume = ConsumeShared(cell.size, npubs, rest_s(nsubs * cell.point["queues"]))
     subscribers = [
-        Role(f"subscriber {queue}.{number}", ConsumeShared(cell.size, npubs), (listener,), shares=shares)
+        Role(f"subscriber {queue}.{number}", consume, (listener,), shares=shares)
         for number, listener in enumerate(listeners, 1)
     ]
     publishers = [
-        Role(f"publisher {queue}.{number + 1}", Publish(cell.size, count, 0, number), (connector,), begins=True)
+        Role(f"publisher {queue}.{number + 1}", Publish(cell.size, count, 0, number), (connector,), True, shares)
         for number in range(npubs)
     ]
     return subscribers + publishers
@@ -122,5 +123,6 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     options=OPTIONS,
-    quick={"npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
+    repeats=1,
+    quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
 )
