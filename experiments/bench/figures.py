@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from experiments.bench.benchmark import Benchmark, Plot
+from experiments.bench.catalogue import benchmark_of
 from experiments.bench.sizes import in_words
 from experiments.compare.completion_figures import COLOURS, by
 from experiments.compare.figures import Drawing, Figure, drawings
@@ -24,9 +25,15 @@ MOST_TICKS = 6
 Row = dict[str, Any]
 
 
-def drawings_of(benchmark: Benchmark, record: Mapping[str, Any]) -> list[Drawing]:
+def drawings_of(record: Mapping[str, Any]) -> list[Drawing]:
     """Those that have something to show."""
-    return drawings(_figures(benchmark, record["rows"]))
+    return drawings(figures_of(record))
+
+
+def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
+    """The same, of a benchmark or a suite's, in the style that holds."""
+    for part in record.get("parts", [record]):
+        yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
 
 
 def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:

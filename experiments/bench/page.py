@@ -43,7 +43,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     tables = {"figures": columns_with_something(rows, benchmark.columns), **cpu_columns(rows)}
     return {
-        "record": record, "benchmark": benchmark, "drawings": drawings_of(benchmark, record),
+        "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
         "sentences": benchmark.in_short(rows),
         "tables": tables, "titles": titles_of(rows), "values": [values_in_words(row["point"]) for row in rows],
     }  # fmt: skip

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import click
-import orjson
 
 from exchange.allowed import BadSetting
 from experiments.bench.benchmark import Asked, Benchmark, Cell
 from experiments.bench.catalogue import benchmark_of
-from experiments.bench.measuring import COMPLETE, INVALID, PARTIAL, Record, measure
-from experiments.bench.results import row_of
+from experiments.bench.keeping import Keeping
+from experiments.bench.made import Made
+from experiments.bench.measuring import PARTIAL, Record, measure
 from experiments.bench.stage import Stage
 from experiments.bench.words import cell_in_words, figures_in_words, reasons_in_words
 from experiments.brokers_held import Brokers
@@ -25,31 +23,16 @@ from experiments.component import sentence
 from experiments.errors import UserError
 from experiments.host import host_facts, now, versions
 from experiments.interrupts import ended_as_by_ctrl_c
-from experiments.run_folder import new_run_folder, write_json
 from transports.base import TransportError
 
 SCHEMA = 1
-FILE = "bench.json"
 INTERRUPTED = "interrupted"
+FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
+"""What ends a benchmark with a sentence."""
 
-
-@dataclass
-class Made:
-    """What was measured, cell by cell in the order of the plan; why it ended early, where it did."""
-
-    cells: Sequence[Cell]
-    repeats: list[list[Record]] = field(init=False)
-    stopped: str | None = None
-
-    def __post_init__(self) -> None:
-        self.repeats = [[] for _ in self.cells]
-
-    @property
-    def is_empty(self) -> bool:
-        return not any(self.repeats)
-
-
-MakeRecord = Callable[[str, Brokers], Record]
+SoFar = Callable[[Callable[[], Record]], None]
+"""Called after each measurement, with what makes the record of all there is."""
+MakeRecord = Callable[[str, Brokers, SoFar], Record]
 """Measures; bench.json's content, of a folder of that name."""
 
 
@@ -60,27 +43,20 @@ def bench(benchmark: Benchmark, asked: Asked, results: str, name: str | None, as
 
 
 def kept(make: MakeRecord, results: Path, name: str, as_json: bool) -> int:
-    """Make a record, and a folder with it and its page, and show it; the exit code.
-
-    Of a mistake that shows before anything was measured nothing stays.
-    """
+    """Make a record, kept as it grows, and its page, and show it; the exit code."""
     with ended_as_by_ctrl_c():
-        folder = new_run_folder(results, name)
+        keeping = Keeping(results, name)
         try:
             with Brokers() as brokers:
-                record = make(name, brokers)
-        except (UserError, TransportError, OSError, BadSetting, click.ClickException) as error:
-            shutil.rmtree(folder, ignore_errors=True)
+                record = make(name, brokers, keeping.so_far)
+        except KeyboardInterrupt:
+            raise click.ClickException(INTERRUPTED) from None
+        except FAULTS as error:
             if isinstance(error, click.ClickException):
                 raise
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
-        _keep(folder, record)
-    if as_json:
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-    else:
-        _show(record, folder)
-    return 0 if record["status"] == COMPLETE else 1
+        return keeping.whole(record, as_json)
 
 
 def bench_as_written(record: Record, results: str, name: str | None, as_json: bool) -> int:
@@ -98,33 +74,23 @@ def unnamed(what: str) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
 
 
-def _keep(folder: Path, record: Record) -> None:
-    """The page first: the record is the mark of what is finished."""
-    from experiments.bench.page import write_page
-
-    write_page(folder, record)
-    write_json(folder / FILE, record)
-
-
-def _show(record: Record, folder: Path) -> None:
-    from experiments.bench.table import show
-
-    show(record)
-    click.echo(f"page: {folder / 'bench.html'}")
-
-
-def record_of(benchmark: Benchmark, asked: Asked, name: str, brokers: Brokers) -> Record:
-    """bench.json's content. ClickException where nothing was measured."""
+def record_of(benchmark: Benchmark, asked: Asked, name: str, brokers: Brokers, so_far: SoFar) -> Record:
+    """bench.json's content. What ended it is raised where nothing was measured."""
     known, began_s = known_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
-    made = _measured(benchmark, asked, brokers)
-    if made.is_empty:
-        raise click.ClickException(made.stopped or "nothing was asked for")
-    rows = [row_of(cell, repeats) for cell, repeats in zip(made.cells, made.repeats, strict=True) if repeats]
-    reasons = [made.stopped] * bool(made.stopped) + _reasons(rows)
-    status = PARTIAL if made.stopped else INVALID if reasons else COMPLETE
-    settings = {option: value for option, value in asked.items() if value is not None}
-    return {**known, "status": status, "reasons": reasons, "settings": settings,
-            "duration_s": time.monotonic() - began_s, "rows": rows}  # fmt: skip
+    made = Made(
+        [Cell(transport, point, asked) for point in benchmark.points(asked) for transport in asked["transport"]]
+    )
+
+    def record() -> Record:
+        return {**known, **made.found(), "settings": said(asked), "duration_s": time.monotonic() - began_s}
+
+    _measure_all(benchmark, asked, brokers, made, lambda: so_far(record))
+    return record()
+
+
+def said(asked: Asked) -> Record:
+    """Without what was left to others."""
+    return {option: value for option, value in asked.items() if value is not None}
 
 
 def known_of(name: str, benchmark: str, about: str, paper: str) -> Record:
@@ -133,31 +99,32 @@ def known_of(name: str, benchmark: str, about: str, paper: str) -> Record:
             "started_at": now(), "host": host_facts(), "versions": versions()}  # fmt: skip
 
 
-def _reasons(rows: Sequence[Record]) -> list[str]:
-    return [
-        f"{row['words']}, repeat {repeat['repeat']}: {reason}"
-        for row in rows
-        for repeat in row["repeats"]
-        if repeat["status"] == INVALID
-        for reason in repeat["reasons"]
-    ]
-
-
-def _measured(benchmark: Benchmark, asked: Asked, brokers: Brokers) -> Made:
-    transports = asked["transport"]
-    made = Made([Cell(transport, point, asked) for point in benchmark.points(asked) for transport in transports])
+def _measure_all(benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Made, on_each: Callable[[], None]) -> None:
     try:
-        with Stage(transports, asked.get("amqp_client"), asked.get("delivery"), brokers) as stage:
-            for repeat, place in _turns(asked["repeats"], len(made.cells)):
-                record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
-                made.repeats[place].append({"repeat": repeat, **record})
-                _say(benchmark, made.cells[place], repeat, record)
-                if record["status"] == PARTIAL:
-                    made.stopped = f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
-                    break
+        made.stopped = _in_turns(benchmark, asked, brokers, made, on_each)
     except KeyboardInterrupt:
         made.stopped = INTERRUPTED
-    return made
+        if made.is_empty:
+            raise
+    except FAULTS as error:
+        made.stopped = sentence(error)
+        if made.is_empty:
+            raise
+
+
+def _in_turns(
+    benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Made, on_each: Callable[[], None]
+) -> str | None:
+    """Why it ended early, where it did."""
+    with Stage(asked["transport"], asked.get("amqp_client"), asked.get("delivery"), brokers) as stage:
+        for repeat, place in _turns(asked["repeats"], len(made.cells)):
+            record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
+            made.repeats[place].append({"repeat": repeat, **record})
+            on_each()
+            _say(benchmark, made.cells[place], repeat, record)
+            if record["status"] == PARTIAL:
+                return f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
+    return None
 
 
 def _turns(repeats: int, cells: int) -> Iterator[tuple[int, int]]:

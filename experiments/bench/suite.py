@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from experiments.bench.asking import asked_of
 from experiments.bench.benchmark import Asked, Benchmark
 from experiments.bench.catalogue import benchmark_of, names
 from experiments.bench.commands import command_of
-from experiments.bench.measuring import COMPLETE, Record
-from experiments.bench.running import INTERRUPTED, kept, known_of, record_of, unnamed
+from experiments.bench.measuring import COMPLETE, PARTIAL, Record
+from experiments.bench.running import FAULTS, INTERRUPTED, SoFar, kept, known_of, record_of, said, unnamed
 from experiments.brokers_held import Brokers
+from experiments.component import sentence
 from experiments.errors import UserError
 
 NAME = "suite"
@@ -26,14 +27,10 @@ def suite(asked: Asked, results: str, name: str | None, as_json: bool) -> int:
     if not plan:
         raise UserError(f"no benchmark is over {', '.join(asked['transport'])}: say amqp, zeromq or tcp")
 
-    def made(name: str, brokers: Brokers) -> Record:
-        known, began_s = known_of(name, NAME, "every benchmark with its defaults", "all"), time.monotonic()
-        parts = list(_parts(plan, name, brokers))
-        status = next((part["status"] for part in parts if part["status"] != COMPLETE), COMPLETE)
-        reasons = [f"{part['benchmark']}: {reason}" for part in parts for reason in part["reasons"]]
-        settings = {option: value for option, value in asked.items() if value is not None}
-        return {**known, "status": status, "reasons": reasons, "settings": settings,
-                "duration_s": time.monotonic() - began_s, "rows": [], "parts": parts}  # fmt: skip
+    def made(name: str, brokers: Brokers, so_far: SoFar) -> Record:
+        found = _Suite(name, asked, so_far)
+        found.measure(plan, brokers)
+        return found.record()
 
     return kept(made, Path(results), name or unnamed(NAME), as_json)
 
@@ -52,10 +49,42 @@ def _plan(asked: Asked) -> Iterator[tuple[Benchmark, Asked]]:
             yield benchmark, {**own, "transport": transports}
 
 
-def _parts(plan: list[tuple[Benchmark, Asked]], name: str, brokers: Brokers) -> Iterator[Record]:
-    """Until one is interrupted; one that loses a role does not keep the others from theirs."""
-    for benchmark, asked in plan:
-        part = record_of(benchmark, asked, name, brokers)
-        yield part
-        if INTERRUPTED in part["reasons"]:
-            return
+class _Suite:
+    """A part for each benchmark that measured something; why there is none of others."""
+
+    def __init__(self, name: str, asked: Asked, so_far: SoFar) -> None:
+        self._name, self._asked, self._so_far = name, asked, so_far
+        self._known, self._began_s = known_of(name, NAME, "every benchmark with its defaults", "all"), time.monotonic()
+        self._parts: list[Record] = []
+        self._lost: list[str] = []
+
+    def measure(self, plan: list[tuple[Benchmark, Asked]], brokers: Brokers) -> None:
+        """Until one is interrupted. One that loses a role, or cannot begin, does not keep the others from theirs."""
+        for benchmark, asked in plan:
+            try:
+                self._parts.append(record_of(benchmark, asked, self._name, brokers, self._with_part))
+            except FAULTS as error:
+                self._lose(benchmark, error)
+            except KeyboardInterrupt as error:
+                self._lose(benchmark, error)
+                return
+            if INTERRUPTED in self._parts[-1]["reasons"]:
+                return
+
+    def _lose(self, benchmark: Benchmark, error: Exception | KeyboardInterrupt) -> None:
+        """Raise it again where nothing was measured so far."""
+        if not self._parts:
+            raise error
+        self._lost.append(f"{benchmark.name}: {sentence(error) if isinstance(error, Exception) else INTERRUPTED}")
+
+    def _with_part(self, part: Callable[[], Record]) -> None:
+        self._so_far(lambda: self.record(part()))
+
+    def record(self, *more: Record) -> Record:
+        """Of all parts, with one more that is not yet whole."""
+        parts = [*self._parts, *more]
+        status = next((part["status"] for part in parts if part["status"] != COMPLETE), COMPLETE)
+        reasons = [f"{part['benchmark']}: {reason}" for part in parts for reason in part["reasons"]]
+        return {**self._known, "status": PARTIAL if self._lost else status, "reasons": [*self._lost, *reasons],
+                "settings": said(self._asked), "duration_s": time.monotonic() - self._began_s,
+                "rows": [], "parts": parts}  # fmt: skip

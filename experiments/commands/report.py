@@ -1,4 +1,4 @@
-"""`exchange report`: a run's or a trial's page, tables, figures and exports, made again from its folder."""
+"""`exchange report`: page, tables, figures and exports of a run, a trial or a benchmark, made again from its folder."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import click
 @click.option("--no-spark", is_flag=True, help="Leave out Spark's tables of a run.")
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
-@click.option("--json", "as_json", is_flag=True, help="Print the record: run.json, or a row for each arm of a trial.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the record: run.json, bench.json, or a row for each arm of a trial."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
 def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
-    """Make a run's or a trial's page again from its FOLDER: after a run by hand, or one that ended early.
+    """Make a run's, trial's or benchmark's page again from its FOLDER: after a run by hand, or one that ended early.
 
     Example: exchange report results/first
     """

@@ -1,4 +1,4 @@
-"""A benchmark's folder: bench.json is written last, and is the mark of one that came as far as it went."""
+"""A benchmark's folder: bench.json is there from its first measurement on, and says whether it came to its end."""
 
 from __future__ import annotations
 

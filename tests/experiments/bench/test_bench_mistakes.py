@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import psutil
 import pytest
 from click.testing import CliRunner
@@ -84,7 +85,7 @@ class Running:
     """A benchmark that would go on for long."""
 
     def __init__(self, results: Path) -> None:
-        self.scratch = results.parent / "scratch"
+        self.results, self.scratch = results, results.parent / "scratch"
         self.scratch.mkdir()
         self.process = psutil.Popen(
             [sys.executable, "-m", "experiments", "bench", *LONG, "--results", str(results), "--name", "first"],
@@ -124,6 +125,24 @@ def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
     until(lambda: all(map(is_gone, running.family)), "the end of all roles")
     assert time.monotonic() - began_s < 15
     assert list(running.scratch.iterdir()) == []
+    assert list(running.results.iterdir()) == []
+
+
+def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -> None:
+    words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000", "--repeats", "10000"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "experiments", "bench", *words, "--results", str(tmp_path), "--name", "first"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("de-spsc 1: zeromq, 64 B:")
+        process.kill()
+    record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
+    assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
+    assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
+    assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
+    assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()
 
 
 def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
@@ -133,3 +152,4 @@ def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: R
     assert "interrupted" in err
     assert all(map(is_gone, running.family))
     assert list(running.scratch.iterdir()) == []
+    assert list(running.results.iterdir()) == []
