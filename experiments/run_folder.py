@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from exchange.settings import RunSettings
-from experiments.errors import UserError, cannot_write
-from experiments.whole_file import whole_file
+from experiments.errors import UserError
+from experiments.whole_file import whole_file, write_whole
 from transports.registry import scheme_of
 
 
@@ -59,9 +59,4 @@ def is_measured(folder: Path) -> bool:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """The file appears whole, or not at all."""
-    content = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    write_whole(path, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from experiments.errors import cannot_write
+
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
@@ -32,3 +34,13 @@ def whole_text(path: Path) -> Iterator[TextIO]:
     """The same for text."""
     with whole_file(path) as file, io.TextIOWrapper(file, encoding="utf-8", write_through=True) as text:
         yield text
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """The path. ClickException where it takes no file, or the disk is full."""
+    try:
+        with whole_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return path

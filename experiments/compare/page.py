@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChainableUndefined, Environment, FileSystemLoader
-
 from experiments.compare.figures import draw, drawings
 from experiments.compare.paper import FIGURES_8, TABLE_1
 from experiments.compare.paper_figures import paper_figures
 from experiments.compare.published import published, transports
 from experiments.compare.rounding import interval, number, rounded
 from experiments.compare.sentences import circumstances, common_settings, own_settings, title
-from experiments.errors import cannot_write
-from experiments.page.formats import FORMATS, condition
-from experiments.page.writer import TEMPLATES
+from experiments.page.templates import templates
 from experiments.trials.metrics import COMPONENTS
-from experiments.whole_file import whole_file
+from experiments.whole_file import write_whole
 
+TEMPLATES = templates(Path(__file__).parent, rounded=rounded, interval=interval, number=number)
 COMPLETION = {
     clock: tuple(f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max"))
     for clock in ("due", "handed_over")
@@ -34,18 +31,12 @@ RESOURCES = {
 
 def write_page(folder: Path, record: dict[str, Any]) -> Path:
     """Beside comparison.json; it appears whole, by rename."""
-    html, page = page_html(record), folder / "comparison.html"
-    try:
-        with whole_file(page) as file:
-            file.write(html.encode())
-    except OSError as error:
-        raise cannot_write(page, error) from error
-    return page
+    return write_whole(folder / "comparison.html", page_html(record).encode())
 
 
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
-    return _environment().get_template("comparison.html").render(
+    return TEMPLATES.get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
         completion=COMPLETION, cpu=_measured(record, CPU), resources=_measured(record, RESOURCES),
         as_in_paper=drawings(paper_figures(record)), published=published(record), transports=transports(record),
@@ -57,14 +48,3 @@ def page_html(record: dict[str, Any]) -> str:
 def _measured(record: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
     """The columns that have something to show."""
     return {name: words for name, words in columns.items() if any(name in arm["metrics"] for arm in record["arms"])}
-
-
-def _environment() -> Environment:
-    """Its own templates, and the style and macros of a run's page."""
-    environment = Environment(
-        loader=FileSystemLoader([Path(__file__).parent, TEMPLATES]), autoescape=True, undefined=ChainableUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.globals.update(formats=FORMATS, condition=condition)
-    environment.filters.update(rounded=rounded, interval=interval, number=number)
-    return environment

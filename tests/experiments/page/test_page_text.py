@@ -13,7 +13,8 @@ from synthetic_run import SyntheticRun
 
 from experiments.page.colours import LIGHT
 from experiments.page.sentences import circumstances, title
-from experiments.page.writer import TEMPLATES, write_page
+from experiments.page.templates import HERE
+from experiments.page.writer import write_page
 
 
 def page_of(folder: Path) -> str:
@@ -197,7 +198,7 @@ def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
 
 
 def test_a_file_s_colours_are_the_page_s_light_ones() -> None:
-    root = (TEMPLATES / "page.css").read_text().partition("}")[0]
+    root = (HERE / "page.css").read_text().partition("}")[0]
     css = dict(re.findall(r"--(\w+): (#\w+);", root))
     assert {name.removeprefix("exchange:"): css[name.removeprefix("exchange:")] for name in LIGHT} == {
         name.removeprefix("exchange:"): colour for name, colour in LIGHT.items()
