@@ -183,8 +183,8 @@ class ZeroMqLink(Link):
         self._serve()
         for doorman in self._doormen:
             doorman.close()
-        for socket in self._each_way:
-            socket.linger = int(linger_s * 1000)  # an unbound listener ends with what is set by then
+        for socket in self._each_way:  # an unbound listener ends with what is set by then
+            socket.linger = int(linger_s * 1000) if socket is self._outbound else 0  # a SUB's farewell may find nobody
         for socket, endpoint in self.bound.items():
             self._unbind(socket, endpoint)
         self._throw_away_unread()
