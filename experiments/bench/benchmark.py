@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ class Benchmark:
     """By default."""
     in_short: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
     """What its rows say together, as sentences."""
+    patterns: Callable[[Asked], Sequence[Pattern]] = lambda _asked: ()
+    """Of its links, where they are no pairs."""
     repeats: int = 5
     """By default."""
     quick: Mapping[str, Any] = field(default_factory=dict)

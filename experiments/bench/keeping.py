@@ -14,8 +14,8 @@ from experiments.bench.measuring import COMPLETE, Record
 from experiments.run_folder import new_run_folder, write_json
 
 FILE = "bench.json"
-SHARE = 0.02
-"""Of the time, at most, goes into writing what there is so far."""
+SHARE, MOST_S = 0.02, 10.0
+"""How much of the time goes into writing what there is so far, and how much of it is lost where somebody is killed."""
 
 
 class Keeping:
@@ -32,7 +32,7 @@ class Keeping:
         began_s = time.monotonic()
         if began_s >= self._again_s:
             self._write(record())
-            self._again_s = time.monotonic() + (time.monotonic() - began_s) / SHARE
+            self._again_s = time.monotonic() + min((time.monotonic() - began_s) / SHARE, MOST_S)
 
     def whole(self, record: Record, as_json: bool) -> int:
         """Record and page; what is said of it; the exit code."""

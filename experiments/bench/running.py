@@ -116,7 +116,7 @@ def _in_turns(
     benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Made, on_each: Callable[[], None]
 ) -> str | None:
     """Why it ended early, where it did."""
-    with Stage(asked["transport"], asked.get("amqp_client"), asked.get("delivery"), brokers) as stage:
+    with Stage(asked, benchmark.patterns(asked), brokers) as stage:
         for repeat, place in _turns(asked["repeats"], len(made.cells)):
             record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
             made.repeats[place].append({"repeat": repeat, **record})

@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Any
 
 from exchange.settings import RunSettings
+from experiments.bench.benchmark import Asked
 from experiments.bench.payload import Receipt, Source
 from experiments.bench.places import Places
-from experiments.bench.roles import End
+from experiments.bench.player import opened
 from experiments.broker_of_run import BrokerOfRun, broker_of_run
 from experiments.brokers_held import Brokers
 from experiments.component import settle_down
@@ -23,19 +24,19 @@ from experiments.household import Household
 from experiments.threads import interpreter_shared
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
-from transports.registry import connect, listen, scheme_of, transport_of
+from transports.pattern import Pattern
+from transports.registry import scheme_of, transport_of
 
 WARM_SIZE, WARM_S = 64, 10.0
 
 
 class Stage:
-    """A context. `amqp_client` and `delivery` are for links over a broker; a private one is one of `brokers`."""
+    """A context. `patterns` are those of the links, besides pairs; a private broker is one of `brokers`."""
 
-    def __init__(
-        self, transports: Sequence[str], amqp_client: str | None, delivery: str | None, brokers: Brokers
-    ) -> None:
-        self._transports = {transport: _declared(transport) for transport in transports}
-        self._client, self._delivery, self._brokers = amqp_client, delivery, brokers
+    def __init__(self, asked: Asked, patterns: Sequence[Pattern], brokers: Brokers) -> None:
+        self._transports = {transport: _declared(transport) for transport in asked["transport"]}
+        self._client, self._delivery = asked.get("amqp_client"), asked.get("delivery")
+        self._patterns, self._brokers = patterns, brokers
         self.brokers: dict[str, BrokerOfRun] = {}
         """By transport, of those that have one."""
 
@@ -50,7 +51,10 @@ class Stage:
             for transport in self._transports:
                 with self.places(transport) as places:
                     _warm(places)
-            _settle(held)
+                    for pattern in self._patterns:
+                        _load(places, pattern)
+            settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
+            held.callback(gc.enable)
             self._held = held.pop_all()
         return self
 
@@ -96,34 +100,28 @@ def _declared(transport: str) -> str:
     return kind
 
 
-def _settle(held: contextlib.ExitStack) -> None:
-    """Forks share what is there now: nothing is collected, or moved, from now on."""
-    settle_down()
-    held.callback(gc.enable)
-    held.callback(gc.unfreeze)
-
-
 def _warm(places: Places) -> None:
     """A message there and one back, in this process: kernels are loaded, and a mistake in an address is said."""
     there, back = places.pair(WARM_SIZE, one_way=True)
     with contextlib.ExitStack() as held:
-        listener = _opened(there, held)
-        connector = _opened(back, held)
+        listener = opened(there, held)
+        connector = opened(back, held)
         for sender, receiver in ((connector, listener), (listener, connector)):
             _pass_on(sender, receiver)
         for link in (listener, connector):
             link.echo(FrameBatch(1), 0, 0)
 
 
-def _opened(end: End, held: contextlib.ExitStack) -> Link:
-    until_ns = time.monotonic_ns() + int(WARM_S * 1e9)
-    link = (
-        listen(end.url, end.token, end.pattern, end.keys)
-        if end.listens
-        else connect(end.url, end.token, until_ns, end.pattern, end.keys)
-    )
-    held.callback(link.close)
-    return link
+def _load(places: Places, pattern: Pattern) -> None:
+    """A link's kernels are loaded when it is opened: here, once, and not in each of dozens of forks."""
+    key = ("warm",) if pattern is Pattern.TOPIC else ()
+    if pattern is Pattern.QUEUE:
+        (there,), back = places.queue(WARM_SIZE, 1)
+    else:
+        there, back = places.together(WARM_SIZE, pattern, key, key)
+    with contextlib.ExitStack() as held:
+        for end in (back, there):  # who listens is closed first, or the other awaits a welcome from him
+            opened(end, held)
 
 
 def _pass_on(sender: Link, receiver: Link) -> None:

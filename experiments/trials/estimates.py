@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
@@ -48,6 +47,8 @@ def ratio_of_medians(first: Sequence[float], second: Sequence[float], seed: int)
 
 
 def _estimate(value: float, resampled: Floats) -> Estimate:
+    from scipy import stats  # half a second, which one repeat does without
+
     low, high = stats.quantile(resampled, [TAIL, 1 - TAIL])
     return Estimate(value, float(low), float(high))
 

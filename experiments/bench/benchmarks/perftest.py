@@ -24,6 +24,7 @@ from experiments.bench.places import Places
 from experiments.bench.reckoning import latency_figures
 from experiments.bench.roles import Role, Sharing, Told
 from experiments.bench.sizes import Size
+from transports.pattern import Pattern
 
 ROLES = click.IntRange(1, 10_000)
 OPTIONS = (
@@ -123,6 +124,7 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     options=OPTIONS,
+    patterns=lambda _asked: (Pattern.QUEUE,),
     repeats=1,
     quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
 )

@@ -151,6 +151,7 @@ BENCHMARK = Benchmark(
     options=OPTIONS,
     transports="amqp",
     in_short=peaks,
+    patterns=lambda asked: [PATTERN[match] for match in asked["match"]],
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
            "warm_up_s": 0.2, "sample_s": 0.5, "repeats": 2},
 )  # fmt: skip

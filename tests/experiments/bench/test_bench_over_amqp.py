@@ -9,8 +9,8 @@ from transports.rabbitmq import Node
 
 SHORT = "--repeats 1 --count"
 COMMANDS = {
-    "de-spsc": f"de-spsc --sizes 1,64,1MiB {SHORT} 40",
-    "de-pp": f"de-pp --sizes 1,64,1MiB {SHORT} 20",
+    "de-spsc": f"de-spsc --sizes 1,1MiB {SHORT} 40",
+    "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {SHORT} 500",
     "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
     "latency": f"latency --sizes 64 {SHORT} 20",
@@ -20,8 +20,8 @@ COMMANDS = {
     "batch-size": f"batch-size --sizes 2KiB {SHORT} 5000",
     "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {SHORT} 40",
     "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {SHORT} 40",
-    "request-reply": "request-reply --clients 2 --threads 2 --match indexed,scan --preload 0,20 "
-    "--sample 0.2 --warm-up 0.1 --repeats 1",
+    "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
+    "--sample 0.1 --warm-up 0.05 --repeats 1",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
 }
@@ -51,7 +51,6 @@ def test_only_a_scan_looks_past_what_lies_preloaded(said: dict[str, Said]) -> No
             "median"
         ]
         for row in said["request-reply"]["record"]["rows"]
-        if row["point"]["clients"] == 6
     }
     assert looks["indexed", 0] == looks["indexed", 20] == 0
     assert looks["scan", 20] > 20 > looks["scan", 0] >= 1
