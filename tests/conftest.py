@@ -30,6 +30,7 @@ SHARING = {
     "tests/transports/": "shared node",
     "tests/experiments/test_run_over_amqp.py": "shared node",
     "tests/experiments/bench/test_bench_over_amqp.py": "shared node",
+    "tests/experiments/bench/test_roles_by_hand.py": "shared node",
     "tests/experiments/bench/test_benchmarks.py": "benchmarks",
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.

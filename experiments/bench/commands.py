@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from experiments.bench.benchmark import Benchmark
-from experiments.bench.sizes import Size
 from experiments.options import broker_options, json_option, results_option
 from experiments.trial_options import Listed
 
-_timeout = click.option("--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True,
-                        help="How long nothing may come, seconds.")  # fmt: skip
+timeout_option = click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True,
+    help="How long nothing may come, seconds.",
+)  # fmt: skip
 
 
 def command_of(benchmark: Benchmark) -> click.Command:
@@ -45,34 +46,6 @@ def suite_command() -> click.Command:
     return made
 
 
-def role_command() -> click.Command:
-    @click.argument("part", type=click.Choice(["publish", "consume", "ask", "answer"]))
-    @click.option("--listen", metavar="URL", help="Be connected to: who consumes, or answers.")
-    @click.option("--connect", metavar="URL", help="Connect to who listens: who publishes, or asks.")
-    @click.option("--run", "token", required=True, help="A name; who does not know it is refused.")
-    @click.option("--size", type=Size(), default="64", show_default=True, help="Of a message.")
-    @click.option("--count", type=click.IntRange(2, 1 << 39), default=100_000, show_default=True, help="Messages.")
-    @_timeout
-    @json_option
-    def run(
-        part: str, listen: str | None, connect: str | None, token: str, size: int, count: int, timeout_s: float,
-        as_json: bool,
-    ) -> None:  # fmt: skip
-        """One role of de-spsc (publish, consume) or de-pp (ask, answer), on a host of its own.
-
-        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --count 100000
-        """
-        from experiments.bench.by_hand import play_by_hand
-        from experiments.bench.roles import End
-
-        if (listen is None) == (connect is None):
-            raise click.UsageError("give one of --listen and --connect: where this role is, or where the other one is")
-        end = End(listen or connect or "", token, listens=listen is not None)
-        raise SystemExit(play_by_hand(part, end, size, count, timeout_s, as_json))
-
-    return click.command("role", short_help="one role on a host of its own")(run)
-
-
 def _transports(default: str | None) -> click.Option:
     return click.Option(["--transport"], type=Listed(click.STRING), default=default, show_default=default is not None,
                         metavar="SCHEME[,...]", help="Over what, each once.")  # fmt: skip
@@ -83,7 +56,7 @@ def _common(run: Any, repeats: int | None) -> Any:
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
                      show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),
         click.option("--quick", is_flag=True, help="Fewer sizes and messages, three repeats: to see how it looks."),
-        _timeout,
+        timeout_option,
         broker_options,
         results_option,
         click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),

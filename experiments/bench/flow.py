@@ -131,7 +131,7 @@ class ConsumeShared:
         try:
             while not player.is_told_to_stop:
                 self._take_for_a_while(player.link, receipt, batch, told)
-                player.link.wait(0)
+                player.serve(player.link)
                 if receipt.received > said:
                     player.say_progress(said := receipt.received)
         except PeerGone as why:

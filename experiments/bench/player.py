@@ -66,6 +66,10 @@ class Player:
             raise Silence(f"{what} for {self._patience_ns / 1e9:g} s")
         link.wait(now_ns + self._look_ns, readable=not writable, writable=writable)
 
+    def serve(self, link: Link) -> None:
+        """What a link has to do besides: heartbeats, who came and went. PeerGone where nobody is there any more."""
+        link.wait(0)
+
     def send_all(self, link: Link, batch: FrameBatch) -> None:
         """Hand over the batch."""
         first = 0

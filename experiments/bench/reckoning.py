@@ -56,3 +56,13 @@ def bounce_figures(size: int, asker: Told) -> Figures:
         return {}
     one_way_us = found["round_trip_mean_us"] / 2
     return {**found, "one_way_mean_us": one_way_us, "one_way_megabytes_per_s": size / one_way_us}
+
+
+def reply_figures(size: int, clients: Sequence[Told], sample_s: float) -> Figures:
+    """Of who asks for so long; kB are of 1,000 bytes, as in the paper, and each reply's counted once."""
+    replies = sum(client.latency.count for client in clients if client.latency)
+    if not replies:
+        return {}
+    per_s = replies / sample_s
+    rates = {"replies_per_s": per_s, "kilobytes_per_s": per_s * size / 1000}
+    return {**rates, **latency_figures(clients, "response")}

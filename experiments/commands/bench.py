@@ -18,7 +18,8 @@ class Benchmarks(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         from experiments.bench.catalogue import benchmark_of
-        from experiments.bench.commands import command_of, role_command, suite_command
+        from experiments.bench.commands import command_of, suite_command
+        from experiments.bench.role_command import role_command
 
         if name not in self.list_commands(ctx):
             return None

@@ -25,7 +25,7 @@ from experiments.bench.descriptors import check_descriptors
 from experiments.bench.options import Numbers, sizes
 from experiments.bench.peaks import peaks
 from experiments.bench.places import Places
-from experiments.bench.reckoning import latency_figures
+from experiments.bench.reckoning import reply_figures
 from experiments.bench.roles import Role, Told
 from experiments.errors import UserError
 from experiments.trial_options import Listed
@@ -106,14 +106,11 @@ def judge(_cell: Cell, told: Mapping[str, Told]) -> list[str]:
 
 
 def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    """kB are of 1,000 bytes, as in the paper, and each reply's counted once."""
     clients = [of_role for name, of_role in told.items() if name != "server"]
-    replies = sum(client.latency.count for client in clients if client.latency)
-    per_s = replies / cell.asked["sample_s"]
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
     looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
-    rates = {"replies_per_s": per_s, "kilobytes_per_s": per_s * cell.size / 1000}
-    return {**rates, **latency_figures(clients, "response"), **looks} if replies else {}
+    found = reply_figures(cell.size, clients, cell.asked["sample_s"])
+    return {**found, **looks} if found else {}
 
 
 BENCHMARK = Benchmark(
