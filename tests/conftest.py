@@ -20,6 +20,7 @@ SHARING = {
     "tests/experiments/nagle/": "nagle",
     "tests/experiments/network/": "network",
     "tests/experiments/page/test_page_in_browser.py": "browser",
+    "tests/experiments/page/test_bench_page_in_browser.py": "browser",
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
     "tests/transports/rabbitmq/test_running_node.py": "running node",

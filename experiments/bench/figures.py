@@ -9,19 +9,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from experiments.bench.benchmark import Benchmark, Plot
+from experiments.bench.benchmark import Benchmark, Plot, Published
 from experiments.bench.catalogue import benchmark_of
 from experiments.bench.sizes import in_words
-from experiments.compare.completion_figures import COLOURS, by
+from experiments.compare.completion_figures import by
 from experiments.compare.figures import Drawing, Figure, drawings
 from experiments.page.canvas import empty_axes, linear_y, log_y
 from experiments.page.chart import Chart, Numbers
-from experiments.page.colours import MUTED
+from experiments.page.colours import BLUE, GREEN, MUTED, ORANGE, PURPLE
 from experiments.page.formats import axis_number
 from experiments.page.labelled_lines import EndLabel, label_ends
 from experiments.words import counted
 
 MOST_TICKS = 6
+LOOKS = [(colour, style) for style in ("-", ":") for colour in (BLUE, ORANGE, GREEN, PURPLE)]
+"""Of as many lines as a figure has."""
 Row = dict[str, Any]
 
 
@@ -43,32 +45,68 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
             for row in rows
             if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
-        if measured:
-            yield Figure(f"{benchmark.name}: {plot.title}", _chart(plot, measured), plot.caption)
+        for words, own in _readable(plot, measured).items():
+            title = f"{benchmark.name}: {plot.title}{_transport_unsaid(plot, own)}{words}"
+            yield Figure(title, _chart(plot, own), plot.caption)
 
 
 def _chart(plot: Plot, rows: list[Row]) -> Chart:
     axes = empty_axes(plot.unit, plot.x_unit)
-    lines = by(rows, lambda row: _line_name(plot, row, rows))
-    labels = [_line(axes, plot, name, own, COLOURS[i % len(COLOURS)]) for i, (name, own) in enumerate(lines.items())]
+    lines = _lines(plot, rows)
+    labels = [_line(axes, plot, name, own, *LOOKS[i % len(LOOKS)]) for i, (name, own) in enumerate(lines.items())]
     for published in plot.beside:
         if published.level is not None:
             axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
             labels.append(EndLabel(published.level, "the paper", MUTED))
         if published.points:
-            axes.plot(*zip(*published.points, strict=True), color=MUTED, linestyle="--", linewidth=1.3)
-            labels.append(EndLabel(published.points[-1][1], f"the paper, {published.what}", MUTED))
+            labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
     _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
     (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
     return Chart(axes, _numbers(plot, lines))
 
 
-def _line_name(plot: Plot, row: Row, rows: list[Row]) -> str:
-    """The transport, and in what else the points differ."""
-    others = [name for name in row["point"] if name != plot.x and len({str(r["point"][name]) for r in rows}) > 1]
-    words = [_word(name, row["point"][name]) for name in others]
-    return ", ".join([row["transport"], *words])
+def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
+    """As far as ours goes."""
+    x, y = np.array(published.points).T
+    end = min(last, float(x[-1]))
+    shown = np.append(x[x < end], end)
+    axes.plot(shown, np.interp(shown, x, y), color=MUTED, linestyle="--", linewidth=1.3)
+    return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.what}", MUTED)
+
+
+def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Row]]:
+    """Figures of few lines each, by what is behind the title: where there are many, one for each value of what differs.
+
+    Nothing where nothing was measured.
+    """
+    if len(_lines(plot, rows)) <= len(LOOKS):
+        return {words: rows} if rows else {}
+    parts = by(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
+    return {key: own for word, part in parts.items() for key, own in _readable(plot, part, f"{words}, {word}").items()}
+
+
+def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
+    """A lone point beside lines is another measurement's: the table has it."""
+    lines = by(rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"])
+    longest = max(map(len, lines.values()), default=0)
+    return {name: own for name, own in lines.items() if len(own) > 1 or longest == 1}
+
+
+def _transport_unsaid(plot: Plot, rows: list[Row]) -> str:
+    """Of several lines over one transport, whose names do not say it."""
+    transports = {row["transport"] for row in rows}
+    return f", {transports.pop()}" if len(transports) == 1 and len(_lines(plot, rows)) > 1 else ""
+
+
+def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
+    """Name and value of that in which the rows differ, besides x: the transport, and the points'."""
+    all_of = [{"transport": each["transport"], **each["point"]} for each in rows]
+    return [
+        (name, value)
+        for name, value in {"transport": row["transport"], **row["point"]}.items()
+        if name != plot.x and len({str(each.get(name)) for each in all_of}) > 1
+    ]
 
 
 def _word(name: str, value: Any) -> str:
@@ -76,14 +114,14 @@ def _word(name: str, value: Any) -> str:
     return in_words(value) if name.endswith("_bytes") else value if isinstance(value, str) else counted(value, name)
 
 
-def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str) -> EndLabel:
+def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style: str) -> EndLabel:
     """Medians with whiskers."""
     rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
     found = [row["figures"][plot.figure] for row in rows]
     x = np.array([float(row["point"][plot.x]) for row in rows])
     y = np.array([estimate["median"] for estimate in found])
     ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
-    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linewidth=1.4, elinewidth=1.2, capsize=2)
+    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linestyle=style, linewidth=1.4, elinewidth=1.2, capsize=2)
     axes.plot(x, y, "o", color=colour)
     return EndLabel(float(y[-1]), name, colour)
 

@@ -9,14 +9,14 @@ from typing import Any
 from experiments.bench.catalogue import benchmark_of
 from experiments.bench.figures import drawings_of
 from experiments.bench.table import columns_with_something, cpu_columns
-from experiments.bench.words import reasons_in_words, titles_of, values_in_words
-from experiments.compare.rounding import interval, number, rounded
+from experiments.bench.words import reasons_in_words, short, short_interval, titles_of, values_in_words
+from experiments.compare.rounding import number
 from experiments.page.templates import templates
 from experiments.whole_file import write_whole
 
 FILE = "bench.html"
 TEMPLATES = templates(
-    Path(__file__).parent, in_words=reasons_in_words, rounded=rounded, interval=interval, number=number
+    Path(__file__).parent, in_words=reasons_in_words, short=short, interval=short_interval, number=number
 )
 
 
@@ -34,9 +34,9 @@ def page_html(record: Mapping[str, Any]) -> str:
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     """A benchmark's share of the page."""
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
-    tables = {"figures": columns_with_something(rows, benchmark.columns), **cpu_columns(rows)}
     return {
         "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
         "sentences": benchmark.in_short(rows),
-        "tables": tables, "titles": titles_of(rows), "values": [values_in_words(row["point"]) for row in rows],
+        "columns": columns_with_something(rows, benchmark.columns), "cpu": cpu_columns(rows),
+        "titles": titles_of(rows), "values": [values_in_words(row["point"]) for row in rows],
     }  # fmt: skip

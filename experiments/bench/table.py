@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.bench.benchmark import Column
 from experiments.bench.catalogue import benchmark_of
-from experiments.bench.words import reasons_in_words, short, titles_of, values_in_words
+from experiments.bench.words import reasons_in_words, short, short_interval, titles_of, values_in_words
 from experiments.compare.rounding import ABSENT, number
 from experiments.words import counted
 
@@ -61,9 +61,7 @@ def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return ABSENT
     value = number(estimate["median"]) if column.exact else short(estimate["median"])
-    if not column.with_interval or estimate["low"] is None:
-        return value
-    return f"{value} ({short(estimate['low'])}..{short(estimate['high'])})"
+    return f"{value} {short_interval(estimate)}".rstrip() if column.with_interval else value
 
 
 def columns_with_something(rows: Rows, columns: Sequence[Column]) -> list[Column]:

@@ -46,6 +46,11 @@ def short(value: float) -> str:
     return number(value)
 
 
+def short_interval(estimate: Mapping[str, Any]) -> str:
+    """(1.42 M..5.83 M); empty where there is none."""
+    return "" if estimate["low"] is None else f"({short(estimate['low'])}..{short(estimate['high'])})"
+
+
 def titles_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of the columns for what the points hold: size, pairs, ..."""
     return [name.removesuffix("_bytes") for name in rows[0]["point"]] if rows else []

@@ -57,7 +57,7 @@ BENCHMARK = Benchmark(
     plots=(
         Plot("Message rate", "messages_per_s", "messages/s"),
         Plot("Bandwidth", "megabytes_per_s", "MB/s", beside=(PLATEAU,)),
-        Plot("Speed: mean time from publisher to consumer", "latency_mean_us", "µs"),
+        Plot("Speed: mean time to the consumer", "latency_mean_us", "µs"),
     ),
     published=(
         PLATEAU,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 import orjson
 import pytest
+from in_browser import PHONE, VIEWS, opened
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from synthetic_run import SyntheticRun
 
 from experiments.compare.page import write_page as write_comparison
@@ -18,9 +17,6 @@ from experiments.page.writer import write_page
 from experiments.trials.results import results
 from tests.experiments.trials.made_trials import plan, put_all
 
-PHONE = {"width": 375, "height": 667}
-DESK = {"width": 1280, "height": 900}
-VIEWS = [("light", DESK), ("dark", DESK), ("light", PHONE), ("dark", PHONE)]
 HEADLINES = {
     "#achieved": ("rates", "orders_per_s"),
     "#orders": ("counts", "orders_sent"),
@@ -29,25 +25,6 @@ HEADLINES = {
     "#completion-max": ("completion_us", "handed_over", "max"),
     "#lag-p99": ("lag_us", "p99"),
 }
-
-
-@contextmanager
-def opened(
-    browser: Browser, folder: Path, scheme: str = "light", size: dict[str, int] = DESK, name: str = "report.html"
-) -> Iterator[Page]:
-    """The page, which must load without a word on the console and without a second request."""
-    page = browser.new_page(color_scheme=scheme, viewport=size)
-    said: list[str] = []
-    requested: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto((folder / name).as_uri())
-    yield page
-    page.close()
-    assert said == []
-    assert requested == [(folder / name).as_uri()]
 
 
 @pytest.mark.parametrize(("scheme", "size"), VIEWS)
