@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from experiments.bench.benchmark import Benchmark
+from experiments.bench.options import Seconds
 from experiments.options import broker_options, json_option, results_option
 from experiments.trial_options import Listed
 
 timeout_option = click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True,
+    "--timeout", "timeout_s", type=Seconds(0.1, 3600), default=10.0, show_default=True,
     help="How long nothing may come, seconds.",
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -41,3 +42,13 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         if not self._low <= found[0] <= found[-1] <= self._high:
             self.fail(f"{value!r}: {self._what} are {self._low:,} to {self._high:,}", param, ctx)
         return tuple(range(found[0], found[1] + 1)) if dots else found
+
+
+class Seconds(click.FloatRange):
+    """A range lets nan pass, which is neither below nor above."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = click.FLOAT.convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{found} is no number of seconds: give {self.min:g} to {self.max:g}", param, ctx)
+        return float(super().convert(found, param, ctx))

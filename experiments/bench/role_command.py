@@ -8,6 +8,7 @@ import click
 
 from experiments.bench.benchmarks.te_spsc import BINDING, KEY
 from experiments.bench.commands import timeout_option
+from experiments.bench.options import Seconds
 from experiments.bench.sizes import Size
 from experiments.options import json_option, together
 from transports.pattern import Pattern
@@ -19,7 +20,7 @@ LISTENER = {
 PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
 PATTERNS |= {"consume": PATTERNS["publish"], "answer": PATTERNS["ask"]}
 MANY = click.IntRange(1, 10_000)
-SECONDS = click.FloatRange(0.01, 3600)
+SECONDS = Seconds(0.01, 3600)
 _options = together([
     click.argument("part", type=click.Choice(list(PATTERNS))),
     click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(PATTERNS.values(), ())))), default="pair",

@@ -22,7 +22,7 @@ import click
 
 from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Figures, Plot, Point, Published
 from experiments.bench.descriptors import check_descriptors
-from experiments.bench.options import Numbers, sizes
+from experiments.bench.options import Numbers, Seconds, sizes
 from experiments.bench.peaks import peaks
 from experiments.bench.places import Places
 from experiments.bench.reckoning import reply_figures
@@ -37,7 +37,7 @@ CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
 PRELOAD = (0, 50, 100, 150, 200, 300, 500, 1000)
 INDEXED_THERE = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
 SCANNED_THERE = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
-SECONDS = click.FloatRange(0.01, 3600)
+SECONDS = Seconds(0.01, 3600)
 OPTIONS = (
     click.Option(["--clients"], type=Numbers("clients", 1, 256), default="1,2,4,8", show_default=True,
                  metavar="C[,...]", help="Processes that ask."),

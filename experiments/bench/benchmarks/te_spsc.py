@@ -24,7 +24,7 @@ from experiments.bench.reckoning import flow_figures
 from experiments.bench.roles import Role, Told
 from experiments.errors import UserError
 from transports.pattern import Pattern
-from transports.topics import matches
+from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
@@ -40,20 +40,32 @@ def patterns_of(asked: Asked, patterns: int) -> tuple[str, ...]:
 
 
 def points(asked: Asked) -> list[Point]:
-    """UserError unless exactly one pattern matches, however many there are."""
+    """UserError unless exactly one pattern matches, however many there are; BadAddress where one cannot be had."""
     for patterns in asked["patterns"]:
         _check(asked["key"], patterns_of(asked, patterns))
+    for transport in asked["transport"]:
+        _check_words(asked["key"], patterns_of(asked, max(asked["patterns"])), Cell(transport, {}, asked).has_broker)
     return [{"size_bytes": size, "patterns": patterns} for size in asked["sizes"] for patterns in asked["patterns"]]
 
 
 def _check(key: str, patterns: tuple[str, ...]) -> None:
     found = [pattern for pattern in patterns if matches(pattern, key)]
     if len(found) != 1:
-        shown = ", ".join(patterns[:3]) + (", ..." if len(patterns) > 3 else "")
+        shown = ", ".join(pattern[:40] for pattern in patterns[:3]) + (", ..." if len(patterns) > 3 else "")
+        match = (
+            f"{len(found)} of {len(patterns)} patterns ({shown}) match" if found else f"no pattern ({shown}) matches"
+        )
         raise UserError(
-            f"{len(found) or 'none'} of the {len(patterns)} patterns ({shown}) match the key {key}, and one is to: "
+            f"{match} the key {key[:40]!r}, and exactly one is to: "
             f"change --key or --binding, in which {NUMBER} stands for a queue's number"
         )
+
+
+def _check_words(key: str, patterns: tuple[str, ...], has_broker: bool) -> None:
+    for word in (key, *patterns):
+        check_key(word)
+    for pattern in () if has_broker else patterns:
+        prefixes(pattern)
 
 
 def roles(cell: Cell, places: Places) -> list[Role]:
