@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from experiments.bench.benchmark import Benchmark, Cell, Figures
-from experiments.bench.crew import Crew, Outcome
+from experiments.bench.crew import Crew, Died, Outcome
 from experiments.bench.progress import delivering
 from experiments.bench.roles import Told
 from experiments.bench.stage import Stage
 from experiments.bench.words import cell_in_words
+from experiments.broker_of_run import OurNode
 from experiments.noise import NoiseMeter
+from transports.rabbitmq import NodeUsage
 
 Record = dict[str, Any]
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
@@ -25,7 +27,7 @@ def measure(benchmark: Benchmark, cell: Cell, stage: Stage, patience_s: float) -
     usage: list[Any] = []
 
     def read_clocks() -> None:
-        usage.append(node.usage() if node else None)
+        usage.append(used_by(node) if node else None)
         (noise.clock_stops if len(usage) > 1 else noise.clock_starts)()
 
     with stage.places(cell.transport) as places:
@@ -43,6 +45,14 @@ def measure(benchmark: Benchmark, cell: Cell, stage: Stage, patience_s: float) -
         "broker": of_broker,
         "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
     }
+
+
+def used_by(node: OurNode) -> NodeUsage:
+    """Died where it is no longer there: its clients' reasons would only say that it closed their connections."""
+    try:
+        return node.usage()
+    except OSError as error:
+        raise Died("the broker ended in the middle") from error
 
 
 def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:

@@ -1,4 +1,4 @@
-"""How long who plays a part waits for another."""
+"""How long who plays a part waits for another, and what is said of a broker that has gone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from experiments.bench.crew import Died
+from experiments.bench.measuring import used_by
 from experiments.bench.player import Player, Silence
 
 
@@ -34,3 +36,15 @@ def test_who_shares_a_queue_is_patient_until_the_crew_sees_nobody_get_on() -> No
     ours.send(("stop",))
     with pytest.raises(Silence):
         waits(player, 1)
+
+
+class Gone:
+    """A node that was killed."""
+
+    def usage(self) -> None:
+        raise ProcessLookupError("process 7 has ended")
+
+
+def test_a_broker_that_was_lost_is_named_and_not_its_process() -> None:
+    with pytest.raises(Died, match="the broker ended in the middle"):
+        used_by(Gone())  # type: ignore[arg-type]
