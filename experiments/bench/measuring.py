@@ -66,8 +66,11 @@ def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
     }
 
 
-def with_cpu(record: Record) -> Figures:
-    """Cores in use and context switches a message, of the broker and of each kind of role, beside the other figures."""
+def with_cpu(record: Record, has_broker: bool) -> Figures:
+    """Cores in use and context switches a message, of the broker and of each kind of role, beside the other figures.
+
+    And packets a message over TCP, in all: acknowledgements without data, and what opened the links, are among them.
+    """
     noise, sent = record["noise"], sum(told["sent"] for told in record["roles"].values())
     if not record["figures"] or not noise or noise["window_s"] <= 0:
         return dict(record["figures"])
@@ -77,11 +80,20 @@ def with_cpu(record: Record) -> Figures:
     if record["broker"]:
         used["broker"] = [record["broker"]]
     found = dict(record["figures"])
+    if packets := _packets(record, has_broker):
+        found["packets_per_message"] = packets / max(sent, 1)
     for kind, usages in used.items():
         found[f"{kind}_cores"] = sum(usage["cpu_s"] for usage in usages) / noise["window_s"]
         switches = sum(usage["voluntary_context_switches"] + usage["involuntary_context_switches"] for usage in usages)
         found[f"{kind}_switches_per_message"] = switches / max(sent, 1)
     return found
+
+
+def _packets(record: Record, has_broker: bool) -> int:
+    """Without a broker both ends of a connection are ours, so what one sent is counted, and not again as received."""
+    counted = ("segments_out", "segments_in") if has_broker else ("segments_out",)
+    sockets = [socket for told in record["roles"].values() for socket in told["sockets"]]
+    return sum(socket.get(name, 0) for socket in sockets for name in counted)
 
 
 def _as_record(told: Told) -> Record:

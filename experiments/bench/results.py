@@ -15,7 +15,7 @@ SEED = 1
 
 def row_of(cell: Cell, repeats: Sequence[Record]) -> dict[str, Any]:
     """Its figures are of the repeats whose answers were right."""
-    counted = [with_cpu(repeat) for repeat in repeats if repeat["status"] == COMPLETE]
+    counted = [with_cpu(repeat, cell.has_broker) for repeat in repeats if repeat["status"] == COMPLETE]
     names = dict.fromkeys(name for figures in counted for name in figures)
     return {
         "transport": cell.transport,

@@ -114,6 +114,7 @@ BENCHMARK = Benchmark(
         Column("publishes_per_s", "publishes/s"),
         Column("deliveries_per_s", "deliveries/s"),
         Column("megabytes_per_s", "MB/s"),
+        Column("packets_per_message", "packets a publish"),
         Column("seconds", "seconds"),
     ),
     published=(
