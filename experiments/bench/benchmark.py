@@ -133,7 +133,9 @@ class Benchmark:
     """By default."""
     in_short: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
     """What its rows say together, as sentences."""
-    patterns: Callable[[Asked], Sequence[Pattern]] = lambda _asked: ()
+    lacking: Callable[[Cell], str | None] = lambda _cell: None
+    """What the transport has nothing for, as a sentence: such a cell is left out."""
+    patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Of its links, where they are no pairs."""
     repeats: int = 5
     """By default."""

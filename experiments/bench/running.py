@@ -13,6 +13,7 @@ import click
 from exchange.allowed import BadSetting
 from experiments.bench.benchmark import Asked, Benchmark, Cell
 from experiments.bench.catalogue import benchmark_of
+from experiments.bench.cells import plan_of
 from experiments.bench.keeping import Keeping
 from experiments.bench.made import Made
 from experiments.bench.measuring import PARTIAL, Record, measure
@@ -77,14 +78,16 @@ def unnamed(what: str) -> str:
 def record_of(benchmark: Benchmark, asked: Asked, name: str, brokers: Brokers, so_far: SoFar) -> Record:
     """bench.json's content. What ended it is raised where nothing was measured."""
     known, began_s = known_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
-    made = Made(
-        [Cell(transport, point, asked) for point in benchmark.points(asked) for transport in asked["transport"]]
-    )
+    plan = plan_of(benchmark, asked)
+    made = Made(plan.cells)
+    patterns = {transport: plan.patterns(benchmark, transport) for transport in asked["transport"]}
+    stage = Stage(patterns, asked.get("amqp_client"), asked.get("delivery"), brokers)
 
     def record() -> Record:
-        return {**known, **made.found(), "settings": said(asked), "duration_s": time.monotonic() - began_s}
+        told = {"left_out": plan.left_out, "settings": said(asked), "duration_s": time.monotonic() - began_s}
+        return {**known, **made.found(), **told}
 
-    _measure_all(benchmark, asked, brokers, made, lambda: so_far(record))
+    _measure_all(benchmark, asked, stage, made, lambda: so_far(record))
     return record()
 
 
@@ -99,9 +102,10 @@ def known_of(name: str, benchmark: str, about: str, paper: str) -> Record:
             "started_at": now(), "host": host_facts(), "versions": versions()}  # fmt: skip
 
 
-def _measure_all(benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Made, on_each: Callable[[], None]) -> None:
+def _measure_all(benchmark: Benchmark, asked: Asked, stage: Stage, made: Made, on_each: Callable[[], None]) -> None:
     try:
-        made.stopped = _in_turns(benchmark, asked, brokers, made, on_each)
+        with stage:
+            made.stopped = _in_turns(benchmark, asked, stage, made, on_each)
     except KeyboardInterrupt:
         made.stopped = INTERRUPTED
         if made.is_empty:
@@ -112,18 +116,15 @@ def _measure_all(benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Mad
             raise
 
 
-def _in_turns(
-    benchmark: Benchmark, asked: Asked, brokers: Brokers, made: Made, on_each: Callable[[], None]
-) -> str | None:
+def _in_turns(benchmark: Benchmark, asked: Asked, stage: Stage, made: Made, on_each: Callable[[], None]) -> str | None:
     """Why it ended early, where it did."""
-    with Stage(asked, benchmark.patterns(asked), brokers) as stage:
-        for repeat, place in _turns(asked["repeats"], len(made.cells)):
-            record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
-            made.repeats[place].append({"repeat": repeat, **record})
-            on_each()
-            _say(benchmark, made.cells[place], repeat, record)
-            if record["status"] == PARTIAL:
-                return f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
+    for repeat, place in _turns(asked["repeats"], len(made.cells)):
+        record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
+        made.repeats[place].append({"repeat": repeat, **record})
+        on_each()
+        _say(benchmark, made.cells[place], repeat, record)
+        if record["status"] == PARTIAL:
+            return f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
     return None
 
 

@@ -7,12 +7,11 @@ import gc
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from exchange.settings import RunSettings
-from experiments.bench.benchmark import Asked
 from experiments.bench.payload import Receipt, Source
 from experiments.bench.places import Places
 from experiments.bench.player import opened
@@ -31,11 +30,13 @@ WARM_SIZE, WARM_S = 64, 10.0
 
 
 class Stage:
-    """A context. `patterns` are those of the links, besides pairs; a private broker is one of `brokers`."""
+    """A context. `patterns` are of each transport's links, besides pairs; a private broker is one of `brokers`."""
 
-    def __init__(self, asked: Asked, patterns: Sequence[Pattern], brokers: Brokers) -> None:
-        self._transports = {transport: _declared(transport) for transport in asked["transport"]}
-        self._client, self._delivery = asked.get("amqp_client"), asked.get("delivery")
+    def __init__(
+        self, patterns: Mapping[str, Sequence[Pattern]], client: str | None, delivery: str | None, brokers: Brokers
+    ) -> None:
+        self._transports = {transport: _declared(transport) for transport in patterns}
+        self._client, self._delivery = client, delivery
         self._patterns, self._brokers = patterns, brokers
         self.brokers: dict[str, BrokerOfRun] = {}
         """By transport, of those that have one."""
@@ -51,7 +52,7 @@ class Stage:
             for transport in self._transports:
                 with self.places(transport) as places:
                     _warm(places)
-                    for pattern in self._patterns:
+                    for pattern in self._patterns[transport]:
                         _load(places, pattern)
             settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
             held.callback(gc.enable)

@@ -39,6 +39,8 @@ def _show(record: Mapping[str, Any]) -> None:
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
         console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
+    for reason in record.get("left_out", ()):
+        console.print(f"left out, {reason}")
     for reason in reasons_in_words(record["reasons"]):
         console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
 

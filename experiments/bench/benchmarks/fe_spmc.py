@@ -87,6 +87,6 @@ BENCHMARK = Benchmark(
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", x_unit="consumers", linear=True),
     ),
     options=(sizes("64,16KiB"), COUNT, CONSUMERS),
-    patterns=lambda _asked: (Pattern.FANOUT,),
+    patterns=lambda _cell: (Pattern.FANOUT,),
     quick={"sizes": (64,), "consumers": (1, 4, 32)},
 )

@@ -125,7 +125,7 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     options=OPTIONS,
-    patterns=lambda _asked: (Pattern.QUEUE,),
+    patterns=lambda _cell: (Pattern.QUEUE,),
     repeats=1,
     quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
 )

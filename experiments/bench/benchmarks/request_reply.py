@@ -27,7 +27,6 @@ from experiments.bench.peaks import peaks
 from experiments.bench.places import Places
 from experiments.bench.reckoning import reply_figures
 from experiments.bench.roles import Role, Told
-from experiments.errors import UserError
 from experiments.trial_options import Listed
 from transports.pattern import Pattern
 
@@ -55,7 +54,8 @@ OPTIONS = (
 
 def points(asked: Asked) -> list[Point]:
     """Clients by threads by sizes, with nothing preloaded; then the preloaded, where the paper has them."""
-    _check(asked)
+    links = max(asked["clients"]) * max(asked["threads"])
+    check_descriptors(links, f"{links} threads have a connection each")
     grid = [
         {"match": match, "clients": clients, "threads": threads, "size_bytes": size, "preloaded": 0}
         for match in asked["match"] for size in asked["sizes"]
@@ -66,16 +66,10 @@ def points(asked: Asked) -> list[Point]:
     return grid + [point for point in curve if point not in grid]
 
 
-def _check(asked: Asked) -> None:
-    """UserError where a transport has no queue to scan, or to preload, or there are too few descriptors."""
-    for transport in asked["transport"]:
-        if not Cell(transport, {}, asked).has_broker and ("scan" in asked["match"] or max(asked["preload"])):
-            raise UserError(
-                f"{transport} has no queue that could be scanned or preloaded: "
-                "say --match indexed --preload 0, or --transport amqp"
-            )
-    links = max(asked["clients"]) * max(asked["threads"])
-    check_descriptors(links, f"{links} threads have a connection each")
+def lacking(cell: Cell) -> str | None:
+    if not cell.has_broker and (cell.point["match"] == "scan" or cell.point["preloaded"]):
+        return "no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
+    return None
 
 
 def roles(cell: Cell, places: Places) -> list[Role]:
@@ -146,9 +140,9 @@ BENCHMARK = Benchmark(
         Published("kB/s, overall peak, 65,536 bytes", "7,135.6 and 5,617.8"),
     ),
     options=OPTIONS,
-    transports="amqp",
     in_short=peaks,
-    patterns=lambda asked: [PATTERN[match] for match in asked["match"]],
+    lacking=lacking,
+    patterns=lambda cell: [PATTERN[cell.point["match"]]],
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
            "warm_up_s": 0.2, "sample_s": 0.5, "repeats": 2},
 )  # fmt: skip

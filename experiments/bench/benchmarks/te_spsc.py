@@ -104,6 +104,6 @@ BENCHMARK = Benchmark(
         Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns", x_unit="patterns"),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, BINDING, KEY),
-    patterns=lambda _asked: (Pattern.TOPIC,),
+    patterns=lambda _cell: (Pattern.TOPIC,),
     quick={"sizes": (64,), "patterns": (1, 32, 1024)},
 )

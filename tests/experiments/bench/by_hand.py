@@ -76,7 +76,7 @@ if __name__ == "__main__":
     from transports.pattern import Pattern
 
     patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]
-    with Brokers() as brokers, Stage({"transport": [sys.argv[1]]}, patterns, brokers):
+    with Brokers() as brokers, Stage({sys.argv[1]: patterns}, None, None, brokers):
         played = []
         for scenario in json.loads(sys.argv[2]):
             with tempfile.TemporaryDirectory() as there:
