@@ -45,6 +45,8 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
             for row in rows
             if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
+        if len({row["point"][plot.x] for row in measured}) < 2:
+            continue  # one value makes no curve: the table has it
         for words, own in _readable(plot, measured).items():
             title = f"{benchmark.name}: {plot.title}{_transport_unsaid(plot, own)}{words}"
             yield Figure(title, _chart(plot, own), plot.caption)

@@ -39,7 +39,7 @@ def plain(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items()) or "none"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return ", ".join(plain(inner) for inner in value) or "none"
     return f"{round(value, 3):.10g}" if isinstance(value, float) else str(value)
 

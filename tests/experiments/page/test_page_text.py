@@ -12,6 +12,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from experiments.page.colours import LIGHT
+from experiments.page.formats import plain
 from experiments.page.sentences import circumstances, title
 from experiments.page.templates import HERE
 from experiments.page.writer import write_page
@@ -190,6 +191,11 @@ def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
     links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(([^#)][^)]*)\)|@import', page)
     fetched = [link for pair in links for link in pair if not link.startswith("data:")]
     assert [link for link in fetched if link] == []
+
+
+@pytest.mark.parametrize("value", [(1, 0.5), [1, 0.5]])
+def test_a_setting_of_several_values_is_a_list_in_words(value: object) -> None:
+    assert plain(value) == "1, 0.5"
 
 
 def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
