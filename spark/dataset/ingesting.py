@@ -122,5 +122,6 @@ def _remove_unused(place: Place, before: Manifest, after: Manifest) -> None:
     for kind in (*KINDS, QUARANTINE):
         used = {file.split("/")[1] for manifest in (before, after) for file in manifest.files(kind)}
         for folder in place.folders(kind):
-            if folder not in used and folder.startswith("ingest=") and int(folder[7:]) < after.number:
+            number = folder.removeprefix("ingest=")
+            if folder not in used and number.isdecimal() and int(number) < after.number:
                 place.remove(f"{kind}/{folder}")

@@ -96,14 +96,17 @@ def test_a_killed_ingest_is_in_no_table_and_the_next_one_replaces_runs_and_remov
             ingest_runs(spark, place, [first, second])
     assert read_manifest(place) == before
     assert read_kinds(spark, place, before)["traffic"].count() == before.runs[0].rows["traffic"]
-    (abandoned := Path(place.url.removeprefix("file://")) / "completion" / "ingest=0").mkdir()
+    of_kind = Path(place.url.removeprefix("file://")) / "completion"
+    (abandoned := of_kind / "ingest=0").mkdir()
+    (of_kind / "ingest=mine").mkdir()
 
     after = ingest_runs(spark, place, [first, second])
     assert (len(after.runs), after.runs[0].rows) == (2, before.runs[0].rows)
     counted = read_kinds(spark, place, after)["completion"].groupBy(*KEYS).count().collect()
     assert {row["count"] for row in counted} == {before.runs[0].rows["completion"]}
     assert not abandoned.exists()
-    assert place.folders("completion") == ["ingest=1", "ingest=2"]  # a reader may still hold the manifest before
+    # A reader may still hold the manifest before; and what is not ours is left alone.
+    assert place.folders("completion") == ["ingest=1", "ingest=2", "ingest=mine"]
     assert place.names("manifest-") == ["manifest-000001.json", "manifest-000002.json"]
 
 
