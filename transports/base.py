@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -93,13 +93,6 @@ class Address:
     def nodelay(self) -> bool:
         """TCP_NODELAY of its sockets: on, so that Nagle's algorithm is off, unless the address says `nodelay=off`."""
         return self.options.get("nodelay", "on") == "on"
-
-    @property
-    def places(self) -> list[Address]:
-        """Itself; or, where a queue has several listeners without a broker, one for each: `host:port,host:port`."""
-        if self.pattern is not Pattern.QUEUE:
-            return [self]
-        return [replace(self, place=place) for place in self.place.split(",")]
 
     def host_and_port(self) -> tuple[str, int]:
         """The place of a TCP address. BadAddress where it is not host:port."""

@@ -3,8 +3,8 @@
 PAIR      listener ⇄ connector                        both send and receive
 FAN_IN    listener ⇄ connectors                       receives from each, sends to all
 QUEUE     connectors ─▶ one queue ─▶ listeners        each message goes to one of the listeners
-FANOUT    listener ─▶ connectors                      each of them gets every message, and can reply to the listener
-TOPIC     listener ─▶ those of the connectors who asked for its key      likewise
+FANOUT    listeners ─▶ connectors                     each of them gets every message, and can reply to a lone listener
+TOPIC     listeners ─▶ those of the connectors who asked for the key     likewise
 REQUESTS  connectors ⇄ listeners                      each answer goes to who asked: an answer for every frame, in order
 SCAN      the same, but all answers lie in one queue, in which each connector looks for its own
 """
@@ -31,4 +31,6 @@ ASKED = frozenset({Pattern.REQUESTS, Pattern.SCAN})
 TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
 """What every transport has: a run of the exchange needs no more."""
 PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
-"""The listener publishes; its subscribers' replies come back another way."""
+"""Listeners publish; subscribers' replies come back another way."""
+MANY_LISTENERS = PUBLISHED | {Pattern.QUEUE}
+"""Without a broker, who connects is connected to each of them."""

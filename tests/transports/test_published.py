@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, until, urls_with
-from transports.base import BadAddress, Link, PeerGone, TransportError
+from transports.base import Address, BadAddress, Link, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.pattern import Pattern
 from transports.registry import connect, listen
@@ -48,6 +50,39 @@ def test_each_subscriber_has_every_message_in_order_from_the_first(url: str) -> 
     with publishing(url, Pattern.FANOUT, (), (), (), ()) as (publisher, subscribers):
         for batch in spread(publisher, subscribers, numbered(MANY)):
             assert list(batch) == numbered(MANY)
+
+
+@pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
+def test_several_publish_to_one_exchange_and_each_subscriber_has_all_of_each(pattern: Pattern, url: str) -> None:
+    with contextlib.ExitStack() as closing:
+        publishers = [listen(distinct(url, k), TOKEN, pattern, (f"news.p{k}",)) for k in range(2)]
+        everywhere = all_places([link.url for link in publishers])
+        subscribers = [connect(everywhere, TOKEN, deadline_ns(), pattern, ("news.#",)) for _ in range(2)]
+        for link in (*subscribers, *publishers):
+            closing.callback(link.close)
+        for k, publisher in enumerate(publishers):
+            publisher.await_peers(len(subscribers), deadline_ns())
+            for batch in spread(publisher, subscribers, numbered(20 + k)):
+                assert list(batch) == numbered(20 + k)
+
+
+def distinct(url: str, number: int) -> str:
+    """Without a broker each publisher has a place of his own; ports of 0 are others by themselves."""
+    base, question, query = url.partition("?")
+    return url if "@" in url or "127.0.0.1" in url else f"{base}{number}{question}{query}"
+
+
+def all_places(urls: list[str]) -> str:
+    first, *_ = addresses = [Address.parse(url, TOKEN) for url in urls]
+    backs = [address.options["back"] for address in addresses if "back" in address.options]
+    options = {**first.options, **({"back": ",".join(backs)} if backs else {})}
+    places = dict.fromkeys(address.place for address in addresses)
+    return replace(first, place=",".join(places), options=options).url
+
+
+def test_a_way_back_is_named_for_each_of_several_publishers() -> None:
+    with pytest.raises(BadAddress, match="back is '3'; it takes a port for each of 2 places"):
+        connect("zeromq://127.0.0.1:1,127.0.0.1:2?back=3", TOKEN, deadline_ns(), Pattern.FANOUT)
 
 
 def test_the_publisher_hears_every_subscriber(url: str) -> None:

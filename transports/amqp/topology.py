@@ -6,8 +6,8 @@ both     ──statistics──▶ [RUN.statistics] ──▶  reporter
 both     ◀──  [a queue each]  ◀──reply──       reporter
 
 publishers ──work──▶ [RUN.work] ──▶ consumers, who share it
-publisher  ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
-publisher  ◀──  [RUN.back]  ◀──back──      subscribers
+publishers ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
+publishers ◀──  [a queue each]  ◀──back──  subscribers
 
 askers ──requests──▶ [RUN.requests] ──▶ who answers
 askers ◀── [a queue each, whose name their requests carry] ◀──  who answers        indexed
@@ -29,7 +29,7 @@ UNUSED_MS = 600_000
 
 EXCHANGES = ("", ".fanout", ".topic")
 """Of a run's exchanges, behind its name."""
-NAMES = ("order", "trade", "statistics", "work", "back", "requests", "responses", "absent")
+NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
 """Of a run's queues, behind its name."""
 
 
@@ -88,7 +88,7 @@ class Side(NamedTuple):
     @classmethod
     def _of_publishing(cls, address: Address, listens: bool) -> Side:
         run, kind = address.token, address.pattern.value
-        back, exchange = Queue(f"{run}.back", Exchange(run), "back"), Exchange(f"{run}.{kind}", kind)
+        back, exchange = Queue("", Exchange(run), "back"), Exchange(f"{run}.{kind}", kind)
         subscribed = tuple(Queue("", exchange, key) for key in address.keys or ("",))
         return cls((back,), subscribed[0]) if listens else cls(subscribed, back)
 

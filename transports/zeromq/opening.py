@@ -4,8 +4,8 @@ Two components share one PAIR-PAIR connection, which takes one peer, so that nob
 `?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
 ROUTER with DEALERs. A queue is a PULL at each listener, and PUSHes that connect to all of them and deal their messages
 round-robin: there is nothing in the middle from which the fastest listener could take more. Who publishes has an XPUB
-that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH. Who answers
-requests has a ROUTER that knows whose each is, and the askers DEALERs.
+that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH, which connect
+to everybody who publishes. Who answers requests has a ROUTER that knows whose each is, and the askers DEALERs.
 
 The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show it, and anything that
 is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be reached from outside
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import zmq
 
 from transports.base import Address, BadAddress, CannotListen, Link, TransportError
-from transports.pattern import Pattern
+from transports.pattern import MANY_LISTENERS, Pattern
 from transports.zeromq.audience import prepare, subscriptions
 from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
 
@@ -118,6 +118,21 @@ def _back_endpoint(address: Address) -> str:
     return f"tcp://{address.place.rpartition(':')[0]}:{back}"
 
 
+def _places(address: Address) -> list[Address]:
+    """Itself; or one for each of several listeners: `host:1,host:2`, and where there is a way back, `back=3,4`."""
+    if address.pattern not in MANY_LISTENERS:
+        return [address]
+    places = [replace(address, place=place) for place in address.place.split(",")]
+    if "back" not in address.options:
+        return places
+    backs = address.options["back"].split(",")
+    if len(backs) != len(places):
+        raise BadAddress(
+            f"{address.url}: back is {','.join(backs)!r}; it takes a port for each of {len(places)} places"
+        )
+    return [replace(each, options={**each.options, "back": back}) for each, back in zip(places, backs, strict=True)]
+
+
 def listen(address: Address) -> Link:
     endpoints = _endpoints(address)
     endpoint = endpoints[0]
@@ -145,7 +160,7 @@ def _with_ports(address: Address, bound: list[str]) -> str:
 
 def connect(address: Address, _until_ns: int) -> Link:
     """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
-    places = [_endpoints(each) for each in address.places]
+    places = [_endpoints(each) for each in _places(address)]
     link = _open(address, CONNECTOR)
     try:
         for place in places:
