@@ -18,6 +18,12 @@ def wrong_with(
     ]
 
 
+def wrong_with_each(senders: Mapping[str, Told], receivers: Mapping[str, Told], expected: int) -> list[str]:
+    """Each receiver is to have everything that was sent; what is said of all is said once."""
+    reasons = [wrong for name, told in receivers.items() for wrong in wrong_with(senders, {name: told}, expected)]
+    return list(dict.fromkeys(reasons))
+
+
 def _stopped(told: Mapping[str, Told]) -> Iterator[str]:
     return (f"{name}: {of_role.stopped}" for name, of_role in told.items() if of_role.stopped)
 

@@ -48,7 +48,9 @@ PARTS: dict[tuple[str, Pattern], Callable[[Given], Part]] = {
     ("answer", Pattern.REQUESTS): lambda given: AnswerAll(given["size"], given["threads"]),
 }
 for _pattern in (Pattern.FANOUT, Pattern.TOPIC):
-    PARTS["publish", _pattern] = lambda given: PublishToAll(given["size"], given["count"], given["consumers"])
+    PARTS["publish", _pattern] = lambda given: PublishToAll(
+        given["size"], given["count"], given["consumers"], subscribers=given["consumers"]
+    )
     PARTS["consume", _pattern] = PARTS["consume", Pattern.PAIR]
 
 

@@ -115,7 +115,7 @@ def received(told: Told, receipt: Receipt, link: Link) -> Told:
 
 @dataclass(frozen=True)
 class ConsumeShared:
-    """Receives, with others, what a queue deals them, until the crew says that all is there.
+    """Receives, with others, what a queue or an exchange gives them, until the crew says that all is there.
 
     Its clock runs from its first message to its last. Once it has all that is there it rests: `rest_s` is longer where
     there are many of its kind, who would else take the processors from a broker by waking up for each message.

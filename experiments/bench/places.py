@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.bench.roles import End
 from experiments.places import free_place
-from transports.base import Transport
+from transports.base import Address, Transport
 from transports.pattern import PUBLISHED, Pattern
 from transports.registry import scheme_of, transport_of
 
@@ -53,27 +54,24 @@ class Places:
         url = self._url(options)
         return End(url, self.token, listens=True), End(url, self.token)
 
-    def queue(self, size: int, consumers: int, name: str = "") -> tuple[list[End], End]:
-        """A queue that all share: (an end for each of its consumers, the one for each of its publishers).
-
-        Without a broker every consumer has a place of his own, and publishers deal messages to all of them in turn.
-        """
-        options, token = self._bounded(size), self._token(name)
-        urls = [self._url(options)] if self.has_broker else [self._url(options) for _ in range(consumers)]
-        listeners = [End(urls[i % len(urls)], token, listens=True, pattern=Pattern.QUEUE) for i in range(consumers)]
-        first, question_mark, words = urls[0].partition("?")
-        places = ",".join([first, *(url.partition("?")[0].partition("://")[2] for url in urls[1:])])
-        return listeners, End(places + question_mark + words, token, pattern=Pattern.QUEUE)
-
     def together(
-        self, size: int, pattern: Pattern, key: tuple[str, ...] = (), subscribed: tuple[str, ...] = ()
-    ) -> tuple[End, End]:
-        """A link of many, all at one place: (who listens, each of those who connect)."""
-        options = self._bounded(size)
-        if pattern in PUBLISHED and "back" in self._declared.options and self._scheme in self._declared.simplex:
-            options["back"] = self._port()
-        url = self._url(options)
-        return End(url, self.token, True, pattern, key), End(url, self.token, False, pattern, subscribed)
+        self, size: int, pattern: Pattern, keys: Sequence[tuple[str, ...]] = ((),), subscribed: tuple[str, ...] = (),
+        name: str = "",
+    ) -> tuple[list[End], End]:  # fmt: skip
+        """A link of many: (an end for each who listens, by his keys; the one for each of those who connect).
+
+        Those of another `name` have nothing to do with it. Without a broker each who listens has a place of his own,
+        and who connects is connected to all of them.
+        """
+        token = self._token(name)
+        urls = [self._url(self._bounded(size) | self._way_back(pattern)) for _ in keys]
+        listeners = [End(url, token, True, pattern, of_one) for url, of_one in zip(urls, keys, strict=True)]
+        return listeners, End(_all_of(urls), token, False, pattern, subscribed)
+
+    def _way_back(self, pattern: Pattern) -> dict[str, object]:
+        """Of replies to who publishes."""
+        has_ports = "back" in self._declared.options and self._scheme in self._declared.simplex
+        return {"back": self._port()} if has_ports and pattern in PUBLISHED else {}
 
     def _bounded(self, size: int) -> dict[str, object]:
         """Where messages are counted, not their bytes: fewer of large ones may be in flight."""
@@ -95,3 +93,14 @@ class Places:
             asked = f"{self._scheme}://{free_place(kind, path, self.held)}"
         words = [given] * bool(given) + [f"{name}={value}" for name, value in options.items()]
         return asked + ("?" + "&".join(words) if words else "")
+
+
+def _all_of(urls: Sequence[str]) -> str:
+    """One for all places: zeromq://host:1,host:2?hwm=100&back=3,4."""
+    first, *_ = addresses = [Address.parse(url, "") for url in urls]
+    options = {name: _each_once(each.options[name] for each in addresses) for name in first.options}
+    return replace(first, place=_each_once(each.place for each in addresses), options=options).url
+
+
+def _each_once(values: Iterable[str]) -> str:
+    return ",".join(dict.fromkeys(values))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.bench.answer import wrong_with
+from experiments.bench.answer import wrong_with_each
 from experiments.bench.flow import Consume, Publish
 from experiments.bench.player import OPEN_NS, Player
 from experiments.bench.roles import End, Role, Told
@@ -15,20 +15,23 @@ from transports.base import PeerGone
 
 @dataclass(frozen=True)
 class PublishToAll(Publish):
-    """Begins once all its subscribers are there; each replies once it has everything."""
+    """Begins once all its subscribers are there."""
+
+    subscribers: int = 1
 
     def __call__(self, player: Player) -> Told:
         try:
-            player.link.await_peers(self.replies, time.monotonic_ns() + OPEN_NS)
+            player.link.await_peers(self.subscribers, time.monotonic_ns() + OPEN_NS)
         except PeerGone as why:
             return Told(stopped=str(why))
         return super().__call__(player)
 
 
 def published_roles(size: int, count: int, publisher: End, subscriber: End, subscribers: int = 1) -> list[Role]:
-    """Every subscriber opens an end like this one."""
+    """Every subscriber opens an end like this one, and replies once it has everything."""
     consumers = [Role(name, Consume(size, count), (subscriber,)) for name in names_of(subscribers)]
-    return [*consumers, Role("publisher", PublishToAll(size, count, subscribers), (publisher,), begins=True)]
+    publish = PublishToAll(size, count, replies=subscribers, subscribers=subscribers)
+    return [*consumers, Role("publisher", publish, (publisher,), begins=True)]
 
 
 def names_of(subscribers: int) -> list[str]:
@@ -36,7 +39,6 @@ def names_of(subscribers: int) -> list[str]:
 
 
 def wrong_with_published(told: Mapping[str, Told], count: int, subscribers: int = 1) -> list[str]:
-    """Each subscriber is to have every message, once, in order, as it was sent; what all say is said once."""
-    sender = {"publisher": told["publisher"]}
-    reasons = [wrong for name in names_of(subscribers) for wrong in wrong_with(sender, {name: told[name]}, count)]
-    return list(dict.fromkeys(reasons))
+    return wrong_with_each(
+        {"publisher": told["publisher"]}, {name: told[name] for name in names_of(subscribers)}, count
+    )

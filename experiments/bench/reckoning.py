@@ -27,6 +27,24 @@ def flow_figures(size: int, receivers: Sequence[Told]) -> Figures:
     return {**rates, **latency_figures(receivers, "latency")}
 
 
+def transfer_figures(size: int, publishers: Sequence[Told], subscribers: Sequence[Told]) -> Figures:
+    """Of publishes and deliveries, from the first publisher's start to the last delivery."""
+    start_ns = min(of_role.first_ns for of_role in publishers)
+    seconds = (max(of_role.last_ns for of_role in subscribers) - start_ns) / 1e9
+    publishing_s = (max(of_role.last_ns for of_role in publishers) - start_ns) / 1e9
+    published = sum(of_role.sent for of_role in publishers)
+    delivered = sum(of_role.received for of_role in subscribers)
+    return {
+        "transfers": published + delivered,
+        "transfers_per_s": (published + delivered) / seconds,
+        "publishes_per_s": published / publishing_s,
+        "deliveries_per_s": delivered / seconds,
+        "megabytes_per_s": delivered * size / 1e6 / seconds,
+        "seconds": seconds,
+        **latency_figures(subscribers, "latency"),
+    }
+
+
 def figures_of_each(size: int, receivers: Sequence[Told], name: str) -> list[float]:
     """One of those figures of each receiver alone, as far as they could be measured."""
     each = [flow_figures(size, [receiver]) for receiver in receivers]

@@ -73,7 +73,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Who shares a queue, which deals no exact quotas: receivers stop once they have `total` together.
+    """Who shares a queue, which deals no exact quotas, or an exchange: receivers stop once they have `total` together.
 
     Of dozens of publishers one may be held back by a broker for long, and is patient as long as the others get on.
     """

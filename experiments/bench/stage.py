@@ -116,10 +116,7 @@ def _warm(places: Places) -> None:
 def _load(places: Places, pattern: Pattern) -> None:
     """A link's kernels are loaded when it is opened: here, once, and not in each of dozens of forks."""
     key = ("warm",) if pattern is Pattern.TOPIC else ()
-    if pattern is Pattern.QUEUE:
-        (there,), back = places.queue(WARM_SIZE, 1)
-    else:
-        there, back = places.together(WARM_SIZE, pattern, key, key)
+    (there,), back = places.together(WARM_SIZE, pattern, (key,), key)
     with contextlib.ExitStack() as held:
         for end in (back, there):  # who listens is closed first, or the other awaits a welcome from him
             opened(end, held)

@@ -14,7 +14,7 @@ from experiments.bench.words import reasons_in_words, short, short_interval, tit
 from experiments.compare.rounding import ABSENT, number
 from experiments.words import counted
 
-COLUMNS = 110
+COLUMNS = 120
 CPU = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[dict[str, Any]]
 

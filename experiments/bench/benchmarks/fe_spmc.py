@@ -48,7 +48,7 @@ def roles(cell: Cell, places: Places) -> list[Role]:
     from experiments.bench.published import published_roles
 
     consumers = cell.point["consumers"]
-    publisher, subscriber = places.together(cell.size * consumers, Pattern.FANOUT)
+    (publisher,), subscriber = places.together(cell.size * consumers, Pattern.FANOUT)
     return published_roles(cell.size, count_of(cell), publisher, subscriber, consumers)
 
 

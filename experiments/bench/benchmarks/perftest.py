@@ -1,4 +1,4 @@
-"""perftest: shared queues, many publishers and many subscribers on each.
+"""perftest: shared queues, many publishers and many subscribers on each; or exchanges (experiments/bench/crowds.py).
 
     publishers 1.1 .. 1.6   ══▶  [shared queue 1]   ══▶  subscribers 1.1 .. 1.6
     ...                          ...                     ...
@@ -10,6 +10,9 @@ are dealt in turn, where a broker gives them to whoever has room. A queue withou
 All are ready; the clock starts; every publisher sends `count` messages, rounded up to a multiple of `nsubs`, as fast
 as it is let; the clock stops when each queue's total has been delivered. A broker deals no exact quotas, so it is a
 queue's total that counts. Transfers are publishes and deliveries together: by default 12,000,240.
+
+Modes fanout and topic are ours: an exchange in place of each queue, and each message to all of its subscribers, so
+that transfers are 1 + nsubs for each publish; nothing is dealt, so `count` stays as it is.
 """
 
 from __future__ import annotations
@@ -18,91 +21,79 @@ from collections.abc import Mapping
 
 import click
 
-from experiments.bench.answer import wrong_with
 from experiments.bench.benchmark import Asked, Benchmark, Cell, Column, Figures, Point, Published
+from experiments.bench.crowds import Crowd, of_kind
+from experiments.bench.descriptors import check_descriptors
 from experiments.bench.places import Places
-from experiments.bench.reckoning import latency_figures
-from experiments.bench.roles import Role, Sharing, Told
+from experiments.bench.reckoning import transfer_figures
+from experiments.bench.roles import Role, Told
 from experiments.bench.sizes import Size
 from transports.pattern import Pattern
 
 ROLES = click.IntRange(1, 10_000)
+SHARED = "shared"
+MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 OPTIONS = (
-    click.Option(["--npubs"], type=ROLES, default=6, show_default=True, help="Publishers on each queue."),
-    click.Option(["--nsubs"], type=ROLES, default=6, show_default=True, help="Subscribers on each queue."),
-    click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues."),
+    click.Option(["--npubs"], type=ROLES, default=6, show_default=True, help="Publishers on each queue, or exchange."),
+    click.Option(["--nsubs"], type=ROLES, default=6, show_default=True, help="Subscribers on each queue, or exchange."),
+    click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
     click.Option(["--count"], type=click.IntRange(1, 1 << 39), default=100_000, show_default=True,
-                 help="Messages of each publisher, rounded up to a multiple of --nsubs."),
+                 help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs."),
     click.Option(["--size"], type=Size(), default="256", show_default=True, help="Of a message."),
+    click.Option(["--mode"], type=click.Choice(list(MODES)), default=SHARED, show_default=True,
+                 help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all."),
 )  # fmt: skip
 
 
+def mode_of(asked: Asked) -> str:
+    """A record made before there were modes has none."""
+    return str(asked.get("mode", SHARED))
+
+
 def points(asked: Asked) -> list[Point]:
-    return [{"size_bytes": asked["size"], "queues": asked["queues"]}]
+    """UserError where a role at an exchange has more connections than this shell allows: two with each, brokerless."""
+    size, many, mode = asked["size"], asked["queues"], mode_of(asked)
+    if mode == SHARED:
+        return [{"size_bytes": size, "queues": many}]
+    most = max(asked["npubs"], asked["nsubs"])
+    check_descriptors(2 * most, f"a role that meets {most} others has up to two connections with each")
+    return [{"size_bytes": size, "exchanges": many, "mode": mode}]
 
 
 def count_of(asked: Asked) -> int:
     """Of each publisher."""
-    return int(-(-asked["count"] // asked["nsubs"]) * asked["nsubs"])
+    of_each = asked["nsubs"] if mode_of(asked) == SHARED else 1
+    return int(-(-asked["count"] // of_each) * of_each)
+
+
+def crowds_of(asked: Asked) -> list[Crowd]:
+    pattern, count = MODES[mode_of(asked)], count_of(asked)
+    return [
+        Crowd(number, pattern, asked["size"], count, asked["npubs"], asked["nsubs"])
+        for number in range(1, asked["queues"] + 1)
+    ]
 
 
 def roles(cell: Cell, places: Places) -> list[Role]:
-    return [role for queue in range(1, cell.point["queues"] + 1) for role in on_queue(queue, cell, places)]
+    from experiments.bench.flow import rest_s
 
-
-def on_queue(queue: int, cell: Cell, places: Places) -> list[Role]:
-    from experiments.bench.flow import ConsumeShared, Publish, rest_s
-
-    npubs, nsubs, count = cell.asked["npubs"], cell.asked["nsubs"], count_of(cell.asked)
-    listeners, connector = places.queue(cell.size, nsubs, name=str(queue))
-    shares = Sharing(f"queue {queue}", npubs * count)
-    consume = ConsumeShared(cell.size, npubs, rest_s(nsubs * cell.point["queues"]))
-    subscribers = [
-        Role(f"subscriber {queue}.{number}", consume, (listener,), shares=shares)
-        for number, listener in enumerate(listeners, 1)
-    ]
-    publishers = [
-        Role(f"publisher {queue}.{number + 1}", Publish(cell.size, count, 0, number), (connector,), True, shares)
-        for number in range(npubs)
-    ]
-    return subscribers + publishers
+    crowds = crowds_of(cell.asked)
+    rests_s = rest_s(sum(crowd.subscribers for crowd in crowds))
+    return [role for crowd in crowds for role in crowd.roles(places, rests_s)]
 
 
 def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    """Queue by queue: its messages were delivered once, to whomever; each publisher's in order."""
-    expected, wrong = cell.asked["npubs"] * count_of(cell.asked), []
-    for queue in range(1, cell.point["queues"] + 1):
-        senders, receivers = (_of(told, f"{kind} {queue}.") for kind in ("publisher", "subscriber"))
-        wrong += [f"queue {queue}: {reason}" for reason in wrong_with(senders, receivers, expected, shared=True)]
-    return wrong
-
-
-def _of(told: Mapping[str, Told], beginning: str) -> dict[str, Told]:
-    return {name: of_role for name, of_role in told.items() if name.startswith(beginning)}
+    """Queue by queue, or exchange by exchange."""
+    return [wrong for crowd in crowds_of(cell.asked) for wrong in crowd.wrong_with(told)]
 
 
 def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    """From the first publisher's start to the last delivery."""
-    publishers, subscribers = _of(told, "publisher"), _of(told, "subscriber")
-    start_ns = min(of_role.first_ns for of_role in publishers.values())
-    seconds = (max(of_role.last_ns for of_role in subscribers.values()) - start_ns) / 1e9
-    publishing_s = (max(of_role.last_ns for of_role in publishers.values()) - start_ns) / 1e9
-    published = sum(of_role.sent for of_role in publishers.values())
-    delivered = sum(of_role.received for of_role in subscribers.values())
-    return {
-        "transfers": published + delivered,
-        "transfers_per_s": (published + delivered) / seconds,
-        "publishes_per_s": published / publishing_s,
-        "deliveries_per_s": delivered / seconds,
-        "megabytes_per_s": delivered * cell.size / 1e6 / seconds,
-        "seconds": seconds,
-        **latency_figures(list(subscribers.values()), "latency"),
-    }
+    return transfer_figures(cell.size, *(list(of_kind(told, kind).values()) for kind in ("publisher", "subscriber")))
 
 
 BENCHMARK = Benchmark(
     name="perftest",
-    about="publishers and subscribers on shared queues: transfers a second",
+    about="publishers and subscribers on shared queues, or exchanges: transfers a second",
     paper="Red Hat and Intel, MRG Messaging (2008), chapters 3 and 5",
     points=points,
     roles=roles,
@@ -114,8 +105,8 @@ BENCHMARK = Benchmark(
         Column("publishes_per_s", "publishes/s"),
         Column("deliveries_per_s", "deliveries/s"),
         Column("megabytes_per_s", "MB/s"),
-        Column("packets_per_message", "packets a publish"),
-        Column("seconds", "seconds"),
+        Column("packets_per_message", "packets"),
+        Column("seconds", "s"),
     ),
     published=(
         Published("transfers of a run, 60 clients, 10 queues, 256 bytes", "12,000,240"),
@@ -125,7 +116,7 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     options=OPTIONS,
-    patterns=lambda _cell: (Pattern.QUEUE,),
+    patterns=lambda cell: (MODES[mode_of(cell.asked)],),
     repeats=1,
     quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
 )

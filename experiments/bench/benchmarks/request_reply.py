@@ -77,7 +77,7 @@ def roles(cell: Cell, places: Places) -> list[Role]:
 
     point, pattern = cell.point, PATTERN[cell.point["match"]]
     clients, threads = point["clients"], point["threads"]
-    server, client = places.together(cell.size, pattern)
+    (server,), client = places.together(cell.size, pattern)
     if point["preloaded"]:
         _preload(server.url, server.token, pattern, cell.size, point["preloaded"])
     asks = AskOwn(cell.size, cell.asked["warm_up_s"], cell.asked["sample_s"])

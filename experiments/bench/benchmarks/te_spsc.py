@@ -72,7 +72,7 @@ def roles(cell: Cell, places: Places) -> list[Role]:
     from experiments.bench.published import published_roles
 
     patterns = patterns_of(cell.asked, cell.point["patterns"])
-    publisher, subscriber = places.together(cell.size, Pattern.TOPIC, (cell.asked["key"],), patterns)
+    (publisher,), subscriber = places.together(cell.size, Pattern.TOPIC, [(cell.asked["key"],)], patterns)
     return published_roles(cell.size, cell.count(COUNTS), publisher, subscriber)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.bench.answer import wrong_with, wrong_with_bounces
+from experiments.bench.answer import wrong_with, wrong_with_bounces, wrong_with_each
 from experiments.bench.roles import Told
 
 
@@ -42,6 +42,14 @@ def test_who_shares_a_queue_leaves_out_what_others_get_but_gets_nothing_twice() 
 
 def test_who_stopped_early_is_told_first() -> None:
     assert wrong_with(sent(10), came(9, stopped="nothing came for 10 s"), 10)[0] == "consumer: nothing came for 10 s"
+
+
+def test_each_of_several_is_to_have_everything_and_what_is_said_of_all_is_said_once() -> None:
+    several = {"subscriber 1": came(10)["consumer"], "subscriber 2": came(9)["consumer"]}
+    assert wrong_with_each(sent(10), several, 10) == ["the subscriber 2 received 9 messages instead of 10"]
+    assert wrong_with_each(sent(9), {name: came(10)["consumer"] for name in several}, 10) == [
+        "9 messages were sent instead of 10"
+    ]
 
 
 def test_an_answer_that_is_not_what_was_asked_is_told() -> None:

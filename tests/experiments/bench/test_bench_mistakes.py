@@ -36,6 +36,8 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
         ("perftest --size 2MiB", "2,097,152 bytes"),
         ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        ("perftest --mode direct", "'direct' is not one of 'shared', 'fanout', 'topic'"),
+        ("perftest --transport tcp --mode topic", "has no pattern 'topic'"),
         ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
         ("fe-spmc --transport tcp --sizes 64 --consumers 1", "tcp has no pattern 'fanout'"),
         ("te-spsc --binding quotes.#", "4 of 4 patterns (quotes.#, quotes.#, quotes.#, ...) match the key"),

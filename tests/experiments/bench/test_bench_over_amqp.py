@@ -13,6 +13,8 @@ COMMANDS = {
     "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {SHORT} 500",
     "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
+    "perftest, fanout": f"perftest --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 500",
+    "perftest, topic": f"perftest --mode topic --npubs 2 --nsubs 3 --qt 2 --delivery confirmed {SHORT} 500",
     "latency": f"latency --sizes 64 {SHORT} 20",
     "throughput": f"throughput --sizes 6 {SHORT} 2000",
     "density": f"density --sizes 64 {SHORT} 2000",
@@ -65,3 +67,14 @@ def test_pairs_share_one_exchange_and_get_none_of_each_other_s(said: dict[str, S
 def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(said: dict[str, Said]) -> None:
     (row,) = said["perftest"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 501
+
+
+@pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
+def test_an_exchange_gives_each_of_its_subscribers_all_that_any_publishes(
+    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+) -> None:
+    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * npubs * 500 * (1 + nsubs)
+    roles = row["repeats"][0]["roles"]
+    subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
+    assert subscribers == [npubs * 500] * 2 * nsubs

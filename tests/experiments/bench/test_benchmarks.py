@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from experiments.bench.catalogue import benchmark_of, names
 from experiments.cli import main
+from experiments.errors import UserError
 from tests.experiments.bench.several import Said, benches
 
 SHORT = "--repeats 1 --count"
@@ -18,6 +19,8 @@ COMMANDS = {
     "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 3 {SHORT} 500",
     "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
+    "perftest, fanout": f"perftest --transport zeromq --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
+    "perftest, topic": f"perftest --transport zeromq+ipc --mode topic --npubs 2 --nsubs 3 --qt 2 {SHORT} 499",
     "latency": f"latency --transport zeromq,tcp --sizes 64 {SHORT} 20",
     "throughput": "throughput --transport zeromq --sizes 64 --repeats 2 --count 5000",
     "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
@@ -56,7 +59,7 @@ def test_every_cell_was_measured_as_often_as_asked(name: str, said: dict[str, Sa
 @pytest.mark.parametrize("name", COMMANDS)
 def test_its_page_and_table_have_every_cell(name: str, results: Path, said: dict[str, Said]) -> None:
     page, table = (results / str(list(COMMANDS).index(name)) / "bench.html").read_text(), said[name]["out"]
-    assert f"<h2>{name}</h2>" in page
+    assert f"<h2>{said[name]['record']['benchmark']}</h2>" in page
     for row in said[name]["record"]["rows"]:
         assert row["transport"] in table
         for value in row["figures"].values():
@@ -72,6 +75,19 @@ def test_shared_queues_deliver_exactly_what_was_published(said: dict[str, Said])
         assert sum(told["received"] for told in subscribers) == 3 * 500
 
 
+@pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
+def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
+    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+) -> None:
+    """499 messages stay as many."""
+    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    assert row["point"] == {"size_bytes": 256, "exchanges": 2, "mode": mode}
+    assert row["figures"]["transfers"]["median"] == 2 * npubs * 499 * (1 + nsubs)
+    roles = row["repeats"][0]["roles"]
+    subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
+    assert subscribers == [npubs * 499] * 2 * nsubs
+
+
 def test_packets_are_counted_where_there_are_any(said: dict[str, Said]) -> None:
     """A message that bounces is a packet each way; acknowledgements alone, and opening the link, are few more."""
     packets = {row["transport"]: row["figures"].get("packets_per_message") for row in said["latency"]["record"]["rows"]}
@@ -85,6 +101,16 @@ def test_perftest_s_default_is_the_report_s() -> None:
 
     assert count_of(asked) == 100_002
     assert 2 * asked["npubs"] * asked["queues"] * count_of(asked) == 12_000_240
+
+
+def test_more_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from experiments.bench.benchmarks.perftest import points
+
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (150, 150))
+    asked = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic"}
+    with pytest.raises(UserError, match="a role that meets 50 others has up to two connections with each"):
+        points(asked)
+    assert points(asked | {"npubs": 40}) == [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
 
 
 def test_latency_is_there_from_16_bytes_on(said: dict[str, Said]) -> None:
