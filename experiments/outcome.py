@@ -69,13 +69,19 @@ class Outcome:
 
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
-    """Of what the components said, by name."""
-    by_instance = [(instance_of(name), result) for name, result in results.items()]
+    """Of what the components said, by name. Whom the lineup does not have is a failure, and in no figure."""
+    by_instance = sorted((instance_of(name), name) for name in results if name in lineup.names)
+    known = [(instance, results[name]) for instance, name in by_instance]
     return Outcome(
         lineup=lineup,
-        gateways={k: result for k, result in by_instance if isinstance(result, GatewayResult)},
-        engines={k: result for k, result in by_instance if isinstance(result, EngineResult)},
-        reporters={k: result for k, result in by_instance if isinstance(result, ReporterResult)},
+        gateways={k: result for k, result in known if isinstance(result, GatewayResult)},
+        engines={k: result for k, result in known if isinstance(result, EngineResult)},
+        reporters={k: result for k, result in known if isinstance(result, ReporterResult)},
+        failures=tuple(
+            f"{name} is of none of the pairs that report here: see --instance, --pairs and --reporters"
+            for name in results
+            if name not in lineup.names
+        ),
     )
 
 

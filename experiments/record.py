@@ -47,7 +47,8 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
     """run.json's content: sums over all pairs, and each by itself."""
     settings = conditions.settings
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
-    times = completion(folder, warm_up_s or 0.0)
+    found = completion(folder, warm_up_s or 0.0)
+    times = {pair: found.get(pair, {}) for pair in outcome.lineup.pairs}
     lags = {pair: figures["lag"].percentile_ns(99.0) / 1e3 for pair, figures in times.items() if "lag" in figures}
     status, reasons = judge(outcome, offered, lags)
     record = {
@@ -57,7 +58,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "reasons": reasons,
         "settings": {**settings, "url": conditions.url},
         **_measured(outcome, offered, merged(times.values())),
-        "pairs": [_pair(outcome, pair, offered, times.get(pair, {}), lags) for pair in outcome.lineup.pairs],
+        "pairs": [_pair(outcome, pair, offered, times[pair], lags) for pair in outcome.lineup.pairs],
         "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order of each pair"},
         "sockets": _sockets(outcome),
         **_broker(outcome),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from exchange.settings import RunSettings
+from experiments.lineup import Lineup
 from experiments.outcome import Outcome
 from experiments.record import Conditions, make_record
+from tests.experiments.live.told import completion
 
 
 @pytest.mark.parametrize(
@@ -23,3 +26,14 @@ from experiments.record import Conditions, make_record
 def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: RunSettings, offered: float) -> None:
     known = Conditions(name="x", url=None, settings=settings.as_dict(), host={}, versions={}, started_at="")
     assert make_record(tmp_path, known, Outcome())["rates"] == {"offered_orders_per_s": offered}
+
+
+def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    records = [completion(0, "due", 1.0, source=source) for source in ("gateway.2", "gateway.3")]
+    lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
+    (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
+    known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
+    record = make_record(tmp_path, known, Outcome(lineup=Lineup((2,), (1,))))
+    assert record["completion_us"] == record["pairs"][0]["completion_us"]
+    assert record["completion_us"]["due"]["count"] == 1

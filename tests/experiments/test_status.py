@@ -190,3 +190,21 @@ def test_a_run_is_what_its_worst_pair_is_and_says_which_that_is() -> None:
 def test_what_one_of_several_reporters_lost_is_told_with_its_name() -> None:
     lost = two_pairs(2, gateway_2={"statistics_sent": 7})
     assert judge(lost, RATE, {}) == ("invalid", ["reporter.2: statistics differ: 11 messages sent, 9 announced"])
+
+
+def test_reasons_come_pair_by_pair_in_whatever_order_the_pairs_ended() -> None:
+    well = two_pairs()
+    backwards = outcome_of(well.lineup, dict(reversed(well.results.items())))
+    _, reasons = judge(backwards, RATE, {1: 10_001.0, 2: 10_001.0})
+    assert [reason[:6] for reason in reasons] == ["pair 1", "pair 2"]
+
+
+def test_who_reports_to_a_reporter_of_other_pairs_is_a_failure_and_in_no_figure() -> None:
+    well = two_pairs()
+    strange = outcome_of(Lineup((1,), (1,)), well.results)
+    assert (list(strange.gateways), list(strange.engines)) == ([1], [1])
+    status, reasons = judge(strange, RATE, {})
+    assert (status, [reason.partition(" is of none")[0] for reason in reasons]) == (
+        "partial",
+        ["gateway.2", "engine.2"],
+    )
