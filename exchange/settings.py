@@ -115,10 +115,11 @@ class RunSettings:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         if not isinstance(self.cpus, Mapping):
             raise BadSetting("cpus", self.cpus, "a processor by role")
-        names = {named(role, instance) for role in ROLES for instance in range(1, self.pairs + 1)}
+        several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
+        names = {named(role, instance) for role, number in several.items() for instance in range(1, number + 1)}
         for name, cpu in self.cpus.items():
             if name not in names:
-                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of a pair there is, as gateway.2")
+                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
 
     def _check_numbers(self) -> None:

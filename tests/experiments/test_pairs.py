@@ -165,6 +165,7 @@ def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
         (("--pairs", 17), "--pairs is 17; allowed is a whole number from 1 to 16"),
         (("--reporters", 2), "--reporters is 2; allowed is a whole number from 1 to 1"),
         (("--pairs", 2, "--cpus", "gateway.3=0"), "--cpus is gateway.3; allowed is one of gateway, engine, reporter"),
+        (("--pairs", 2, "--cpus", "reporter.2=0"), "--cpus is reporter.2; allowed is one of gateway, engine, reporter"),
         (("--pairs", 2, "--transport", "tcp://127.0.0.1:7000"), "tcp://127.0.0.1:7000 is one place, for one pair"),
     ],
 )
