@@ -10,6 +10,8 @@ from experiments.outcome import Outcome
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
+OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
+"""Settings that each gateway may have its own of; the others a run has one of."""
 JITTER_S = 0.001
 """What one late wake-up may cost: more than 1 % of a run of a few orders, and no sign of its rate."""
 
@@ -42,7 +44,18 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
     for reporter in outcome.lineup.reporters:
         yield from _lost(outcome, reporter)
+    yield from _settings_differ(outcome)
     yield from _sockets_differ(outcome)
+
+
+def _settings_differ(outcome: Outcome) -> Iterator[str]:
+    """Of gateways by hand: the run is recorded, and judged, by those of the first."""
+    (first, as_first), *others = outcome.gateways.items()
+    for pair, gateway in others:
+        for name, value in gateway.settings.items():
+            if name not in OF_ONE_HOST and value != (other := as_first.settings.get(name)):
+                told = f"{named('gateway', pair)} was started with {name} {value}"
+                yield f"{told}, {named('gateway', first)} with {other}: give all the same"
 
 
 def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:

@@ -208,3 +208,12 @@ def test_who_reports_to_a_reporter_of_other_pairs_is_a_failure_and_in_no_figure(
         "partial",
         ["gateway.2", "engine.2"],
     )
+
+
+def test_gateways_that_offer_other_loads_make_a_run_invalid_and_other_hosts_do_not() -> None:
+    usual = outcome().gateways[1].settings
+    elsewhere = {**usual, "transport": "tcp://hostc:7000", "cpus": {"gateway": 3}, "timeout_s": 60.0, "record": True}
+    assert judge(two_pairs(gateway_2={"settings": elsewhere}), RATE, {}) == ("complete", [])
+    status, reasons = judge(two_pairs(gateway_2={"settings": {**elsewhere, "orders_per_s": 500.0}}), RATE, {})
+    told = "gateway.2 was started with orders_per_s 500.0, gateway with 8000.0: give all the same"
+    assert (status, reasons) == ("invalid", [told])
