@@ -93,7 +93,7 @@ class Reporter:
         now_ns = time.monotonic_ns()
         if self._ends and now_ns - self._said_ns >= STILL_HERE_NS:
             self._said_ns = now_ns
-            self._link.send(FrameBatch.of(b""), 0)
+            self._send(b"")
 
     def _take(self) -> int:
         self._batch.clear()
@@ -206,5 +206,9 @@ class Reporter:
 
     def _answer(self) -> None:
         """Tell every source what was received, once it is in the spool; who left early misses it."""
+        self._send(encode(End(0, 0, self._received, self._checksum)))
+
+    def _send(self, frame: bytes) -> None:
+        """To every source; that one of them is gone is no matter of the others."""
         with contextlib.suppress(PeerGone):
-            self._link.send(FrameBatch.of(encode(End(0, 0, self._received, self._checksum))), 0)
+            self._link.send(FrameBatch.of(frame), 0)

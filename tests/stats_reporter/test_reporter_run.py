@@ -486,6 +486,22 @@ def test_who_has_ended_is_told_that_the_reporter_still_waits_for_others(bureau, 
     assert (still_here, type(decode(last))) == ([b""] * 3, End)
 
 
+def test_who_is_gone_while_the_reporter_says_that_it_waits_does_not_end_it_for_the_others(bureau, clock, monkeypatch):
+    bureau.gateway.end()
+
+    def send(batch: FrameBatch, first: int) -> int:
+        raise PeerGone("the peer closed the connection (Broken pipe)")
+
+    def wait(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        clock.wait(until_ns)
+        bureau.engine.end()
+
+    monkeypatch.setattr(bureau.link, "send", send)
+    monkeypatch.setattr(bureau.link, "wait", wait)
+    result = bureau.run()
+    assert (result.stopped, set(result.results)) == (None, {"gateway", "engine"})
+
+
 def test_two_that_say_that_they_are_the_same_are_told_apart_from_a_run_that_is_well(bureau):
     twin = TellingSource(bureau.link.url, Source.GATEWAY)
     twin.end()
