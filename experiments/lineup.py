@@ -32,8 +32,9 @@ class Lineup:
         return instance if role_of(name) == "reporter" else self.reporter_of(instance)
 
     @property
-    def sources(self) -> int:
-        return 2 * len(self.pairs)
+    def sources(self) -> list[str]:
+        """Who reports."""
+        return [*self.engines, *self.gateways]
 
     @property
     def gateways(self) -> list[str]:
@@ -46,4 +47,4 @@ class Lineup:
     @property
     def names(self) -> list[str]:
         """Of all components, those first to which others connect."""
-        return [*(named("reporter", each) for each in self.reporters), *self.engines, *self.gateways]
+        return [*(named("reporter", each) for each in self.reporters), *self.sources]

@@ -69,7 +69,7 @@ class Outcome:
 
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
-    """Of what the components said, by name. Whom the lineup does not have is a failure, and in no figure."""
+    """Of what the components said, by name; whom the lineup does not have is in no figure."""
     by_instance = sorted((instance_of(name), name) for name in results if name in lineup.names)
     known = [(instance, results[name]) for instance, name in by_instance]
     return Outcome(
@@ -77,11 +77,6 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
         gateways={k: result for k, result in known if isinstance(result, GatewayResult)},
         engines={k: result for k, result in known if isinstance(result, EngineResult)},
         reporters={k: result for k, result in known if isinstance(result, ReporterResult)},
-        failures=tuple(
-            f"{name} is of none of the pairs that report here: see --instance, --pairs and --reporters"
-            for name in results
-            if name not in lineup.names
-        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
@@ -37,11 +37,11 @@ STILL_HERE_NS = 1_000_000_000
 
 
 class Reporter:
-    """Serves `sources` sources of one run behind one link that fans in; one of `reporters` of that run."""
+    """Serves these sources of one run behind one link that fans in; one of `reporters` of that run."""
 
     def __init__(
-        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float, sources: int = 2, of_thread: bool = False,
-        instance: int = 1, reporters: int = 1,
+        self, run: int, link: Link, spool: SpoolWriter, timeout_s: float,
+        sources: Collection[str] = (GATEWAY, ENGINE), of_thread: bool = False, instance: int = 1, reporters: int = 1,
     ) -> None:  # fmt: skip
         self._run, self._link, self._spool = run, link, spool
         self._name, self._reporters = named(REPORTER, instance), reporters
@@ -74,19 +74,23 @@ class Reporter:
         self._at_start = self._usage()
         heard_ns = time.monotonic_ns()
         try:
-            while len(self._ends) < self._sources:
+            while self._awaits_others:
                 if self._take():
                     heard_ns = time.monotonic_ns()
                 elif time.monotonic_ns() - heard_ns > self._timeout_s * 1e9:
                     self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
                     break
                 self._spool.roll()
-                if len(self._ends) < self._sources:
+                if self._awaits_others:
                     self._say_still_here()
                     self._link.wait(time.monotonic_ns() + POLL_NS)
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
+
+    @property
+    def _awaits_others(self) -> bool:
+        return len(self._ends) < len(self._sources)
 
     def _say_still_here(self) -> None:
         """Who has ended waits for our last word, which has to wait for the others."""
@@ -120,6 +124,9 @@ class Reporter:
         if hello.run != self._run or source is None:
             self._refused += 1
             return
+        if source not in self._sources:
+            told = f"{source}, which is none of its own, reports to the {self._name}"
+            self._stopped = self._stopped or f"{told}: see --instance, --pairs and --reporters"
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns

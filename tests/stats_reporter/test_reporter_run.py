@@ -443,13 +443,14 @@ SECOND_PAIR = dataclasses.replace(TERMS, instance=2)
 
 def test_pairs_are_told_apart_by_the_instance_in_their_messages(bureau):
     second = [TellingSource(bureau.link.url, source, SECOND_PAIR) for source in (Source.GATEWAY, Source.ENGINE)]
-    bureau.reporter._sources = 4
+    bureau.reporter._sources = ("gateway", "engine", "gateway.2", "engine.2")
     bureau.gateway.reporting.message(Throughput(1, 8_000))
     second[0].reporting.message(Throughput(1, 7_000))
     second[1].reporting.message(Throughput(2, 6_000))
     for source in second:
         source.end()
-    assert bureau.run_to_the_end().results.keys() == {"gateway", "engine", "gateway.2", "engine.2"}
+    result = bureau.run_to_the_end()
+    assert (result.stopped, result.results.keys()) == (None, {"gateway", "engine", "gateway.2", "engine.2"})
     assert len(bureau.payloads("session", "engine.2")) == 1
     said = {source: bureau.payloads("throughput", source) for source in ("gateway", "gateway.2", "engine.2")}
     rates = {source: [(rate["meter"], rate["rate_per_s"]) for rate in rates] for source, rates in said.items()}
@@ -500,6 +501,12 @@ def test_who_is_gone_while_the_reporter_says_that_it_waits_does_not_end_it_for_t
     monkeypatch.setattr(bureau.link, "wait", wait)
     result = bureau.run()
     assert (result.stopped, set(result.results)) == (None, {"gateway", "engine"})
+
+
+def test_who_is_none_of_the_reporter_s_own_sources_is_named(bureau):
+    TellingSource(bureau.link.url, Source.ENGINE, SECOND_PAIR).outbox.flush()
+    told = "engine.2, which is none of its own, reports to the reporter: see --instance, --pairs and --reporters"
+    assert bureau.run_to_the_end().stopped == told
 
 
 def test_two_that_say_that_they_are_the_same_are_told_apart_from_a_run_that_is_well(bureau):
