@@ -22,7 +22,7 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a br
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope
 
-test-spark: setup-dev ## Spark as a user starts it: a cluster, kills, a query beside a run, a simulation
+test-spark: setup-dev ## more of Spark: its jobs, a cluster, kills, a query beside a run, a simulation
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long"
 
 test-long: setup-dev ## the variants that make test leaves out: more signals, transports and kills

@@ -115,7 +115,7 @@ def test_one_order_is_a_run(tmp_path: Path) -> None:
     assert (said.code, said.record["counts"]["orders_answered"]) == (0, 1)
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
 def test_nagle_is_on_where_it_was_asked_for_and_read_back_at_every_end(transport: str, tmp_path: Path) -> None:
     record = measured(tmp_path, "--transport", transport, "--nagle", "engine", "--rate", 2000, "--orders", 1000).record
     assert record["status"] in VALID

@@ -18,6 +18,14 @@ from spark.session import open_session
 from spark.tables import tables_folder
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """`make test` has the summary of one run; whatever else asks Spark is for `make test-spark`."""
+    for item in items:
+        if "spark" in item.fixturenames and "analysed" not in item.fixturenames:
+            item.add_marker(pytest.mark.jvm)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     with open_session() as session:
