@@ -11,6 +11,7 @@ import orjson
 from exchange.settings import RunSettings
 from experiments.errors import UserError
 from experiments.run_folders import run_folders
+from experiments.trials.attempts import is_warm_up
 from experiments.trials.metrics import COMPARED, HELD_BACK, packets
 from spark.arms import FACTS
 from spark.dataset.ingesting import RunSource
@@ -37,8 +38,8 @@ class Found:
 
 
 def find_runs(results: Path) -> Found:
-    """UserError where there is no such folder, none that may be read, or no run in it."""
-    folders = run_folders(results)
+    """Not the warm-ups of trials. UserError where there is no such folder, none that may be read, or no run in it."""
+    folders = [folder for folder in run_folders(results) if not is_warm_up(folder)]
     if not folders:
         raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
     sources, left_out = [], {}

@@ -11,7 +11,7 @@ import orjson
 
 from experiments.record import SCHEMA
 from experiments.run_folder import new_run_folder
-from experiments.trials.plan import Step
+from experiments.trials.plan import WARM_UP, Step
 
 Record = dict[str, Any]
 
@@ -38,6 +38,11 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
         if named and folder.is_dir():
             found.setdefault(named["step"], []).append(read_record(folder))
     return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
+
+
+def is_warm_up(run: Path) -> bool:
+    """Whether the folder is that of a trial's run which is in none of its figures."""
+    return run.name.startswith(f"{WARM_UP:02}-") and (run.parent / "plan.json").exists()
 
 
 def is_valid(record: Record) -> bool:

@@ -121,6 +121,14 @@ def test_a_place_without_tables_and_a_damaged_manifest_are_each_told(spark: Spar
         read_manifest(place)
 
 
+def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:
+    trial_of(tmp_path, "00-zeromq-8000-abcdef", "01-amqp-8000-fedcba")
+    MadeUpRun(seconds=1).write(tmp_path / "00-a run of that name")
+    found = find_runs(tmp_path)
+    assert [source.record.run for source in found.sources] == ["00-a run of that name", "01-amqp-8000-fedcba"]
+    assert found.left_out == {}
+
+
 def test_a_run_that_is_damaged_is_left_out_with_its_reason(tmp_path: Path) -> None:
     (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text("[]")
     found = find_runs(tmp_path)
