@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.errors import UserError
@@ -18,9 +19,9 @@ def run_folders(results: Path) -> list[Path]:
         raise UserError(f"cannot read {error.filename}: {error.strerror}; give a folder with runs in it") from error
 
 
-def runs_begun(results: Path) -> list[Path]:
-    """Those with a file in their spool."""
-    return [run for run in run_folders(results) if any((run / "spool").glob("[!.]*.jsonl"))]
+def runs_begun(results: Path) -> Iterator[Path]:
+    """Those with a file in their spool; asked one by one, so that one that begins meanwhile is among them."""
+    return (run for run in run_folders(results) if any((run / "spool").glob("[!.]*.jsonl")))
 
 
 def _of_trial(folder: Path) -> list[Path]:

@@ -105,7 +105,7 @@ class Following:
 
 def follow(results: Path, once: bool, launched: bool) -> int:
     """The exit code. `launched`: by a run that waits for the word that its clock may start."""
-    if once and not runs_begun(results):
+    if once and not any(runs_begun(results)):
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
         with ended_as_by_ctrl_c(), _session(launched) as spark, Showing(screen()) as showing:
@@ -113,7 +113,7 @@ def follow(results: Path, once: bool, launched: bool) -> int:
             if launched:
                 warm(spark)
                 Events("spark", launched).say("ready")
-            elif not runs_begun(results) and not once:
+            elif not any(runs_begun(results)) and not once:
                 showing.say(f"{results} holds no run that has begun: waiting for one")
             _to_the_end(following)
     except SparkError as error:

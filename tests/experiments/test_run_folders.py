@@ -22,6 +22,16 @@ def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Pa
     assert run_folders(tmp_path / "one") == [tmp_path / "one"]
 
 
+def test_a_run_that_begins_while_others_are_followed_is_among_them(tmp_path: Path) -> None:
+    for name in ("first", "going"):
+        (tmp_path / name / "spool").mkdir(parents=True)
+    (tmp_path / "first" / "spool" / "000001.jsonl").touch()
+    found = runs_begun(tmp_path)
+    assert next(found).name == "first"
+    (tmp_path / "going" / "spool" / "000001.jsonl").touch()
+    assert next(found).name == "going"
+
+
 def test_a_trial_that_is_removed_meanwhile_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trial").mkdir()
     (tmp_path / "one" / "spool").mkdir(parents=True)

@@ -24,7 +24,7 @@ def test_a_summary_shows_a_row_an_arm(dataset: Dataset) -> None:
     assert dataset.summary.exit_code == 0, dataset.summary.output
     lines = dataset.summary.stdout.splitlines()
     assert [line.split()[0] for line in lines[1:-1]] == ["a-trial", "amqp", "zeromq", "alone", "zeromq"]
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines[:-1])) <= 100
     assert "medians of 3 runs" in dataset.summary.stdout
 
 
