@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from transports import bounce
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 from transports.pattern import TWO_ENDS, Pattern
 
 
@@ -129,9 +129,17 @@ class Link(ABC):
         Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
         """
 
-    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
-        """Send a message and wait for the one that comes back: how long that took, in ns; 0 where it is late."""
-        return bounce.ask(self, question, answer, until_ns)
+    def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
+        """Send a batch's messages one at a time, each once the answer to the one before is there; how many have theirs.
+
+        `answers` is empty and has room for all; `took_ns` gets how long each took. Fewer than were asked where one
+        took longer than `longest_ns`, or could not be sent for as long.
+        """
+        return bounce.ask(self, questions, answers, took_ns, longest_ns)
+
+    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:  # noqa: ARG002
+        """The same for as far as it can be compiled: when the question went whose answer is not there yet, or 0."""
+        return 0
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
         """Send back what comes, as it is, in a batch of one, until so many have gone, or it is late; how many went."""

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+Longs = npt.NDArray[np.int64]
+
 LARGEST_FRAME = 1 << 17
 """That of a batch, unless it is made for longer ones."""
 LONGEST_FRAME = 1 << 20

@@ -8,39 +8,51 @@ from dataclasses import dataclass
 import numpy as np
 
 from exchange.measurements import LogBuckets, bucket_of
-from experiments.bench.payload import Receipt, Source
+from experiments.bench.payload import Receipt, Source, frames_in_a_batch
 from experiments.bench.player import Player, Silence
 from experiments.bench.roles import Told
 from transports.base import PeerGone
+from transports.frames import FrameBatch, Longs
+
+QUESTIONS = 64
+"""In a batch, of small ones: asked one at a time, and nothing of ours runs between an answer and the next."""
 
 
 @dataclass(frozen=True)
 class Ask:
     """Sends a message, awaits its answer, `count` times; `latency` is that of the round trip.
 
-    The answer is checked once its time has been taken.
+    The answers are checked once the time of a batch's was taken.
     """
 
     size: int
     count: int
 
     def __call__(self, player: Player) -> Told:
-        source, receipt, told = Source(self.size, frames=1), Receipt(self.size), Told()
-        round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(1)
+        frames = min(QUESTIONS, frames_in_a_batch(self.size))
+        source, receipt, told = Source(self.size, frames=frames), Receipt(self.size), Told()
+        round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(frames)
         told.first_ns = time.monotonic_ns()
         try:
-            for number in range(self.count):
-                source.fill(1, time.monotonic_ns())
-                answers.clear()
-                round_trips_ns[number] = player.ask(player.link, source.batch, answers)
-                told.last_ns = time.monotonic_ns()
-                receipt.add(answers, told.last_ns)
+            while source.made < self.count:
+                first = source.made
+                source.fill(self.count - first, time.monotonic_ns())
+                self._ask(player, source, answers, receipt, round_trips_ns[first:])
         except (Silence, PeerGone) as why:
             told.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
+        told.last_ns = time.monotonic_ns()
         told.sent, told.sent_checksum = source.made, source.checksum
         told.received, told.received_checksum, told.wrong = receipt.received, receipt.checksum, receipt.wrong
         told.latency = histogram_of(round_trips_ns[: receipt.received])
         return told
+
+    @staticmethod
+    def _ask(player: Player, source: Source, answers: FrameBatch, receipt: Receipt, took_ns: Longs) -> None:
+        answers.clear()
+        try:
+            player.ask(player.link, source.batch, answers, took_ns)
+        finally:
+            receipt.add(answers, time.monotonic_ns())
 
 
 def histogram_of(times_ns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> LogBuckets:

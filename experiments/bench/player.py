@@ -21,7 +21,7 @@ from exchange.usage import Usage
 from experiments.bench.roles import End, Role
 from experiments.component import sentence
 from transports.base import BadAddress, CannotListen, Link, TransportError
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 from transports.registry import connect, listen
 
 OPEN_NS = 20_000_000_000
@@ -82,12 +82,10 @@ class Player:
             self.progressed()
         return sent
 
-    def ask(self, link: Link, question: FrameBatch, answer: FrameBatch) -> int:
-        """How long the answer took, in ns."""
-        took_ns = link.ask(question, answer, time.monotonic_ns() + self._patience_ns)
-        if not took_ns:
+    def ask(self, link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> None:
+        """One after the other; how long each answer took, in ns. Silence where one did not come."""
+        if link.ask(questions, answers, took_ns, self._patience_ns) < questions.count:
             raise Silence(f"no answer came for {self._patience_ns / 1e9:g} s")
-        return took_ns
 
     def echo(self, link: Link, batch: FrameBatch, most: int) -> int:
         """Answer for a while with what comes; how often."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from tests.transports.conftest import carry, deadline_ns, joined
@@ -39,33 +40,56 @@ def body(size: int, number: int) -> bytes:
     return bytes([number + 1]) * size
 
 
-def test_every_answer_is_what_was_asked(url: str) -> None:
-    with joined(url) as (listener, connector), echoing(listener, EACH * len(SIZES)) as echoed:
-        for size in SIZES:
-            for number in range(EACH):
-                answer = FrameBatch(1, LONGEST_FRAME, LONGEST_FRAME)
-                began_ns = time.monotonic_ns()
-                took_ns = connector.ask(FrameBatch.of(body(size, number)), answer, deadline_ns())
-                assert 0 < took_ns <= time.monotonic_ns() - began_ns
-                assert list(answer) == [body(size, number)]
-    assert echoed == [EACH * len(SIZES)]
+def ask(link: Link, *questions: bytes, longest_ns: int = 20_000_000_000) -> tuple[list[bytes], list[int]]:
+    """The answers, and how long each took."""
+    batch = FrameBatch.of(*questions)
+    answers = FrameBatch(len(questions), (len(questions) + 1) * LONGEST_FRAME, LONGEST_FRAME)
+    took_ns = np.zeros(len(questions), np.int64)
+    answered = link.ask(batch, answers, took_ns, longest_ns)
+    assert answered == answers.count
+    assert batch.count == len(questions)
+    return list(answers), took_ns[:answered].tolist()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_answer_is_what_was_asked(url: str, size: int) -> None:
+    questions = [body(size, number) for number in range(EACH)]
+    with joined(url) as (listener, connector), echoing(listener, EACH) as echoed:
+        began_ns = time.monotonic_ns()
+        answers, took_ns = ask(connector, *questions)
+        assert answers == questions
+        assert min(took_ns) > 0
+        assert sum(took_ns) <= time.monotonic_ns() - began_ns
+    assert echoed == [EACH]
+
+
+def test_batch_after_batch_each_question_gets_its_own_answer(url: str) -> None:
+    with joined(url) as (listener, connector), echoing(listener, 10 * EACH):
+        for batch in range(10):
+            questions = [body(batch * size, number) for number, size in enumerate((1, 100, 10_000))]
+            assert ask(connector, *questions)[0] == questions
 
 
 def test_the_listener_may_ask_as_well(url: str) -> None:
-    with joined(url) as (listener, connector), echoing(connector, 1):
-        answer = FrameBatch(1)
-        assert listener.ask(FrameBatch.of(b"question"), answer, deadline_ns()) > 0
-        assert list(answer) == [b"question"]
+    with joined(url) as (listener, connector), echoing(connector, 2):
+        assert ask(listener, b"one", b"two")[0] == [b"one", b"two"]
 
 
-def test_no_answer_in_time_is_0_and_one_that_comes_later_is_not_lost(url: str) -> None:
+def test_the_next_is_not_asked_before_the_answer_is_there(url: str) -> None:
     with joined(url) as (listener, connector):
-        answer, asked = FrameBatch(1), FrameBatch(1)
-        assert connector.ask(FrameBatch.of(b"question"), answer, time.monotonic_ns() + 1_000_000) == 0
-        assert answer.count == 0
+        assert ask(connector, b"one", b"two", longest_ns=1_000_000) == ([], [])
+        asked = FrameBatch(2)
         while not listener.receive(asked):
             listener.wait(deadline_ns())
-        assert list(asked) == [b"question"]
+        assert list(asked) == [b"one"]
+
+
+def test_an_answer_that_comes_later_is_not_lost(url: str) -> None:
+    with joined(url) as (listener, connector):
+        assert ask(connector, b"question", longest_ns=1_000_000) == ([], [])
+        asked = FrameBatch(1)
+        while not listener.receive(asked):
+            listener.wait(deadline_ns())
         assert list(carry(listener, connector, asked)) == [b"question"]
 
 
@@ -93,7 +117,7 @@ def test_who_asks_a_peer_that_left_is_told(url: str) -> None:
 
     def ask_for_long(link: Link) -> None:
         for _ in range(100):
-            link.ask(FrameBatch.of(b"question"), FrameBatch(1), time.monotonic_ns() + 20_000_000)
+            ask(link, b"question", longest_ns=20_000_000)
 
     with joined(url) as (listener, connector):
         connector.close()

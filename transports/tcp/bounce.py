@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
-from transports.frames import FrameBatch
-from transports.tcp.stream import _SEND_FLAGS, PREFIX, Bytes, Offsets, _libc_send, send_frames
+from transports.frames import FrameBatch, Longs
+from transports.tcp.stream import _SEND_FLAGS, PREFIX, Bytes, Offsets, _libc_send, send_frames, split_frames
 from transports.waiting import READABLE
 
 if TYPE_CHECKING:
     from transports.tcp.stream import Stream
 
-Longs = npt.NDArray[np.int64]
 MOMENT_NS = 50_000_000
 ALL = NONE = -1
 _CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
@@ -62,15 +61,29 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
 
 @njit(cache=True, nogil=True)
 def _ask(
-    fd: int, question: Bytes, offsets: Offsets, scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs
-) -> tuple[int, int, int, int]:
-    """(when it went, when the last bytes were there, how many, ALL or the bytes that went of the question)."""
-    sent_ns = _now_ns(clock)
-    sent, written = send_frames(fd, question, offsets, 0, 1, scratch)
-    if not sent:
-        return sent_ns, 0, 0, written
-    have = _await(fd, inbound, fds, clock)
-    return sent_ns, _now_ns(clock), have, ALL
+    fd: int, questions: Bytes, asked: Offsets, first: int, count: int,
+    buffer: Bytes, answered: Offsets, largest: int, took_ns: Longs,
+    scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """(first question without its answer, when it went, bytes there since then, ALL or the bytes of it that went).
+
+    Longest a moment, and an answer; not gone at all: 0. `asked` and `answered` are offsets.
+    """
+    end_ns = _now_ns(clock) + MOMENT_NS
+    for i in range(first, count):
+        sent_ns = _now_ns(clock)
+        if sent_ns >= end_ns:
+            return i, 0, 0, ALL
+        sent, written = send_frames(fd, questions, asked, i, i + 1, scratch)
+        if sent == i:
+            return i, sent_ns, 0, written
+        have = _await(fd, inbound, fds, clock)
+        came_ns = _now_ns(clock)
+        used, answers, _ = split_frames(inbound, have, buffer, answered, i, largest)
+        if used < have or answers != i + 1:
+            return i, sent_ns, have, ALL
+        took_ns[i] = came_ns - sent_ns
+    return count, 0, 0, ALL
 
 
 @njit(cache=True, nogil=True)
@@ -100,26 +113,29 @@ class Bouncer:
 
     def _warm(self) -> None:
         """Compile the kernels, or load them from disk; there is no descriptor -1, so nothing goes."""
-        nothing = FrameBatch(1, PREFIX, PREFIX)
-        _ask(-1, nothing.buffer, nothing.offsets, nothing.buffer, nothing.buffer, self._fds, self._clock)
-        _echo(-1, nothing.buffer, 0, 0, self._fds, self._clock)
+        nothing, took_ns = FrameBatch(1, PREFIX, PREFIX), np.zeros(1, np.int64)
+        buffer, offsets = nothing.buffer, nothing.offsets
+        _ask(-1, buffer, offsets, 0, 0, buffer, offsets, 0, took_ns, buffer, buffer, self._fds, self._clock)
+        _echo(-1, buffer, 0, 0, self._fds, self._clock)
 
     @property
     def is_free(self) -> bool:
         """Nothing waits that came, or was taken, before."""
         return not self._stream._used and not self._stream.unsent
 
-    def ask(self, question: FrameBatch, answer: FrameBatch) -> tuple[int, int]:
-        """(when it went, when the answer was there): 0 for what has not happened, which Python goes on with."""
+    def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        """See Link.ask_ahead. What is there of an answer, or was not written of a question, Python goes on with."""
         stream = self._stream
-        sent_ns, came_ns, have, written = _ask(
-            stream.fd, question.buffer, question.offsets, stream._scratch, stream._inbound, self._fds, self._clock
-        )
+        number, sent_ns, have, written = _ask(
+            stream.fd, questions.buffer, questions.offsets, answers.count, questions.count,
+            answers.buffer, answers.offsets, answers.largest_frame, took_ns,
+            stream._scratch, stream._inbound, self._fds, self._clock,
+        )  # fmt: skip
+        answers.count = int(number)
         if written != ALL:
-            stream._rest = stream._framed(question, 0)[written:]
+            stream._rest = stream._framed(questions, answers.count)[written:]
         stream._used = have
-        stream.split(answer)
-        return int(sent_ns), int(came_ns) if answer.count else 0
+        return int(sent_ns)
 
     def echo(self, most: int, until_ns: int) -> int:
         """How many went back, or were taken to go."""

@@ -12,9 +12,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from transports import bounce
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 from transports.sockets import read_back
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, warm
@@ -67,11 +66,9 @@ class TcpLink(Link):
             return batch.count
         return first if self._outbound is None else self._outbound.send(batch, first)
 
-    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
-        if (bouncer := self._bouncer) is None:
-            return super().ask(question, answer, until_ns)
-        sent_ns, came_ns = bouncer.ask(question, answer)
-        return came_ns - sent_ns if came_ns else bounce.await_answer(self, answer, sent_ns, until_ns)
+    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        bouncer = self._bouncer
+        return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
         bouncer = self._bouncer

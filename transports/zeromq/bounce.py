@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 from transports.zeromq.compiled import (
     _CLOCK_MONOTONIC,
     _DONTWAIT,
@@ -23,7 +23,6 @@ from transports.zeromq.compiled import (
 )
 
 Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
 MOMENT_MS = 50
 _NOT_YET = -1
 
@@ -48,14 +47,26 @@ def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def _ask(
-    handle: int, question: Bytes, asked: int, buffer: Bytes, largest: int, clock: Longs
-) -> tuple[int, int, int, int]:
-    """(when it went, when the answer was there, the answer's length, errno); not gone at all: 0."""
-    sent_ns = _now_ns(clock)
-    if _send(handle, question.ctypes.data, asked, _DONTWAIT) < 0:
-        return 0, 0, _NOT_YET, 0
-    length, error = _await(handle, buffer, largest)
-    return sent_ns, _now_ns(clock), length, error
+    handle: int, questions: Bytes, asked: Longs, first: int, count: int,
+    buffer: Bytes, answered: Longs, largest: int, took_ns: Longs, clock: Longs,
+) -> tuple[int, int, int]:  # fmt: skip
+    """(first question without its answer, when that went, errno); it has not gone: 0. Longest a moment, and an answer.
+
+    `asked` and `answered` are offsets.
+    """
+    end_ns = _now_ns(clock) + MOMENT_MS * 1_000_000
+    for i in range(first, count):
+        sent_ns, at = _now_ns(clock), answered[i]
+        if sent_ns >= end_ns or at + largest > len(buffer):
+            return i, 0, 0
+        if _send(handle, questions.ctypes.data + asked[i], asked[i + 1] - asked[i], _DONTWAIT) < 0:
+            return i, 0, 0
+        length, error = _await(handle, buffer[at:], largest)
+        if not 0 <= length <= largest:
+            return i, sent_ns, error
+        took_ns[i] = _now_ns(clock) - sent_ns
+        answered[i + 1] = at + length
+    return count, 0, 0
 
 
 @njit(cache=True, nogil=True)
@@ -82,22 +93,20 @@ class Bouncer:
 
     def _warm(self) -> None:
         """Compile the kernels, or load them from disk; there is no socket 0, so nothing goes."""
-        nothing = FrameBatch(1, 1, 1).buffer
-        _ask(0, nothing, 0, nothing, 0, self._clock)
-        _echo(0, nothing, 0, 0, 0, self._clock)
+        nothing, took_ns = FrameBatch(1, 1, 1), np.zeros(1, np.int64)
+        buffer, offsets = nothing.buffer, nothing.offsets
+        _ask(0, buffer, offsets, 0, 0, buffer, offsets, 0, took_ns, self._clock)
+        _echo(0, buffer, 0, 0, 0, self._clock)
 
-    def ask(self, question: FrameBatch, answer: FrameBatch) -> tuple[int, int]:
-        """(when it went, when the answer was there): 0 for what has not happened."""
-        handle, largest = self._calls.handle, answer.largest_frame
-        sent_ns, came_ns, length, error = _ask(
-            handle, question.buffer, question.used_bytes, answer.buffer, largest, self._clock
-        )
+    def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        """See Link.ask_ahead."""
+        number, sent_ns, error = _ask(
+            self._calls.handle, questions.buffer, questions.offsets, answers.count, questions.count,
+            answers.buffer, answers.offsets, answers.largest_frame, took_ns, self._clock,
+        )  # fmt: skip
+        answers.count = int(number)
         self._calls.check(error)
-        if not 0 <= length <= largest:
-            return int(sent_ns), 0
-        answer.offsets[1] = length
-        answer.count = 1
-        return int(sent_ns), int(came_ns)
+        return int(sent_ns)
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
         """How many went back. A message that has no room stays in the batch."""

@@ -11,7 +11,7 @@ import zmq
 
 from transports import bounce
 from transports.base import Address, Link, PeerGone
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 from transports.pattern import TWO_ENDS, Pattern
 from transports.sockets import read_back
 from transports.zeromq.asked import PlainAskedCalls
@@ -101,15 +101,9 @@ class ZeroMqLink(Link):
         if self._peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
-    def ask(self, question: FrameBatch, answer: FrameBatch, until_ns: int) -> int:
-        if self._bouncer is None:
-            return super().ask(question, answer, until_ns)
-        sent_ns, came_ns = self._bouncer.ask(question, answer)
-        if sent_ns and came_ns:
-            return came_ns - sent_ns
-        if not sent_ns:
-            return super().ask(question, answer, until_ns)
-        return bounce.await_answer(self, answer, sent_ns, until_ns)
+    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        bouncer = self._bouncer
+        return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
         if self._bouncer is None:
