@@ -102,8 +102,11 @@ def _declared(transport: str) -> str:
 
 
 def _warm(places: Places) -> None:
-    """A message there and one back, in this process: kernels are loaded, and a mistake in an address is said."""
-    there, back = places.pair(WARM_SIZE, one_way=True)
+    """A message there and one back, in this process: kernels are loaded, and a mistake in an address is said.
+
+    Those of round trips, too: a fork that loaded them while it was asked made the first one of a run take 10 ms.
+    """
+    there, back = places.pair(WARM_SIZE)
     with contextlib.ExitStack() as held:
         listener = opened(there, held)
         connector = opened(back, held)
