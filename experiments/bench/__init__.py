@@ -20,5 +20,6 @@ answer, figures of what was told, columns, plots, and what its paper printed. Wh
 | options.py | SIZES, COUNT; any click.Option is an option of the benchmark, and in `cell.asked` by its name |
 | crew.py, forks.py | processes: start, barrier, who died, end |
 | stage.py, measuring.py, running.py | brokers and the like, one repeat of a cell, all of them |
+| room.py, descriptors.py | whether the shell allows as many descriptors, before the first cell |
 | results.py, table.py, figures.py, page.py | rows with intervals, terminal, SVG, HTML |
 """

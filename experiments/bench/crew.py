@@ -9,13 +9,11 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from experiments.bench.descriptors import check_descriptors
 from experiments.bench.forks import Forked, Threaded, fork, thread
 from experiments.bench.player import play
 from experiments.bench.roles import Role, Told
 from experiments.errors import UserError
 from experiments.progress import OnCount
-from experiments.words import counted
 
 READY_S = 60.0
 
@@ -38,7 +36,6 @@ class Crew:
     def __init__(self, roles: Sequence[Role], group: int, in_threads: bool, patience_s: float) -> None:
         self._roles, self._patience_s = {role.name: role for role in roles}, patience_s
         assert len(self._roles) == len(roles)
-        check_descriptors(len(roles), f"{counted(len(roles), 'roles')} need a descriptor each")
         self._group, self._in_threads = group, in_threads
         self._members: dict[str, Forked | Threaded] = {}
         self._told: dict[str, Told] = {}

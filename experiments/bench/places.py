@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.bench.roles import End
-from experiments.places import free_place
 from transports.base import Address, Transport
 from transports.pattern import PUBLISHED, Pattern
 from transports.registry import scheme_of, transport_of
@@ -19,14 +17,18 @@ MOST_IN_FLIGHT = 100_000
 """Messages that a ZeroMQ socket may hold each way; fewer where they are large."""
 
 
+Find = Callable[[str, Path], str]
+"""A free place of a kind, as `port`; the path is for one that is a file."""
+
+
 @dataclass(frozen=True)
 class Places:
-    """`transport` as the user typed it, or as the broker's URL; `held` keeps ports reserved as long as it is open."""
+    """`transport` as the user typed it, or as the broker's URL."""
 
     transport: str
     token: str
     scratch: Path
-    held: contextlib.ExitStack
+    find: Find
 
     @property
     def has_broker(self) -> bool:
@@ -83,14 +85,14 @@ class Places:
         return f"{self.token}.{name}" if name else self.token
 
     def _port(self) -> str:
-        return free_place("port", Path(), self.held).rpartition(":")[2]
+        return self.find("port", Path()).rpartition(":")[2]
 
     def _url(self, options: dict[str, object]) -> str:
         asked, _, given = self.transport.partition("?")
         if not self.has_broker:
             kind = self._declared.places[self._scheme]
             path = self.scratch / f"link-{secrets.token_hex(6)}"
-            asked = f"{self._scheme}://{free_place(kind, path, self.held)}"
+            asked = f"{self._scheme}://{self.find(kind, path)}"
         words = [given] * bool(given) + [f"{name}={value}" for name, value in options.items()]
         return asked + ("?" + "&".join(words) if words else "")
 

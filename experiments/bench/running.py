@@ -17,6 +17,7 @@ from experiments.bench.cells import plan_of
 from experiments.bench.keeping import Keeping
 from experiments.bench.made import Made
 from experiments.bench.measuring import PARTIAL, Record, measure
+from experiments.bench.room import check_cells
 from experiments.bench.stage import Stage
 from experiments.bench.words import cell_in_words, figures_in_words, reasons_in_words
 from experiments.brokers_held import Brokers
@@ -82,6 +83,7 @@ def record_of(benchmark: Benchmark, asked: Asked, name: str, brokers: Brokers, s
     made = Made(plan.cells)
     patterns = {transport: plan.patterns(benchmark, transport) for transport in asked["transport"]}
     stage = Stage(patterns, asked.get("amqp_client"), asked.get("delivery"), brokers)
+    check_cells(benchmark, plan.cells)
 
     def record() -> Record:
         told = {"left_out": plan.left_out, "settings": said(asked), "duration_s": time.monotonic() - began_s}

@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,7 @@ from experiments.brokers_held import Brokers
 from experiments.component import settle_down
 from experiments.errors import UserError
 from experiments.household import Household
+from experiments.places import free_place
 from experiments.threads import interpreter_shared
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
@@ -81,7 +83,8 @@ class Stage:
         with contextlib.ExitStack() as held:
             broker = self.brokers.get(transport)
             token = f"bench-{secrets.token_hex(6)}"
-            yield Places(broker.url if broker else transport, token, self._household.folder, held)
+            find = partial(free_place, held=held)
+            yield Places(broker.url if broker else transport, token, self._household.folder, find)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 from pathlib import Path
 
 from experiments.bench.crowds import Crowd
@@ -13,10 +13,15 @@ from transports.pattern import Pattern
 from transports.topics import matches
 
 
+def imagined(transport: str) -> Places:
+    """Ports that nobody reserves."""
+    ports = itertools.count(7000)
+    return Places(transport, "run", Path(), lambda _kind, _path: f"127.0.0.1:{next(ports)}")
+
+
 def ends(crowd: Crowd, kind: str, transport: str = "amqp://host") -> list[End]:
-    with contextlib.ExitStack() as held:
-        roles = crowd.roles(Places(transport, "run", Path(), held), 0.0)
-        return [role.ends[0] for role in roles if role.name.startswith(kind)]
+    roles = crowd.roles(imagined(transport), 0.0)
+    return [role.ends[0] for role in roles if role.name.startswith(kind)]
 
 
 def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there_matches_and_none_elsewhere() -> None:
@@ -29,8 +34,7 @@ def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there
 
 def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchange() -> None:
     crowd = Crowd(1, Pattern.FANOUT, 64, 10, 3, 2)
-    with contextlib.ExitStack() as held:
-        *subscribers, one, two, three = crowd.roles(Places("zeromq", "run", Path(), held), 0.0)
+    *subscribers, one, two, three = crowd.roles(imagined("zeromq"), 0.0)
     places = [Address.parse(publisher.ends[0].url, "run") for publisher in (one, two, three)]
     for subscriber in subscribers:
         there = Address.parse(subscriber.ends[0].url, "run")
@@ -41,8 +45,7 @@ def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchan
 
 def test_all_is_delivered_once_every_subscriber_of_an_exchange_has_all_or_those_of_a_queue_have_it_together() -> None:
     for pattern, total in ((Pattern.QUEUE, 3 * 10), (Pattern.FANOUT, 3 * 10 * 2), (Pattern.TOPIC, 3 * 10 * 2)):
-        with contextlib.ExitStack() as held:
-            roles = Crowd(1, pattern, 64, 10, 3, 2).roles(Places("amqp://host", "run", Path(), held), 0.0)
+        roles = Crowd(1, pattern, 64, 10, 3, 2).roles(imagined("amqp://host"), 0.0)
         assert {role.shares.total for role in roles if role.shares} == {total}
 
 
