@@ -121,7 +121,7 @@ class Benchmark:
     """Which, and where in it."""
     points: Callable[[Asked], Sequence[Point]]
     roles: Callable[[Cell, Places], list[Role]]
-    """Receivers before senders."""
+    """Receivers before senders. Does nothing besides: how many a cell has is asked before any is measured."""
     figures: Callable[[Cell, Mapping[str, Told]], Figures]
     judge: Callable[[Cell, Mapping[str, Told]], list[str]]
     """What is wrong with the answer, as sentences; see experiments/bench/answer.py."""
@@ -135,6 +135,8 @@ class Benchmark:
     """What its rows say together, as sentences."""
     lacking: Callable[[Cell], str | None] = lambda _cell: None
     """What the transport has nothing for, as a sentence: such a cell is left out."""
+    prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
+    """Puts there what is to be there before any role opens its links."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Of its links, where they are no pairs."""
     repeats: int = 5

@@ -32,6 +32,7 @@ def measure(benchmark: Benchmark, cell: Cell, stage: Stage, patience_s: float) -
 
     with stage.places(cell.transport) as places:
         roles = benchmark.roles(cell, places)
+        benchmark.prepare(cell, roles)
         with (
             Crew(roles, stage.group, stage.in_threads(cell.transport), patience_s) as crew,
             delivering(f"{benchmark.name}, {cell_in_words(cell)}", roles) as on_count,

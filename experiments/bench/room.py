@@ -18,8 +18,8 @@ def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
     for cell in cells:
         ports: list[str] = []
         roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
-        who = f"{cell_in_words(cell)}: {counted(roles, 'roles')} and {counted(len(ports), 'ports')}"
-        check_descriptors(roles + len(ports), f"{who} need a descriptor each")
+        who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
+        check_descriptors(roles + len(ports), f"{cell_in_words(cell)}: {who} need a descriptor each")
 
 
 def _imagined(transport: str, ports: list[str]) -> Places:

@@ -16,7 +16,7 @@ scan it takes the queue's next message, holds what is another's, and gives it ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -78,8 +78,6 @@ def roles(cell: Cell, places: Places) -> list[Role]:
     point, pattern = cell.point, PATTERN[cell.point["match"]]
     clients, threads = point["clients"], point["threads"]
     (server,), client = places.together(cell.size, pattern)
-    if point["preloaded"]:
-        _preload(server.url, server.token, pattern, cell.size, point["preloaded"])
     asks = AskOwn(cell.size, cell.asked["warm_up_s"], cell.asked["sample_s"])
     return [
         Role("server", AnswerAll(cell.size, clients * threads), (server,)),
@@ -87,10 +85,13 @@ def roles(cell: Cell, places: Places) -> list[Role]:
     ]
 
 
-def _preload(url: str, token: str, pattern: Pattern, size: int, messages: int) -> None:
+def preload(cell: Cell, roles: Sequence[Role]) -> None:
+    """Replies to a client that has gone."""
     from transports.amqp.absent import leave_answers
 
-    leave_answers(url, token, pattern, bytes(size), messages)
+    if messages := cell.point["preloaded"]:
+        (there,) = roles[0].ends
+        leave_answers(there.url, there.token, there.pattern, bytes(cell.size), messages)
 
 
 def judge(_cell: Cell, told: Mapping[str, Told]) -> list[str]:
@@ -142,6 +143,7 @@ BENCHMARK = Benchmark(
     options=OPTIONS,
     in_short=peaks,
     lacking=lacking,
+    prepare=preload,
     patterns=lambda cell: [PATTERN[cell.point["match"]]],
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),
            "warm_up_s": 0.2, "sample_s": 0.5, "repeats": 2},

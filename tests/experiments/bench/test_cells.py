@@ -8,9 +8,10 @@ import pytest
 
 from experiments.bench.asking import asked_of
 from experiments.bench.benchmark import Benchmark
-from experiments.bench.catalogue import benchmark_of
+from experiments.bench.catalogue import benchmark_of, names
 from experiments.bench.cells import plan_of
 from experiments.bench.commands import command_of
+from experiments.bench.room import check_cells
 from experiments.errors import UserError
 from transports.pattern import Pattern
 
@@ -50,3 +51,20 @@ def test_points_are_measured_over_each_transport_in_turn() -> None:
 def test_a_transport_over_which_nothing_can_be_measured_is_refused() -> None:
     with pytest.raises(UserError, match="zeromq: no queue that could be scanned"):
         points("--match scan", "zeromq")
+
+
+@pytest.mark.parametrize("name", names())
+def test_room_is_asked_for_every_cell_and_nothing_is_opened_for_that(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_socket(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr("socket.socket", no_socket)
+    needed: list[int] = []
+    monkeypatch.setattr("experiments.bench.room.check_descriptors", lambda number, _who: needed.append(number))
+    benchmark = benchmark_of(name)
+    cells = plan_of(benchmark, asked(benchmark, "--quick")).cells
+    check_cells(benchmark, cells)
+    assert len(needed) == len(cells)
+    assert min(needed) >= 2
