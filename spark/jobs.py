@@ -17,6 +17,7 @@ from spark.errors import RunUnreadableError, SparkJobError, TablesUnwritableErro
 from spark.ingest import IngestReport, ingest
 from spark.java import find_java
 from spark.java_errors import root_cause
+from spark.known_rows import known_rows
 from spark.run_record import RunRecord, read_run
 from spark.schemas import KEYS, KINDS, RUNS, table_schema
 from spark.session import open_session
@@ -48,7 +49,7 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
     """The two summary tables, from the tables of the kinds."""
-    runs = spark.createDataFrame([asdict(record)], RUNS).coalesce(1)
+    runs = known_rows(spark, [asdict(record)], RUNS)
     measured = summarize_tables(_kinds(spark, tables, record), runs).coalesce(1).persist()
     try:
         written = []

@@ -10,6 +10,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark.dataset.manifest import Manifest
 from spark.dataset.place import Place
+from spark.known_rows import known_rows
 from spark.schemas import KEYS, KINDS, RUNS, dataset_schema
 from spark.summary import OF_RUN
 from spark.tables import escaped
@@ -23,14 +24,14 @@ def read_kinds(spark: SparkSession, place: Place, manifest: Manifest) -> dict[st
 
 def _current(spark: SparkSession, manifest: Manifest) -> DataFrame:
     """(ingest, *KEYS, *OF_RUN): which ingest counts for each run."""
-    known = [(run.ingest, *(getattr(run.record, name) for name in (*KEYS, *OF_RUN))) for run in manifest.runs]
+    known = [asdict(run.record) | {"ingest": run.ingest} for run in manifest.runs]
     schema = StructType([StructField("ingest", IntegerType()), *(RUNS[name] for name in (*KEYS, *OF_RUN))])
-    return spark.createDataFrame(known, schema).coalesce(1)
+    return known_rows(spark, known, schema)
 
 
 def read_runs(spark: SparkSession, manifest: Manifest) -> DataFrame:
     """RUNS."""
-    return spark.createDataFrame([asdict(run.record) for run in manifest.runs], RUNS).coalesce(1)
+    return known_rows(spark, [asdict(run.record) for run in manifest.runs], RUNS)
 
 
 def read_files(spark: SparkSession, place: Place, files: list[str]) -> DataFrame:
@@ -41,7 +42,7 @@ def read_files(spark: SparkSession, place: Place, files: list[str]) -> DataFrame
 def _read(spark: SparkSession, place: Place, files: list[str], kind: str) -> DataFrame:
     schema = dataset_schema(kind).add("ingest", IntegerType())
     if not files:
-        return spark.createDataFrame([], schema)
+        return known_rows(spark, [], schema)
     # An ingest's folder, which is listed at once, in place of each file: the names below it are the keys.
     folders = {"/".join(file.split("/")[:2]) for file in files}
     reader = spark.read.schema(schema).option("basePath", place.path(kind))
