@@ -52,6 +52,8 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     # Else a task for each of some hundred folders, only to list it.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    # Of long rows a batch of 10,000 would be some 50 MB, for which buffers grow and are copied again and again.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
     # One file a table, so no marker beside it; version 2 saves a rename, and we rename ourselves.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
