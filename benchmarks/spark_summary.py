@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.comparing import Row
 from benchmarks.exchange import Limit
-from exchange.measurements import BUCKETS, CLOCKS, LogBuckets, bucket_of
+from exchange.measurements import CLOCKS, LogBuckets
 from spark.dataset.manifest import SCHEMA, IngestedRun, Manifest
 from spark.histograms import PERCENTS
 from spark.run_record import RunRecord
@@ -67,8 +67,7 @@ def _times_ns(random: np.random.Generator) -> np.ndarray:
 
 
 def _record(second: int, clock: str, times: np.ndarray) -> dict[str, object]:
-    counts = np.bincount(bucket_of(times), minlength=BUCKETS)
-    told = LogBuckets(counts, int(times.sum()), int(times.min()), int(times.max())).sparse()
+    told = LogBuckets.of(times).sparse()
     origin = {"run_id": "0" * 16, "source": "gateway", "wall_ns": second, "monotonic_ns": second}
     return {**origin, "second": second, "clock": clock, "last_order": False, **told}
 
@@ -123,12 +122,17 @@ def _timed(words: list[str]) -> float:
 
 def summarize_rows(folder: Path) -> None:
     """In a process of its own: a session with its heap, the figures of all rows, written."""
+    from pyspark.sql import functions as fn
+
     from spark.percentiles import row_figures
     from spark.session import open_session
+    from spark.whole_files import CONTENT, whole_files
 
-    with open_session(short_lived=False, settings=HEAP) as spark:
-        rows = spark.read.parquet(f"file://{folder / 'rows'}")
-        row_figures(rows, ["run"]).coalesce(1).write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
+    with open_session(settings=HEAP) as spark:
+        files = whole_files(spark, [f"file://{folder / 'rows'}"])
+        run = fn.regexp_extract("path", "run=([0-9]+)", 1).alias("run")
+        figures = row_figures(files.select(run, CONTENT), ["run"]).coalesce(1)
+        figures.write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
 
 
 def _summary(folder: Path) -> Path:

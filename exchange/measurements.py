@@ -107,6 +107,14 @@ class LogBuckets:
         }  # fmt: skip
 
     @classmethod
+    def of(cls, times_ns: npt.NDArray[np.int64]) -> LogBuckets:
+        """Of single times, shape (any,)."""
+        if not len(times_ns):
+            return cls()
+        counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
+        return cls(counts, int(times_ns.sum()), int(times_ns.min()), int(times_ns.max()))
+
+    @classmethod
     def from_sparse(cls, payload: dict[str, Any]) -> LogBuckets:
         """The inverse of `sparse`, of lists or arrays."""
         buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))

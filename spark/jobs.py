@@ -19,10 +19,11 @@ from spark.java import find_java
 from spark.java_errors import root_cause
 from spark.known_rows import known_rows
 from spark.run_record import RunRecord, read_run
-from spark.schemas import KEYS, KINDS, RUNS, table_schema
+from spark.schemas import BUCKETED, KEYS, KINDS, RUNS, table_schema
 from spark.session import open_session
 from spark.summary import OF_RUN, runs_table, seconds_table, summarize_tables
-from spark.tables import read_table, tables_folder, write_table
+from spark.tables import read_table, spark_path, tables_folder, write_table
+from spark.whole_files import whole_files
 
 Row = dict[str, Any]
 
@@ -66,7 +67,9 @@ def _kinds(spark: SparkSession, tables: Path, record: RunRecord) -> dict[str, Da
     schema = {field.name: field.dataType for field in RUNS}
     known = {name: fn.lit(getattr(record, name)).cast(schema[name]) for name in (*KEYS, *OF_RUN)}
     files = {kind: tables / f"{kind}.parquet" for kind in KINDS}
-    return {k: read_table(spark, f, table_schema(k)).coalesce(1).withColumns(known) for k, f in files.items()}
+    rows = {k: read_table(spark, f, table_schema(k)) for k, f in files.items() if k != BUCKETED}
+    found = {**rows, BUCKETED: whole_files(spark, [spark_path(files[BUCKETED])])}
+    return {kind: table.coalesce(1).withColumns(known) for kind, table in found.items()}
 
 
 @contextmanager

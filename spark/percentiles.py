@@ -1,11 +1,11 @@
 """Figures of log buckets, merged: the same as exchange.measurements.LogBuckets gives.
 
-    records of seconds --each batch--> figures of seconds, one histogram a run --together--> figures of seconds and runs
-    single values      --counted by bucket-----------------> few histograms --together--> figures
+    files of records of seconds --each--> figures of seconds, one histogram a run --together--> figures of both
+    files of single values      --each--> one histogram a file                    --together--> figures
 
-Whatever grows with the orders stays in Spark. It reads, counts single values, and brings rows together; what is done
-to buckets is done in numpy (spark.histograms), a batch at a time: exploded, a record is 435 rows for a young JVM, which
-took a third more CPU time for all of a summary. A Python process takes a second to start: records pass through one.
+Whatever grows with the orders stays in Spark, which reads files and brings together what belongs together; what is in
+them is done in numpy (spark.histograms, spark.whole_files). Buckets exploded into rows of Spark's, 435 a record, took a
+third more CPU time for all of a summary; single values, counted by a plan of Spark's, three times as long.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DoubleType, IntegerType, LongType, StringType, StructType
 from pyspark.sql.types import StructField as Field
 
-from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
+from exchange.measurements import LogBuckets
 from spark.histograms import COUNTED, FIGURES, added, figures
 from spark.schemas import KEYS
+from spark.whole_files import CONTENT, tables_of
 
-SHORT_OF_WHOLE = 2e-14
-"""Java has no log2, only a quotient of logarithms, which misses a whole number by less than this."""
 OF_SECOND = (*KEYS, "second", "clock")
 WHOLE_RUN = -1
 """The second of what belongs to none."""
@@ -41,31 +41,44 @@ UNDER_WAY = [*NAMES, *TOLD, *(field for field in HISTOGRAM if field.name != "cou
 """Figures, or where there is more to come, a histogram."""
 
 OnTables = Callable[[pa.Table], pa.Table]
+RECORDS = 1_000
+"""At once."""
 
 
 def time_figures(completion: DataFrame) -> DataFrame:
-    """(*KEYS, second, clock, *FIGURES) of records: of each second, and, second null, of each run but its warm-up.
+    """(*KEYS, second, clock, *FIGURES) of records but last orders': of each second, and, second null, of each run.
 
-    Of one source, no two have the same names; `gateways`, the number of sources of a record's run, tells which have to
-    be put together first.
+    A run's leave out its warm-up. `completion` has a file's content, whose it is (KEYS), and of that run `warm_up_s`
+    and `gateways`, the number of sources, which tells what has to be put together first: of one, no two records have
+    the same second and clock.
     """
-    after_warm_up, alone = fn.col("second") >= fn.col("warm_up_s"), fn.col("gateways") == 1
-    known = completion.select(
-        *OF_SECOND, *_names(HISTOGRAM), after_warm_up.alias("after_warm_up"), alone.alias("alone")
-    ).where("count > 0")
-    begun = known.mapInArrow(_of_each_batch(_seconds_and_runs), StructType(UNDER_WAY))
+    begun = completion.select(*KEYS, "warm_up_s", "gateways", CONTENT).mapInArrow(_begun, StructType(UNDER_WAY))
     done = begun.repartition(*KEYS).mapInArrow(_of_all_batches(_completed), StructType([*NAMES, *TOLD]))
     return done.withColumn("second", fn.nullif("second", fn.lit(WHOLE_RUN)))
 
 
-def _seconds_and_runs(records: pa.Table) -> pa.Table:
+def _begun(files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    columns = ["second", "clock", "last_order", *_names(HISTOGRAM)]
+    for of_file, records in tables_of(files, columns, RECORDS):
+        known = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
+        for name in KEYS:
+            known = known.append_column(name, pa.repeat(of_file[name], len(known)))
+        after_warm_up = pc.greater_equal(known["second"], of_file["warm_up_s"])
+        yield from _seconds_and_runs(known, after_warm_up, alone=of_file["gateways"] == 1).to_batches()
+
+
+def _seconds_and_runs(records: pa.Table, after_warm_up: pa.ChunkedArray, *, alone: bool) -> pa.Table:
     """UNDER_WAY: the figures of seconds that are whole here, and what there is of others and of runs, added up."""
-    alone, after_warm_up = records["alone"], records["after_warm_up"]
-    of_runs = records.filter(after_warm_up)
+    of_runs, nothing = _where(records, after_warm_up), records.slice(0, 0)
     second = pa.array([WHOLE_RUN] * len(of_runs), pa.int32())
     of_runs = of_runs.set_column(of_runs.column_names.index("second"), "second", second)
-    begun = added(_in_order([of_runs, records.filter(pc.invert(alone))], [*NAMES, *HISTOGRAM]), OF_SECOND)
-    return _in_order([figures(records.filter(alone), OF_SECOND), begun], UNDER_WAY)
+    begun = added(_in_order([of_runs, nothing if alone else records], [*NAMES, *HISTOGRAM]), OF_SECOND)
+    return _in_order([figures(records if alone else nothing, OF_SECOND), begun], UNDER_WAY)
+
+
+def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
+    """Without a copy of all buckets where it is all of them."""
+    return records if pc.all(mask).as_py() else records.filter(mask)
 
 
 def _completed(under_way: pa.Table) -> pa.Table:
@@ -86,38 +99,27 @@ def _names(fields: Sequence[Field]) -> list[str]:
     return [field.name for field in fields]
 
 
-def row_figures(rows: DataFrame, names: Sequence[str]) -> DataFrame:
-    """(*names, *FIGURES) of single values, (*names, value_ns), in the buckets of exchange.measurements.bucket_of.
+def row_figures(files: DataFrame, names: Sequence[str]) -> DataFrame:
+    """(*names, *FIGURES) of single values, in the buckets of exchange.measurements.bucket_of.
 
-    What takes the time is to find the group of each row: less by one number than by strings.
+    `files` has a file's content, whose column `value_ns` holds them, and in `names` what it belongs to.
     """
-    value, bucket = fn.col("value_ns"), bucket_of("value_ns").alias("of_bucket")
-    counted = rows.groupBy(*names, bucket).agg(
-        fn.count("*").alias("count"), fn.sum(value).alias("sum_ns"), fn.min(value).alias("min_ns"),
-        fn.max(value).alias("max_ns"),
-    )  # fmt: skip
-    histograms = counted.withColumns({"bucket": fn.array("of_bucket"), "bucket_count": fn.array("count")})
-    few = histograms.select(*names, *_names(HISTOGRAM)).repartition(*names)
-    schema = StructType([*(rows.schema[name] for name in names), *TOLD])
-    return few.mapInArrow(_of_all_batches(partial(_added_figures, names=tuple(names))), schema)
+    of_names = [files.schema[name] for name in names]
+    counted = files.select(*names, CONTENT).mapInArrow(_counted, StructType([*of_names, *HISTOGRAM]))
+    work = _of_all_batches(partial(_added_figures, names=tuple(names)))
+    return counted.repartition(*names).mapInArrow(work, StructType([*of_names, *TOLD]))
+
+
+def _counted(files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(StructType(HISTOGRAM))
+    for of_file, values in tables_of(files, ["value_ns"]):
+        told = pa.RecordBatch.from_pylist([LogBuckets.of(values["value_ns"].to_numpy()).sparse()], schema)
+        names = [pa.array([value]) for value in of_file.values()]
+        yield pa.RecordBatch.from_arrays([*names, *told.columns], [*of_file, *told.schema.names])
 
 
 def _added_figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
     return figures(added(histograms, names), names)
-
-
-def bucket_of(value_ns: str) -> Column:
-    """Of a column of times in ns; 0 and 1 ns share bucket 0, and the last bucket holds all that is longer."""
-    octaves = fn.log2(fn.greatest(fn.col(value_ns), fn.lit(1))) + SHORT_OF_WHOLE
-    return fn.least((octaves * BUCKETS_PER_OCTAVE).cast("int"), fn.lit(BUCKETS - 1))
-
-
-def _of_each_batch(work: OnTables) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from work(pa.Table.from_batches([batch])).to_batches()
-
-    return run
 
 
 def _of_all_batches(work: OnTables) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

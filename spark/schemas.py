@@ -83,6 +83,8 @@ PAYLOADS = {
 }
 
 KINDS = tuple(PAYLOADS)
+BUCKETED = "completion"
+"""The kind whose records are histograms."""
 
 
 def table_schema(kind: str) -> StructType:

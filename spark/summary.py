@@ -45,7 +45,8 @@ MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
 def summarize_tables(tables: Mapping[str, DataFrame], runs: DataFrame) -> DataFrame:
     """(*KEYS, second, RATE, *MEASURED), of every second and, second null, of each run: small, however large they were.
 
-    Tables of spark.schemas.dataset_schema, with the columns OF_RUN in each row, and RUNS.
+    Tables of spark.schemas.dataset_schema, with the columns OF_RUN in each row, but of completions the files that
+    hold them (spark.percentiles.time_figures). And RUNS.
     """
     facts = traffic_facts(tables["traffic"]).unionAll(rate_facts(tables["traffic"])).unionAll(no_facts(runs))
     clocks = fn.broadcast(gateway_clocks(tables["traffic"]))
@@ -145,7 +146,7 @@ def time_facts(completion: DataFrame) -> DataFrame:
 
     The whole run's figures leave out the warm-up's seconds too, as those of run.json do; each second keeps its own.
     """
-    figures = time_figures(completion.where("NOT last_order"))
+    figures = time_figures(completion)
     return _facts(figures, {name: fn.col(name) for name in FIGURES}, fn.concat("clock", fn.lit("_")))
 
 

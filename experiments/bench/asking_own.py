@@ -15,7 +15,6 @@ import numpy as np
 
 from exchange.measurements import LogBuckets
 from experiments.bench.answer import wrong_with
-from experiments.bench.bounce import histogram_of
 from experiments.bench.payload import Receipt, Source
 from experiments.bench.player import Player, Silence
 from experiments.bench.roles import Told
@@ -93,7 +92,7 @@ def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> Told:
         for what, many in asker.receipt.wrong.items():
             told.wrong[what] = told.wrong.get(what, 0) + many
         told.stopped = told.stopped or asker.stopped
-        latency.merge(histogram_of(np.array(asker.round_trips_ns, np.int64)))
+        latency.merge(LogBuckets.of(np.array(asker.round_trips_ns, np.int64)))
     told.latency = latency
     return told
 

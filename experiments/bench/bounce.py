@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exchange.measurements import LogBuckets, bucket_of
+from exchange.measurements import LogBuckets
 from experiments.bench.payload import Receipt, Source, frames_in_a_batch
 from experiments.bench.player import Player, Silence
 from experiments.bench.roles import Told
@@ -43,7 +43,7 @@ class Ask:
         told.last_ns = time.monotonic_ns()
         told.sent, told.sent_checksum = source.made, source.checksum
         told.received, told.received_checksum, told.wrong = receipt.received, receipt.checksum, receipt.wrong
-        told.latency = histogram_of(round_trips_ns[: receipt.received])
+        told.latency = LogBuckets.of(round_trips_ns[: receipt.received])
         return told
 
     @staticmethod
@@ -53,13 +53,6 @@ class Ask:
             player.ask(player.link, source.batch, answers, took_ns)
         finally:
             receipt.add(answers, time.monotonic_ns())
-
-
-def histogram_of(times_ns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> LogBuckets:
-    if not len(times_ns):
-        return LogBuckets()
-    counts = np.bincount(bucket_of(times_ns), minlength=len(LogBuckets().counts))
-    return LogBuckets(counts, int(times_ns.sum()), int(times_ns.min()), int(times_ns.max()))
 
 
 @dataclass(frozen=True)

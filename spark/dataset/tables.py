@@ -6,27 +6,52 @@ from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark.dataset.manifest import Manifest
 from spark.dataset.place import Place
 from spark.known_rows import known_rows
-from spark.schemas import KEYS, KINDS, RUNS, dataset_schema
+from spark.schemas import BUCKETED, KEYS, KINDS, RUNS, dataset_schema
 from spark.summary import OF_RUN
 from spark.tables import escaped
+from spark.whole_files import CONTENT, whole_files
 
 
 def read_kinds(spark: SparkSession, place: Place, manifest: Manifest) -> dict[str, DataFrame]:
-    """A table a kind, of all runs; rows that a later ingest replaced are not in it. Each row knows OF_RUN."""
+    """As spark.summary.summarize_tables wants them: of completions the files, of other kinds the rows."""
+    rows = {kind: read_kind(spark, place, manifest, kind) for kind in KINDS if kind != BUCKETED}
+    return {**rows, BUCKETED: files_of_runs(spark, place, manifest, BUCKETED)}
+
+
+def read_kind(spark: SparkSession, place: Place, manifest: Manifest, kind: str) -> DataFrame:
+    """Of all runs; rows that a later ingest replaced are not in it. Each row knows OF_RUN."""
     runs = fn.broadcast(_current(spark, manifest))
-    return {kind: _read(spark, place, manifest.files(kind), kind).join(runs, ["ingest", *KEYS]) for kind in KINDS}
+    return _read(spark, place, manifest.files(kind), kind).join(runs, ["ingest", *KEYS])
+
+
+def files_of_runs(spark: SparkSession, place: Place, manifest: Manifest, kind: str) -> DataFrame:
+    """(path, content, *KEYS, *OF_RUN): a row for each file of a kind that the manifest names."""
+    known = [
+        asdict(run.record) | {"path": place.path(file)} for run in manifest.runs for file in run.files.get(kind, ())
+    ]
+    runs = known_rows(spark, known, StructType([StructField("path", StringType()), *_of_run()]))
+    if not known:
+        return runs.withColumn(CONTENT, fn.lit(b""))
+    files = whole_files(spark, [escaped(row["path"]) for row in known])
+    named = files.join(fn.broadcast(runs), "path", "left")
+    # A file of no run would be a mistake of ours, and must not be lost without a word.
+    run = fn.coalesce("run", fn.raise_error(fn.concat(fn.lit("no run is known of "), "path")))
+    return named.withColumn("run", run)
 
 
 def _current(spark: SparkSession, manifest: Manifest) -> DataFrame:
     """(ingest, *KEYS, *OF_RUN): which ingest counts for each run."""
     known = [asdict(run.record) | {"ingest": run.ingest} for run in manifest.runs]
-    schema = StructType([StructField("ingest", IntegerType()), *(RUNS[name] for name in (*KEYS, *OF_RUN))])
-    return known_rows(spark, known, schema)
+    return known_rows(spark, known, StructType([StructField("ingest", IntegerType()), *_of_run()]))
+
+
+def _of_run() -> list[StructField]:
+    return [RUNS[name] for name in (*KEYS, *OF_RUN)]
 
 
 def read_runs(spark: SparkSession, manifest: Manifest) -> DataFrame:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
-from spark.schemas import ORIGIN, PAYLOADS, RUNS, dataset_schema
+from spark.schemas import KEYS, ORIGIN, PAYLOADS, RUNS, dataset_schema, table_schema
+from spark.whole_files import CONTENT
 
 RUN = ("a-trial", "a-run")
 
@@ -16,6 +22,16 @@ def table(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN) -> 
     names = PAYLOADS[kind].names
     rows = [(*run, *(r[name] for name in ORIGIN), *(r["payload"][name] for name in names)) for r in records]
     return spark.createDataFrame(rows, dataset_schema(kind)).coalesce(1)
+
+
+def completion(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN) -> DataFrame:
+    """A run's file of them."""
+    schema, payload = table_schema("completion"), PAYLOADS["completion"].names
+    rows = [(*(r[name] for name in ORIGIN), *(r["payload"][name] for name in payload)) for r in records]
+    named = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(named, schema=to_arrow_schema(schema)), file)
+    return spark.createDataFrame([(*run, file.getvalue())], [*KEYS, CONTENT])
 
 
 def runs(spark: SparkSession, *names: tuple[str, str]) -> DataFrame:

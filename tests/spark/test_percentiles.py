@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_frames import RUN, lasting, table
+from pyspark.sql import functions as fn
+from spark_frames import completion, lasting
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
-import exchange.measurements
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.histograms import PERCENTS
-from spark.percentiles import bucket_of, row_figures, time_figures
-from spark.schemas import KEYS
+from spark.histograms import FIGURES, PERCENTS
+from spark.percentiles import row_figures, time_figures
+from spark.tables import spark_path
+from spark.whole_files import whole_files
 from tests.spark.conftest import Analysed
 
 
@@ -60,30 +64,28 @@ def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clo
 def test_records_of_several_gateways_merge(spark: SparkSession) -> None:
     times = completion_times_ns(np.random.default_rng(1), 1_000)
     parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
-    together = figures_of(table(spark, parts[0], {**parts[1], "source": "gateway.2"}), gateways=2)
-    assert together == figures_of(table(spark, record("completion", completion_payload(3, "due", times))))
+    together = figures_of(completion(spark, parts[0], {**parts[1], "source": "gateway.2"}), gateways=2)
+    assert together == figures_of(completion(spark, record("completion", completion_payload(3, "due", times))))
     assert [row["second"] for row in together] == [None, 3]
 
 
 def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
     times_ns = {(s, c): np.array([10 ** (s + 4)]) for s in (0, 1) for c in ("due", "lag")}
-    rows = figures_of(table(spark, *(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items())))
+    said = [record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()]
+    rows = figures_of(completion(spark, *said))
     assert [(r["second"], r["clock"], r["max_us"]) for r in rows] == [
         (None, "due", 100.0), (None, "lag", 100.0),
         (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0),
     ]  # fmt: skip
 
 
-def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession) -> None:
+def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession, tmp_path: Path) -> None:
     times = completion_times_ns(np.random.default_rng(2), 3_000)
     edges = np.array([0, 1, 2, 3, *(1 << np.arange(2, 46)), *((1 << np.arange(2, 46)) - 1), 1 << 60])
-    values = np.concatenate([times, edges]).tolist()
-    rows = spark.createDataFrame([(*RUN, "due", value) for value in values], ROW)
-    buckets = [row[0] for row in rows.select(bucket_of("value_ns")).collect()]
-    assert buckets == exchange.measurements.bucket_of(np.array(values)).tolist()
-    whole, _ = figures_of(table(spark, record("completion", completion_payload(0, "due", np.array(values)))))
-    (found,) = row_figures(rows, (*KEYS, "clock")).collect()
-    assert found.asDict() == {name: value for name, value in whole.items() if name != "second"}
-
-
-ROW = ", ".join([*(f"{name} string" for name in KEYS), "clock string", "value_ns long"])
+    values = np.concatenate([times, edges])
+    for number, part in enumerate(np.array_split(values, 3)):
+        pq.write_table(pa.table({"value_ns": part}), tmp_path / f"{number}.parquet", row_group_size=500)
+    files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
+    (found,) = row_figures(files, ["whose"]).collect()
+    whole, _ = figures_of(completion(spark, record("completion", completion_payload(0, "due", values))))
+    assert found.asDict() == {"whose": "ours", **{name: whole[name] for name in FIGURES}}

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_frames import RUN, lasting, runs, table
+from spark_frames import RUN, completion, lasting, runs, table
 from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
 
 from exchange.measurements import CLOCKS, Meter
-from spark.schemas import KEYS, KINDS, dataset_schema
+from spark.schemas import BUCKETED, KEYS, KINDS, dataset_schema
 from spark.summary import cpu_facts, gateway_clocks, meter_facts, rate_facts, summarize_tables, time_facts
 from tests.spark.conftest import Analysed
 
@@ -70,9 +70,13 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
     assert analysed.run[f"{source}_cpu_cores"] == pytest.approx(CORES[source], rel=0.001)
 
 
+def nothing(spark: SparkSession) -> dict[str, DataFrame]:
+    tables = {kind: spark.createDataFrame([], dataset_schema(kind)) for kind in KINDS if kind != BUCKETED}
+    return {kind: lasting(table, None) for kind, table in {**tables, BUCKETED: completion(spark)}.items()}
+
+
 def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession) -> None:
-    tables = {kind: lasting(spark.createDataFrame([], dataset_schema(kind)), None) for kind in KINDS}
-    (row,) = summarize_tables(tables, runs(spark)).collect()
+    (row,) = summarize_tables(nothing(spark), runs(spark)).collect()
     assert set(row) == {*RUN, None}
 
 
@@ -81,7 +85,7 @@ def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession)
     first, second = ("a-trial", "first"), ("a-trial", "second")
     said = {first: [traffic(0, 1.2), traffic(1, 2.2)], second: [traffic(0, 1.7)]}
     used = {first: [cpu(0, 0.5, 1.0), cpu(1, 1.5, 2.0)], second: [cpu(0, 0.25, 1.0)]}
-    empty = {kind: lasting(spark.createDataFrame([], dataset_schema(kind)), None) for kind in KINDS}
+    empty = nothing(spark)
 
     def rows(*names: tuple[str, str]) -> list[Any]:
         tables = {"traffic": said, "process": used}
@@ -113,7 +117,7 @@ def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(spark: Spark
         about = {"second": second, "clock": "due", "last_order": last, "bucket": [7], "bucket_count": [1]}
         return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
 
-    said = table(spark, times(5), times(6), times(7), times(8, last=True))
+    said = completion(spark, times(5), times(6), times(7), times(8, last=True))
     facts = values(time_facts(lasting(said, None, warm_up_s=6.0)))
     counts = {second: value for (second, name), value in facts.items() if name == "due_count"}
     assert counts == {5: 1, 6: 1, 7: 1, None: 2}

@@ -14,7 +14,7 @@ from spark.dataset.ingesting import ingest_runs
 from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place
 from spark.dataset.summarizing import summarize_runs
-from spark.dataset.tables import read_kinds
+from spark.dataset.tables import read_kind
 from spark.errors import DatasetUnreadableError
 from spark.ingest import COPY, NO_RECORD, ingest
 from spark.jobs import write_summary
@@ -34,12 +34,12 @@ def test_the_runs_of_a_folder_are_found_by_trial_and_those_without_a_record_are_
 
 
 def test_every_record_is_in_its_table_under_its_run(spark: SparkSession, dataset: Dataset, kept: Kept) -> None:
-    tables = read_kinds(spark, dataset.place, dataset.manifest)
     for kind in KINDS:
+        table = read_kind(spark, dataset.place, dataset.manifest, kind)
         said = sum(record["kind"] == kind for record in kept.alone.records)
-        rows = tables[kind].where(f"experiment = '{ALONE[0]}' AND run = '{ALONE[1]}'")
+        rows = table.where(f"experiment = '{ALONE[0]}' AND run = '{ALONE[1]}'")
         assert rows.count() == said
-        assert set(dataset_schema(kind).names) < set(tables[kind].columns)
+        assert set(dataset_schema(kind).names) < set(table.columns)
 
 
 def test_damaged_and_copied_lines_are_counted_and_in_quarantine(dataset: Dataset) -> None:
@@ -95,14 +95,14 @@ def test_a_killed_ingest_is_in_no_table_and_the_next_one_replaces_runs_and_remov
         with pytest.raises(KeyboardInterrupt):
             ingest_runs(spark, place, [first, second])
     assert read_manifest(place) == before
-    assert read_kinds(spark, place, before)["traffic"].count() == before.runs[0].rows["traffic"]
+    assert read_kind(spark, place, before, "traffic").count() == before.runs[0].rows["traffic"]
     of_kind = Path(place.url.removeprefix("file://")) / "completion"
     (abandoned := of_kind / "ingest=0").mkdir()
     (of_kind / "ingest=mine").mkdir()
 
     after = ingest_runs(spark, place, [first, second])
     assert (len(after.runs), after.runs[0].rows) == (2, before.runs[0].rows)
-    counted = read_kinds(spark, place, after)["completion"].groupBy(*KEYS).count().collect()
+    counted = read_kind(spark, place, after, "completion").groupBy(*KEYS).count().collect()
     assert {row["count"] for row in counted} == {before.runs[0].rows["completion"]}
     assert not abandoned.exists()
     # A reader may still hold the manifest before; and what is not ours is left alone.
