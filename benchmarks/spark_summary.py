@@ -126,12 +126,12 @@ def summarize_rows(folder: Path) -> None:
 
     from spark.percentiles import row_figures
     from spark.session import open_session
-    from spark.whole_files import CONTENT, whole_files
+    from spark.whole_files import CONTENT, PATH, whole_files
 
     with open_session(settings=HEAP) as spark:
         files = whole_files(spark, [f"file://{folder / 'rows'}"])
         run = fn.regexp_extract("path", "run=([0-9]+)", 1).alias("run")
-        figures = row_figures(files.select(run, CONTENT), ["run"]).coalesce(1)
+        figures = row_figures(files.select(run, PATH, CONTENT), ["run"]).coalesce(1)
         figures.write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PythonException
 
 
 def root_cause(failure: Exception) -> str:
@@ -21,6 +22,8 @@ def _innermost(failure: Exception) -> str:
         while (inner := java.getCause()) is not None:
             java = inner
         return str(java.toString())
+    if isinstance(failure, PythonException):
+        return _last_line(str(failure)).split(": ", 1)[-1]
     causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ") if causes else str(failure)
 
@@ -28,6 +31,10 @@ def _innermost(failure: Exception) -> str:
 def _is_without_answer(failure: Exception) -> bool:
     """What py4j says where nobody answered: of a call that failed in Java it has more to tell."""
     return type(failure) is Py4JError and "Trace:" not in str(failure)
+
+
+def _last_line(text: str) -> str:
+    return [line.strip() for line in text.splitlines() if line.strip()][-1]
 
 
 def _first_line(text: str) -> str:

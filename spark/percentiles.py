@@ -24,7 +24,7 @@ from pyspark.sql.types import StructField as Field
 from exchange.measurements import LogBuckets
 from spark.histograms import COUNTED, FIGURES, added, figures
 from spark.schemas import KEYS
-from spark.whole_files import CONTENT, tables_of
+from spark.whole_files import CONTENT, PATH, tables_of
 
 OF_SECOND = (*KEYS, "second", "clock")
 WHOLE_RUN = -1
@@ -48,11 +48,11 @@ RECORDS = 1_000
 def time_figures(completion: DataFrame) -> DataFrame:
     """(*KEYS, second, clock, *FIGURES) of records but last orders': of each second, and, second null, of each run.
 
-    A run's leave out its warm-up. `completion` has a file's content, whose it is (KEYS), and of that run `warm_up_s`
-    and `gateways`, the number of sources, which tells what has to be put together first: of one, no two records have
-    the same second and clock.
+    A run's leave out its warm-up. `completion` has a file's path and content, whose it is (KEYS), and of that run
+    `warm_up_s` and `gateways`, the number of sources, which tells what has to be put together first: of one, no two
+    records have the same second and clock.
     """
-    begun = completion.select(*KEYS, "warm_up_s", "gateways", CONTENT).mapInArrow(_begun, StructType(UNDER_WAY))
+    begun = completion.select(*KEYS, "warm_up_s", "gateways", PATH, CONTENT).mapInArrow(_begun, StructType(UNDER_WAY))
     done = begun.repartition(*KEYS).mapInArrow(_of_all_batches(_completed), StructType([*NAMES, *TOLD]))
     return done.withColumn("second", fn.nullif("second", fn.lit(WHOLE_RUN)))
 
@@ -102,10 +102,10 @@ def _names(fields: Sequence[Field]) -> list[str]:
 def row_figures(files: DataFrame, names: Sequence[str]) -> DataFrame:
     """(*names, *FIGURES) of single values, in the buckets of exchange.measurements.bucket_of.
 
-    `files` has a file's content, whose column `value_ns` holds them, and in `names` what it belongs to.
+    `files` has a file's path and content, whose column `value_ns` holds them, and in `names` what it belongs to.
     """
     of_names = [files.schema[name] for name in names]
-    counted = files.select(*names, CONTENT).mapInArrow(_counted, StructType([*of_names, *HISTOGRAM]))
+    counted = files.select(*names, PATH, CONTENT).mapInArrow(_counted, StructType([*of_names, *HISTOGRAM]))
     work = _of_all_batches(partial(_added_figures, names=tuple(names)))
     return counted.repartition(*names).mapInArrow(work, StructType([*of_names, *TOLD]))
 

@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-CONTENT = "content"
+from spark.errors import DatasetUnreadableError
+
+PATH, CONTENT = "path", "content"
 ROWS = 1 << 16
 """Of a table at once: what is counted of it stays in a processor's cache."""
 
@@ -26,16 +28,24 @@ def whole_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     `paths` are as Spark's readers take them (spark.tables.escaped), of files, or of folders that hold them.
     """
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
-    return reader.option("pathGlobFilter", "*.parquet").load(list(paths)).select("path", CONTENT)
+    return reader.option("pathGlobFilter", "*.parquet").load(list(paths)).select(PATH, CONTENT)
 
 
 def tables_of(
     files: Iterator[pa.RecordBatch], columns: Sequence[str], rows: int = ROWS
 ) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """(what is said of a file beside its content, up to so many rows of it), of all rows of all files."""
+    """(what is said of a file beside path and content, up to so many rows of it), of all rows of all files.
+
+    DatasetUnreadableError where one is damaged.
+    """
     for batch in files:
-        said = batch.drop_columns([CONTENT]).to_pylist()
-        for of_file, content in zip(said, batch[CONTENT], strict=True):
-            with pq.ParquetFile(pa.BufferReader(content.as_buffer())) as file:
-                for part in file.iter_batches(rows, columns=list(columns), use_threads=False):
-                    yield of_file, pa.Table.from_batches([part])
+        said = batch.drop_columns([PATH, CONTENT]).to_pylist()
+        for of_file, path, content in zip(said, batch[PATH], batch[CONTENT], strict=True):
+            try:
+                with pq.ParquetFile(pa.BufferReader(content.as_buffer())) as file:
+                    for part in file.iter_batches(rows, columns=list(columns), use_threads=False):
+                        yield of_file, pa.Table.from_batches([part])
+            except (pa.ArrowException, OSError) as error:
+                raise DatasetUnreadableError(
+                    f"{path} is damaged ({error}): make it anew from its run's spool"
+                ) from error

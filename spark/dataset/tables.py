@@ -36,7 +36,7 @@ def files_of_runs(spark: SparkSession, place: Place, manifest: Manifest, kind: s
     ]
     runs = known_rows(spark, known, StructType([StructField("path", StringType()), *_of_run()]))
     if not known:
-        return runs.withColumn(CONTENT, fn.lit(b""))
+        return runs.withColumn(CONTENT, fn.lit(b""))  # no row
     files = whole_files(spark, [escaped(row["path"]) for row in known])
     named = files.join(fn.broadcast(runs), "path", "left")
     # A file of no run would be a mistake of ours, and must not be lost without a word.

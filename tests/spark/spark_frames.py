@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
 from spark.schemas import KEYS, ORIGIN, PAYLOADS, RUNS, dataset_schema, table_schema
-from spark.whole_files import CONTENT
+from spark.whole_files import CONTENT, PATH
 
 RUN = ("a-trial", "a-run")
 
@@ -31,7 +31,7 @@ def completion(spark: SparkSession, *records: Record, run: tuple[str, str] = RUN
     named = [dict(zip(schema.names, row, strict=True)) for row in rows]
     file = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(named, schema=to_arrow_schema(schema)), file)
-    return spark.createDataFrame([(*run, file.getvalue())], [*KEYS, CONTENT])
+    return spark.createDataFrame([(*run, "made-up", file.getvalue())], [*KEYS, PATH, CONTENT])
 
 
 def runs(spark: SparkSession, *names: tuple[str, str]) -> DataFrame:

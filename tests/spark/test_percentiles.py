@@ -15,7 +15,9 @@ from spark_frames import completion, lasting
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 
 from exchange.measurements import CLOCKS, LogBuckets
+from spark.errors import SparkJobError
 from spark.histograms import FIGURES, PERCENTS
+from spark.jobs import typed_errors
 from spark.percentiles import row_figures, time_figures
 from spark.tables import spark_path
 from spark.whole_files import whole_files
@@ -89,3 +91,10 @@ def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkS
     (found,) = row_figures(files, ["whose"]).collect()
     whole, _ = figures_of(completion(spark, record("completion", completion_payload(0, "due", values))))
     assert found.asDict() == {"whose": "ours", **{name: whole[name] for name in FIGURES}}
+
+
+def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
+    with pytest.raises(SparkJobError, match=r"torn\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
+        row_figures(files, ["whose"]).collect()
