@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +78,7 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
     """A sentence in place of a Java stack trace."""
     try:
         yield
-    except (PySparkException, Py4JError, OSError) as failure:
+    except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
         cause = root_cause(failure)
         if "No space left on device" in cause or "Disk quota exceeded" in cause:
             raise TablesUnwritableError(

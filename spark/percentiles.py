@@ -105,17 +105,16 @@ def row_figures(files: DataFrame, names: Sequence[str]) -> DataFrame:
     `files` has a file's path and content, whose column `value_ns` holds them, and in `names` what it belongs to.
     """
     of_names = [files.schema[name] for name in names]
-    counted = files.select(*names, PATH, CONTENT).mapInArrow(_counted, StructType([*of_names, *HISTOGRAM]))
+    schema = StructType([*of_names, *HISTOGRAM])
+    counted = files.select(*names, PATH, CONTENT).mapInArrow(partial(_counted, schema=to_arrow_schema(schema)), schema)
     work = _of_all_batches(partial(_added_figures, names=tuple(names)))
     return counted.repartition(*names).mapInArrow(work, StructType([*of_names, *TOLD]))
 
 
-def _counted(files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(StructType(HISTOGRAM))
+def _counted(files: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for of_file, values in tables_of(files, ["value_ns"]):
-        told = pa.RecordBatch.from_pylist([LogBuckets.of(values["value_ns"].to_numpy()).sparse()], schema)
-        names = [pa.array([value]) for value in of_file.values()]
-        yield pa.RecordBatch.from_arrays([*names, *told.columns], [*of_file, *told.schema.names])
+        row = of_file | LogBuckets.of(values["value_ns"].to_numpy()).sparse()
+        yield pa.RecordBatch.from_pylist([row], schema)
 
 
 def _added_figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -73,13 +73,12 @@ SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 def open_session(
     master: str = "local[2]",
     *,
-    short_lived: bool = True,
     log_level: str = "error",
     settings: Mapping[str, str] | None = None,
     java: Java | None = None,
     write_archive: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session of its own JVM; `short_lived` starts twice as fast, and is slower on jobs of minutes.
+    """A session of its own JVM.
 
     `write_archive` makes later sessions start faster, see spark.class_archive. Under spark-submit, it is the session of
     the JVM that started us, and the master is whom that was told.
@@ -92,11 +91,10 @@ def open_session(
         return
     java = java or find_java()
     archive, address = _archive(java), driver_address(master)
-    tuning = [*(SHORT_LIVED if short_lived else []), *_archive_options(archive, write_archive)]
+    tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
     with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
-        if short_lived:
-            of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
+        of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
         conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
         with running_jvm(conf, folder) as gateway:
             session = _session(conf, gateway)

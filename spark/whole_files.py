@@ -23,7 +23,9 @@ ROWS = 1 << 16
 
 
 def whole_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """(path, content: binary), a row for each file of up to 2 GB; AnalysisException where one is not there.
+    """(path, content: binary), a row for each file; AnalysisException where one is not there.
+
+    A file has to fit into the JVM's memory, 1 GB by default, several times over: those of a run are of a few MB.
 
     `paths` are as Spark's readers take them (spark.tables.escaped), of files, or of folders that hold them.
     """
@@ -47,5 +49,9 @@ def tables_of(
                         yield of_file, pa.Table.from_batches([part])
             except (pa.ArrowException, OSError) as error:
                 raise DatasetUnreadableError(
-                    f"{path} is damaged ({error}): make it anew from its run's spool"
+                    f"{path} is damaged ({_in_a_line(error)}): make it anew from its run's spool"
                 ) from error
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -138,7 +138,10 @@ class Link(ABC):
         return bounce.ask(self, questions, answers, took_ns, longest_ns)
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:  # noqa: ARG002
-        """The same for as far as it can be compiled: when the question went whose answer is not there yet, or 0."""
+        """The same for as far as it can be compiled, from question `answers.count` on; for a moment, no longer.
+
+        When the question went that `answers.count` then is the number of, where its answer is not there yet; else 0.
+        """
         return 0
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
     """See Link.ask."""
+    if min(answers.capacity_frames, len(took_ns)) < questions.count:
+        raise ValueError(f"no room for {questions.count} answers")
     while (number := answers.count) < questions.count:
         sent_ns = link.ask_ahead(questions, answers, took_ns)
         if answers.count > number and not sent_ns:
@@ -22,6 +24,8 @@ def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, 
         if not sent_ns or not (answered_ns := _await_answer(link, answers, until_ns)):
             break
         took_ns[number] = answered_ns - sent_ns
+        if answers.count > number + 1:  # more than was asked for: the numbers of what follows would be wrong
+            return number + 1
     return answers.count
 
 

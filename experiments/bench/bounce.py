@@ -15,7 +15,7 @@ from transports.base import PeerGone
 from transports.frames import FrameBatch, Longs
 
 QUESTIONS = 64
-"""In a batch, of small ones: asked one at a time, and nothing of ours runs between an answer and the next."""
+"""In a batch, of small ones, that are asked one at a time."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Ask:
             while source.made < self.count:
                 first = source.made
                 source.fill(self.count - first, time.monotonic_ns())
-                self._ask(player, source, answers, receipt, round_trips_ns[first:])
+                self._ask(player, source, answers, receipt, round_trips_ns[first:], told)
         except (Silence, PeerGone) as why:
             told.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
-        told.last_ns = time.monotonic_ns()
-        told.sent, told.sent_checksum = source.made, source.checksum
+        told.sent, told.sent_checksum = min(source.made, receipt.received + 1), source.checksum
         told.received, told.received_checksum, told.wrong = receipt.received, receipt.checksum, receipt.wrong
-        told.latency = LogBuckets.of(round_trips_ns[: receipt.received])
+        told.latency = LogBuckets.of(round_trips_ns[round_trips_ns > 0])
         return told
 
     @staticmethod
-    def _ask(player: Player, source: Source, answers: FrameBatch, receipt: Receipt, took_ns: Longs) -> None:
+    def _ask(player: Player, source: Source, answers: FrameBatch, receipt: Receipt, took_ns: Longs, told: Told) -> None:
         answers.clear()
         try:
             player.ask(player.link, source.batch, answers, took_ns)
+            told.last_ns = time.monotonic_ns()
         finally:
             receipt.add(answers, time.monotonic_ns())
 

@@ -12,6 +12,7 @@ from transports.base import Address, Transport
 from transports.pattern import PUBLISHED, Pattern
 from transports.registry import scheme_of, transport_of
 
+SIMPLEX = "topology=simplex"
 IN_FLIGHT_BYTES = 1 << 26
 MOST_IN_FLIGHT = 100_000
 """Messages that a ZeroMQ socket may hold each way; fewer where they are large."""
@@ -48,6 +49,7 @@ class Places:
         Over a broker, pairs of different `name` have queues of their own on one direct exchange. `one_way`: nearly
         all flows from who connects to who listens, so that ZeroMQ has PUSH and PULL instead of PAIR.
         """
+        one_way = one_way or SIMPLEX in self.transport
         options = self._bounded(size)
         if name and "pair" in self._declared.options:
             options["pair"] = name

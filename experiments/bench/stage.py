@@ -109,14 +109,15 @@ def _warm(places: Places) -> None:
 
     Those of round trips, too: a fork that loaded them while it was asked made the first one of a run take 10 ms.
     """
-    there, back = places.pair(WARM_SIZE)
-    with contextlib.ExitStack() as held:
-        listener = opened(there, held)
-        connector = opened(back, held)
-        for sender, receiver in ((connector, listener), (listener, connector)):
-            _pass_on(sender, receiver)
-        for link in (listener, connector):
-            link.echo(FrameBatch(1), 0, 0)
+    for one_way in (True, False):
+        there, back = places.pair(WARM_SIZE, one_way=one_way)
+        with contextlib.ExitStack() as held:
+            listener = opened(there, held)
+            connector = opened(back, held)
+            for sender, receiver in ((connector, listener), (listener, connector)):
+                _pass_on(sender, receiver)
+            for link in (listener, connector):
+                link.echo(FrameBatch(1), 0, 0)
 
 
 def _load(places: Places, pattern: Pattern) -> None:

@@ -93,8 +93,9 @@ def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkS
     assert found.asDict() == {"whose": "ours", **{name: whole[name] for name in FIGURES}}
 
 
-def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+@pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
+def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "torn.parquet").write_bytes(content)
     files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
     with pytest.raises(SparkJobError, match=r"torn\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
         row_figures(files, ["whose"]).collect()

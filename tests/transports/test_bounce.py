@@ -84,6 +84,37 @@ def test_the_next_is_not_asked_before_the_answer_is_there(url: str) -> None:
         assert list(asked) == [b"one"]
 
 
+def test_who_answers_twice_is_found_out_at_the_first_question() -> None:
+    class Twice(Link):
+        """Answers what it is asked, and once more."""
+
+        asked = 0
+
+        def send(self, batch: FrameBatch, first: int) -> int:
+            self.asked += batch.count - first
+            return batch.count
+
+        def receive(self, batch: FrameBatch) -> int:
+            batch.append(b"answer")
+            batch.append(b"answer")
+            return 2
+
+        def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+            raise AssertionError("there was something")
+
+        def close(self, linger_s: float = 1.0) -> None:
+            pass
+
+    link, answers, took_ns = Twice(), FrameBatch(3), np.zeros(3, np.int64)
+    assert link.ask(FrameBatch.of(b"one", b"two", b"three"), answers, took_ns, 1_000_000_000) == 1
+    assert (link.asked, np.count_nonzero(took_ns)) == (1, 1)
+
+
+def test_no_room_for_all_answers_is_a_mistake_of_the_caller(url: str) -> None:
+    with joined(url) as (_, connector), pytest.raises(ValueError, match="no room for 2 answers"):
+        connector.ask(FrameBatch.of(b"one", b"two"), FrameBatch(1), np.zeros(2, np.int64), 1)
+
+
 def test_an_answer_that_comes_later_is_not_lost(url: str) -> None:
     with joined(url) as (listener, connector):
         assert ask(connector, b"question", longest_ns=1_000_000) == ([], [])

@@ -1,6 +1,6 @@
 """One message at a time, compiled: what a question and its answer take is ZeroMQ's, and not Python's between its calls.
 
-Here calls block, as in a C program, for a moment at most: then Python looks whether the doorman has something to do.
+Here calls block, as in a C program, for a moment at most: where nothing came Python asks the doorman, who knows why.
 """
 
 from __future__ import annotations

@@ -67,18 +67,7 @@ def _results(words: str, there: Path) -> list[str]:
 
 
 def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    words = [
-        "bench",
-        "de-mpmc",
-        "--transport",
-        "zeromq",
-        "--sizes",
-        "64",
-        "--pairs",
-        "1,64",
-        "--results",
-        str(tmp_path),
-    ]
+    words = ["bench", "de-mpmc", "--transport", "zeromq", "--sizes", "64", "--pairs", "1,64"]
     done = subprocess.run(
         [sys.executable, "-m", "experiments", *words, "--results", str(tmp_path)], capture_output=True, text=True,
         check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)),

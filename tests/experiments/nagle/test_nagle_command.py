@@ -22,11 +22,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_packets_are_fewer_with_nagle_on_and_completion_takes_longer(results: Path) -> None:
+def test_packets_are_fewer_with_nagle_on(results: Path) -> None:
     record = exchange("nagle", "--resume", "small", "--results", results, "--json").record
     off, on = (arm["metrics"] for arm in record["arms"])
     assert off["packets_per_order"]["median"] > 1.4 * on["packets_per_order"]["median"]
-    assert off["due_p50_us"]["median"] < on["due_p50_us"]["median"]
 
 
 def test_the_tables_have_the_paper_s_rows_and_fit_100_columns(results: Path) -> None:
