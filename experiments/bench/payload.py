@@ -29,7 +29,7 @@ Longs = npt.NDArray[np.int64]
 NUMBERED, STAMPED = 8, 16
 """From how many bytes on a message bears its number, and when it was handed over."""
 NUMBER_BITS = 40
-BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 16
+BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
 (_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS,
  _STATE_SIZE) = range(10)  # fmt: skip
 _NUMBER = (1 << NUMBER_BITS) - 1
