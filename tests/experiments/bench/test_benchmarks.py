@@ -23,6 +23,7 @@ COMMANDS = {
     "perftest, topic": f"perftest --transport zeromq+ipc --mode topic --npubs 2 --nsubs 3 --qt 2 {SHORT} 499",
     "latency": f"latency --transport zeromq,tcp --sizes 64 {SHORT} 20",
     "throughput": "throughput --transport zeromq --sizes 64 --repeats 2 --count 5000",
+    "throughput, simplex": f"throughput --transport zeromq?topology=simplex --sizes 64 {SHORT} 500",
     "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
     "streams": f"streams --transport zeromq --sizes 32 --streams 3 {SHORT} 500",
     "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
