@@ -1,6 +1,6 @@
 """Tables of rows that are known here: a part of the plan, so that no job and no Python process reads them.
 
-Spark plans without them what is joined to none, or broadcast from them.
+A join with none of them is planned away, and a broadcast of them needs no job.
 """
 
 from __future__ import annotations

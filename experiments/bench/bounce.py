@@ -40,7 +40,8 @@ class Ask:
                 self._ask(player, source, answers, receipt, round_trips_ns[first:], told)
         except (Silence, PeerGone) as why:
             told.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
-        told.sent, told.sent_checksum = min(source.made, receipt.received + 1), source.checksum
+        told.sent = min(source.made, receipt.received + 1) if told.stopped else source.made
+        told.sent_checksum = source.checksum
         told.received, told.received_checksum, told.wrong = receipt.received, receipt.checksum, receipt.wrong
         told.latency = LogBuckets.of(round_trips_ns[round_trips_ns > 0])
         return told

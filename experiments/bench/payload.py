@@ -21,10 +21,9 @@ import numpy.typing as npt
 
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets
 from matching_engine.compiled import inlined, kernel, load_u64, signed, store_u64
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 
 Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
 
 NUMBERED, STAMPED = 8, 16
 """From how many bytes on a message bears its number, and when it was handed over."""

@@ -1,0 +1,34 @@
+"""Rows that become part of a plan: their types, what they lack, and values that are none of a column's."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DoubleType, MapType, StringType, StructField, StructType
+
+from spark.errors import SparkJobError
+from spark.jobs import typed_errors
+from spark.known_rows import known_rows
+
+SCHEMA = StructType(
+    [
+        StructField("name", StringType()),
+        StructField("warm_up_s", DoubleType()),
+        StructField("facts", MapType(StringType(), DoubleType())),
+    ]
+)
+
+
+def test_rows_are_as_they_were_given_and_null_where_they_lack_a_column(spark: SparkSession) -> None:
+    rows = known_rows(spark, [{"name": "a", "facts": {"packets": 2.0}}, {"name": "b", "warm_up_s": 1.5}], SCHEMA)
+    assert rows.schema == SCHEMA
+    assert [tuple(row) for row in rows.collect()] == [("a", None, {"packets": 2.0}), ("b", 1.5, None)]
+    assert known_rows(spark, [], SCHEMA).collect() == []
+
+
+def test_a_value_of_another_type_is_told_in_a_sentence(spark: SparkSession) -> None:
+    with (
+        pytest.raises(SparkJobError, match=r"could not analyse results: Could not convert '6'"),
+        typed_errors("results"),
+    ):
+        known_rows(spark, [{"name": "a", "warm_up_s": "6"}], SCHEMA)
