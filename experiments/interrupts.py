@@ -23,3 +23,21 @@ def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) 
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def heeded_at_the_end() -> Iterator[None]:
+    """A signal that came meanwhile is ours once this is done.
+
+    An exception that a handler raises inside what a library calls back (a weak reference's end, in matplotlib by the
+    thousand) is printed with its traceback and lost.
+    """
+    came: list[signal.Signals] = []
+    before = on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

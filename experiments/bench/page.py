@@ -11,6 +11,7 @@ from experiments.bench.figures import drawings_of
 from experiments.bench.table import columns_with_something, cpu_columns
 from experiments.bench.words import reasons_in_words, short, short_interval, titles_of, values_in_words
 from experiments.compare.rounding import number
+from experiments.interrupts import heeded_at_the_end
 from experiments.page.templates import templates
 from experiments.whole_file import write_whole
 
@@ -20,6 +21,7 @@ TEMPLATES = templates(
 )
 
 
+@heeded_at_the_end()
 def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
     """Of one benchmark, or of a suite's below each other; it appears whole, by rename."""
     return write_whole(folder / FILE, page_html(record).encode())

@@ -11,6 +11,7 @@ from experiments.compare.paper_figures import paper_figures
 from experiments.compare.published import published, transports
 from experiments.compare.rounding import interval, number, rounded
 from experiments.compare.sentences import circumstances, common_settings, own_settings, title
+from experiments.interrupts import heeded_at_the_end
 from experiments.page.templates import templates
 from experiments.trials.metrics import COMPONENTS
 from experiments.whole_file import write_whole
@@ -29,6 +30,7 @@ RESOURCES = {
 """Metrics of the tables, with their columns' titles."""
 
 
+@heeded_at_the_end()
 def write_page(folder: Path, record: dict[str, Any]) -> Path:
     """Beside comparison.json; it appears whole, by rename."""
     return write_whole(folder / "comparison.html", page_html(record).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from experiments.interrupts import heeded_at_the_end
 from experiments.page.figures import draw_figures
 from experiments.page.run_folder import RunFolder, read_run_folder
 from experiments.page.story import told
@@ -13,6 +14,7 @@ from experiments.whole_file import write_whole
 TEMPLATES = templates()
 
 
+@heeded_at_the_end()
 def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
     """Write `report.html` beside `run.json`; it appears whole, by rename. `known` is what the folder holds."""
     return write_whole(run_folder / "report.html", page_html(known or read_run_folder(run_folder)).encode())
