@@ -12,24 +12,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from spark.schemas import KEYS
-from spark.summary import OFFERED, RATE, TIMES
+from spark.summary.columns import FACTS, OFFERED, RATE, TIMES
 
-FACTS = (
-    "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
-    "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",
-)  # fmt: skip
-"""Of a run, from its run.json; null where it was not measured."""
 MEASURED = (RATE, *FACTS, *TIMES)
 ARM = ("experiment", "arm", "transport", OFFERED)
 COUNTED = ("complete", "saturated")
 COMPARED = ("due_p50_us", "due_p99_us", "handed_over_mean_us", RATE, "cpu_s_per_million")
-
-
-def run_facts(summary: DataFrame, runs: DataFrame) -> DataFrame:
-    """The runs' summary, with the arm of each and FACTS."""
-    facts = [fn.col("facts")[name].alias(name) for name in FACTS]
-    return summary.join(fn.broadcast(runs.select(*KEYS, "arm", *facts)), [*KEYS])
 
 
 def arms_table(measured: DataFrame) -> DataFrame:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
+from pyspark.sql import SparkSession
 
 from spark.errors import RunUnreadableError, SparkJobError, TablesUnwritableError
 from spark.ingest import IngestReport, ingest
 from spark.java import find_java
 from spark.java_errors import root_cause
-from spark.known_rows import known_rows
 from spark.run_record import RunRecord, read_run
-from spark.schemas import BUCKETED, KEYS, KINDS, RUNS, table_schema
+from spark.schemas import KINDS
 from spark.session import open_session
-from spark.summary import OF_RUN, runs_table, seconds_table, summarize_tables
-from spark.tables import read_table, spark_path, tables_folder, write_table
-from spark.whole_files import whole_files
+from spark.summary.measured import RunFile, measured, runs_table, seconds_table
+from spark.tables import tables_folder, write_table
 
 Row = dict[str, Any]
 
@@ -51,26 +48,20 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
     """The two summary tables, from the tables of the kinds."""
-    runs = known_rows(spark, [asdict(record)], RUNS)
-    measured = summarize_tables(_kinds(spark, tables, record), runs).coalesce(1).persist()
+    rows = measured(spark, _files(tables, record), [record]).persist()
     try:
         written = []
-        for name, rows in (("summary", runs_table(measured, runs)), ("seconds", seconds_table(measured, runs))):
-            write_table(rows, tables / f"{name}.parquet")
-            written.append([row.asDict() for row in rows.collect()])
+        for name, table in (("summary", runs_table(rows)), ("seconds", seconds_table(rows))):
+            write_table(table, tables / f"{name}.parquet")
+            written.append([row.asDict() for row in table.collect()])
     finally:
-        measured.unpersist()
+        rows.unpersist()
     (run,), seconds = written
     return run, seconds
 
 
-def _kinds(spark: SparkSession, tables: Path, record: RunRecord) -> dict[str, DataFrame]:
-    schema = {field.name: field.dataType for field in RUNS}
-    known = {name: fn.lit(getattr(record, name)).cast(schema[name]) for name in (*KEYS, *OF_RUN)}
-    files = {kind: tables / f"{kind}.parquet" for kind in KINDS}
-    rows = {k: read_table(spark, f, table_schema(k)) for k, f in files.items() if k != BUCKETED}
-    found = {**rows, BUCKETED: whole_files(spark, [spark_path(files[BUCKETED])])}
-    return {kind: table.coalesce(1).withColumns(known) for kind, table in found.items()}
+def _files(tables: Path, record: RunRecord) -> dict[str, RunFile]:
+    return {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
 
 
 @contextmanager

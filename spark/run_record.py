@@ -19,7 +19,7 @@ ALONE = "alone"
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """A row of spark.schemas.RUNS. Absent means not measured: a rate is None then, never 0."""
+    """What a summary needs to know of a run. Absent means not measured: a rate is None then, never 0."""
 
     experiment: str
     run: str
@@ -35,7 +35,7 @@ class RunRecord:
     arm: str = ""
     """What repeats have in common: the settings, but for the seed."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
-    """What was measured beside the spool, by the names of spark.arms.FACTS."""
+    """What was measured beside the spool, by the names of spark.summary.columns.FACTS."""
 
 
 def read_run(folder: Path) -> RunRecord:

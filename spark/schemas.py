@@ -12,7 +12,6 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
-    MapType,
     StringType,
     StructType,
 )
@@ -83,34 +82,9 @@ PAYLOADS = {
 }
 
 KINDS = tuple(PAYLOADS)
-BUCKETED = "completion"
-"""The kind whose records are histograms."""
 
 
 def table_schema(kind: str) -> StructType:
     """The columns of tables/KIND.parquet: who said it and when, then the payload."""
     origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
     return StructType([*origin, *PAYLOADS[kind].fields])
-
-
-def dataset_schema(kind: str) -> StructType:
-    """The same of several runs: which one, first."""
-    return StructType([*_required(**dict.fromkeys(KEYS, TEXT)), *table_schema(kind).fields])
-
-
-RUNS = StructType(
-    [
-        *_required(**dict.fromkeys(KEYS, TEXT)),
-        Field("status", TEXT),
-        Field("transport", TEXT),
-        Field("offered_orders_per_s", DOUBLE),
-        Field("offered_each_second_per_s", DOUBLE),
-        Field("orders_per_s", DOUBLE),
-        Field("warm_up_s", DOUBLE, nullable=False),
-        Field("duration_s", DOUBLE),
-        Field("gateways", INT, nullable=False),
-        Field("arm", TEXT, nullable=False),
-        Field("facts", MapType(TEXT, DOUBLE), nullable=False),
-    ]
-)
-"""What run.json says of each run that a summary needs; null is what was not measured."""

@@ -8,8 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
 from spark.errors import TablesUnwritableError
 
@@ -37,11 +36,6 @@ def write_table(rows: DataFrame, file: Path) -> None:
         part.replace(file)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
-
-
-def read_table(spark: SparkSession, file: Path, schema: StructType) -> DataFrame:
-    """The rows of one table, without a look at the file for its columns."""
-    return spark.read.schema(schema).parquet(spark_path(file))
 
 
 def tables_folder(run_folder: Path) -> Path:

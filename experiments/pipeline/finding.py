@@ -13,10 +13,10 @@ from experiments.errors import UserError
 from experiments.run_folders import run_folders
 from experiments.trials.attempts import is_warm_up
 from experiments.trials.metrics import COMPARED, HELD_BACK, packets
-from spark.arms import FACTS
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_record import read_run
+from spark.summary.columns import FACTS
 
 READ = {
     **{metric.name: metric.read for metric in (*COMPARED, *HELD_BACK)},

@@ -27,10 +27,11 @@ class Place:
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
             ) from error
         self._root: Any = self._files.makeQualified(root)
+        self._root_path = str(self._root.toString())
 
     def path(self, name: str) -> str:
         """As Spark's writers take it; its readers take names with brackets for patterns."""
-        return str(self._at(name).toString())
+        return f"{self._root_path}/{name}"
 
     def names(self, prefix: str = "") -> list[str]:
         """Of the files and folders right here that begin so; none where there is no such folder."""
@@ -49,7 +50,7 @@ class Place:
     def files(self, name: str) -> list[str]:
         """Every Parquet file below the folder `name`, by its name from here."""
         found, below = self._files.listFiles(self._at(name), True), []
-        start = len(str(self._root.toString())) + 1
+        start = len(self._root_path) + 1
         while found.hasNext():
             path = found.next().getPath()
             if str(path.getName()).startswith("part-"):

@@ -15,12 +15,17 @@ import pyarrow as pa
 import pyspark
 
 from exchange import measurements
-from spark import ingest, schemas
+from spark import histograms, ingest, schemas
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
-from spark.live import facts, meters, note, records, rows, times, traffic
+from spark.live import facts, note, records, rows, times
+from spark.summary import columns, history, meters, traffic
+from spark.summary import facts as definitions
 from spark.tables import PARTS
 
-DECIDING = (measurements, ingest, schemas, facts, meters, note, records, rows, times, traffic)
+DECIDING = (
+    measurements, histograms, ingest, schemas, columns, history, meters, traffic, definitions,
+    facts, note, records, rows, times,
+)  # fmt: skip
 """What a row depends on: a table that was begun by other code than this is not gone on with."""
 TOLD = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 

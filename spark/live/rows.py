@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from exchange.records import COMPLETION
 from spark.live.columns import read_columns
 from spark.live.times import merged_figures
-from spark.summary import COUNTS, MEASURED, RATE
+from spark.summary.columns import COUNTS, MEASURED, RATE
 from spark.tables import PARTS
 
 Row = dict[str, Any]

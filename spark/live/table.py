@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from spark.live.facts import Facts
+from spark.live.facts import LiveFacts
 from spark.live.folder import LiveFolder, replace_file
 from spark.live.note import Note, Said, note_of, read_note, said_in
 from spark.live.records import once
 from spark.live.rows import FIGURES, Row, live_rows, times_of, write_rows
-from spark.summary import TIMES
+from spark.summary.columns import TIMES
 from spark.tables import spark_path, write_table
 
 
@@ -72,7 +72,7 @@ class LiveTable:
 
     def _load(self, before: int | None = None) -> None:
         """What the batches left, as far as they came to their end."""
-        self._facts, self.totals, self._next = Facts(), Totals(), 0
+        self._facts, self.totals, self._next = LiveFacts(), Totals(), 0
         self._timed: defaultdict[int, set[int]] = defaultdict(set)
         self._said_at: defaultdict[int, set[int]] = defaultdict(set)
         for file in sorted(self._folder.notes.glob("[0-9]*.json"))[:before]:

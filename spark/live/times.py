@@ -1,4 +1,4 @@
-"""Figures of completion times from the records of one second, merged: those that spark.percentiles gives."""
+"""Figures of completion times from the records of one second, merged: those that spark.summary.times gives."""
 
 from __future__ import annotations
 

@@ -20,9 +20,10 @@ from spark.tables import tables_folder
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """`make test` has the summary of one run; whatever else asks Spark is for `make test-spark`."""
+    """`make test` has the summary of one run and two kills; whatever else asks Spark is for `make test-spark`."""
     for item in items:
-        if "spark" in item.fixturenames and "analysed" not in item.fixturenames:
+        in_make_test = "analysed" in item.fixturenames or item.get_closest_marker("always")
+        if "spark" in item.fixturenames and not in_make_test:
             item.add_marker(pytest.mark.jvm)
 
 

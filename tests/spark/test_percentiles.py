@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
-from spark_frames import completion, lasting
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
+from spark_tables import summarized, told
 
 from exchange.measurements import CLOCKS, LogBuckets
 from spark.errors import SparkJobError
 from spark.histograms import FIGURES, PERCENTS
 from spark.jobs import typed_errors
-from spark.percentiles import row_figures, time_figures
+from spark.percentiles import row_figures
 from spark.tables import spark_path
 from spark.whole_files import whole_files
 from tests.spark.conftest import Analysed
-
-
-def figures_of(said: DataFrame, gateways: int = 1) -> list[dict[str, Any]]:
-    """Of the whole run first."""
-    return [
-        row.asDict()
-        for row in time_figures(lasting(said, None, gateways=gateways)).orderBy("second", "clock").collect()
-    ]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -63,22 +54,19 @@ def test_figures_are_those_of_the_log_buckets_themselves(analysed: Analysed, clo
     )
 
 
-def test_records_of_several_gateways_merge(spark: SparkSession) -> None:
+def test_records_of_several_gateways_merge() -> None:
     times = completion_times_ns(np.random.default_rng(1), 1_000)
     parts = [record("completion", completion_payload(3, "due", part)) for part in (times[:10], times[10:])]
-    together = figures_of(completion(spark, parts[0], {**parts[1], "source": "gateway.2"}), gateways=2)
-    assert together == figures_of(completion(spark, record("completion", completion_payload(3, "due", times))))
-    assert [row["second"] for row in together] == [None, 3]
+    together = summarized(parts[0], {**parts[1], "source": "gateway.2"}, gateways=2)
+    assert together == summarized(record("completion", completion_payload(3, "due", times)))
+    assert list(together) == [3, None]
 
 
-def test_clocks_and_seconds_stay_apart(spark: SparkSession) -> None:
+def test_clocks_and_seconds_stay_apart() -> None:
     times_ns = {(s, c): np.array([10 ** (s + 4)]) for s in (0, 1) for c in ("due", "lag")}
-    said = [record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()]
-    rows = figures_of(completion(spark, *said))
-    assert [(r["second"], r["clock"], r["max_us"]) for r in rows] == [
-        (None, "due", 100.0), (None, "lag", 100.0),
-        (0, "due", 10.0), (0, "lag", 10.0), (1, "due", 100.0), (1, "lag", 100.0),
-    ]  # fmt: skip
+    rows = summarized(*(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()))
+    for clock in ("due", "lag"):
+        assert told(rows, f"{clock}_max_us") == {0: 10.0, 1: 100.0, None: 100.0}
 
 
 def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession, tmp_path: Path) -> None:
@@ -89,8 +77,8 @@ def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkS
         pq.write_table(pa.table({"value_ns": part}), tmp_path / f"{number}.parquet", row_group_size=500)
     files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
     (found,) = row_figures(files, ["whose"]).collect()
-    whole, _ = figures_of(completion(spark, record("completion", completion_payload(0, "due", values))))
-    assert found.asDict() == {"whose": "ours", **{name: whole[name] for name in FIGURES}}
+    whole = summarized(record("completion", completion_payload(0, "due", values)))[None]
+    assert found.asDict() == {"whose": "ours", **{name: whole[f"due_{name}"] for name in FIGURES}}
 
 
 @pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])

@@ -19,7 +19,7 @@ from spark.errors import (
 from spark.jobs import summarize, typed_errors
 from spark.run_record import read_run
 from spark.schemas import KEYS
-from spark.summary import MEASURED
+from spark.summary.columns import MEASURED
 from spark.tables import tables_folder
 from tests.spark.conftest import Analysed
 

@@ -1,34 +1,34 @@
+"""The definitions of what was measured, over the records of one run; and what Spark makes of them, of a whole run."""
+
 from __future__ import annotations
 
-from functools import reduce
+import random
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from spark_frames import RUN, completion, lasting, runs, table
-from spark_runs import CORES, METERS, START_WALL_NS, Record, reading, record, source_of
+from hypothesis import given
+from hypothesis import strategies as st
+from spark_runs import CORES, METERS, START_WALL_NS, MadeUpRun, Record, reading, record, source_of
+from spark_tables import run_record, summarized, tables, told
 
 from exchange.measurements import CLOCKS, Meter
-from spark.schemas import BUCKETED, KEYS, KINDS, dataset_schema
-from spark.summary import cpu_facts, gateway_clocks, meter_facts, rate_facts, summarize_tables, time_facts
+from spark.summary.columns import MEASURED, RATE, ROWS
+from spark.summary.measured import as_table
+from spark.summary.meters import PlacedMeters
+from spark.summary.of_run import rows_of_run
 from tests.spark.conftest import Analysed
 
-
-def traffic(second: int, at_s: float) -> Record:
-    counts = {"orders_sent": 1, "orders_answered": 1, "messages_received": 1}
-    return record("traffic", {"second": second, **counts}, at_s=at_s)
+CPU = "gateway_cpu_cores"
 
 
-def cpu(second: int, cpu_s: float, at_s: float) -> Record:
+def traffic(second: int, at_s: float, orders: int = 1, source: str = "gateway") -> Record:
+    counts = {"orders_sent": orders, "orders_answered": orders, "messages_received": orders}
+    return record("traffic", {"second": second, **counts}, source, at_s)
+
+
+def cpu(second: int, cpu_s: float, at_s: float, source: str = "gateway") -> Record:
     rest = {"max_rss_bytes": 1, "voluntary_context_switches": 1, "involuntary_context_switches": 1}
-    return record("process", {"second": second, "cpu_s": cpu_s, **rest}, at_s=at_s)
-
-
-def values(facts: DataFrame) -> dict[tuple[int | None, str], float]:
-    return {
-        (row.second, row.name): row.value
-        for row in facts.select("second", facts["name"].alias("name"), "value").collect()
-    }
+    return record("process", {"second": second, "cpu_s": cpu_s, **rest}, source, at_s)
 
 
 def test_there_is_one_row_a_second_in_order(analysed: Analysed) -> None:
@@ -70,41 +70,43 @@ def test_cores_in_use_are_what_cpu_time_grew_by(analysed: Analysed, source: str)
     assert analysed.run[f"{source}_cpu_cores"] == pytest.approx(CORES[source], rel=0.001)
 
 
-def nothing(spark: SparkSession) -> dict[str, DataFrame]:
-    tables = {kind: spark.createDataFrame([], dataset_schema(kind)) for kind in KINDS if kind != BUCKETED}
-    return {kind: lasting(table, None) for kind, table in {**tables, BUCKETED: completion(spark)}.items()}
+def test_a_run_that_measured_nothing_has_one_row_of_nothing() -> None:
+    (row,) = as_table(rows_of_run(run_record(), ())).to_pylist()
+    assert {name: value for name, value in row.items() if value is not None} == {
+        "experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "arm": ""
+    }  # fmt: skip
 
 
-def test_a_run_that_measured_nothing_has_one_row_of_nothing(spark: SparkSession) -> None:
-    (row,) = summarize_tables(nothing(spark), runs(spark)).collect()
-    assert set(row) == {*RUN, None}
+def test_every_figure_that_is_found_has_a_column() -> None:
+    found = {name for row in rows_of_run(run_record(), tables(MadeUpRun().records)) for name in row}
+    assert found <= set(ROWS.names)
+    assert {RATE, *MEASURED} <= found
 
 
-@pytest.mark.jvm
-def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession) -> None:
-    first, second = ("a-trial", "first"), ("a-trial", "second")
-    said = {first: [traffic(0, 1.2), traffic(1, 2.2)], second: [traffic(0, 1.7)]}
-    used = {first: [cpu(0, 0.5, 1.0), cpu(1, 1.5, 2.0)], second: [cpu(0, 0.25, 1.0)]}
-    empty = nothing(spark)
-
-    def rows(*names: tuple[str, str]) -> list[Any]:
-        tables = {"traffic": said, "process": used}
-        of_kinds = {
-            kind: lasting(reduce(DataFrame.unionAll, [table(spark, *of_run[n], run=n) for n in names]), None)
-            for kind, of_run in tables.items()
-        }
-        found = summarize_tables({**empty, **of_kinds}, runs(spark, *names))
-        return sorted(map(tuple, found.collect()), key=str)
-
-    assert rows(first, second) == sorted([*rows(first), *rows(second)], key=str)
+def figures_of(row: dict[str, Any]) -> dict[str, float]:
+    return {name: row[name] for name in ("second", RATE, *MEASURED) if row.get(name) is not None}
 
 
-def test_several_gateways_of_a_run_add_up(spark: SparkSession) -> None:
-    second_one = [{**said, "source": "gateway.2"} for said in (traffic(0, 1.5), traffic(1, 2.5))]
-    told = table(spark, traffic(0, 1.2), traffic(1, 2.2), *second_one)
-    assert values(rate_facts(lasting(told, None))) == {(0, "orders_per_s"): 2.0, (1, "orders_per_s"): 2.0}
-    used = table(spark, cpu(0, 0.5, 1.0), {**cpu(0, 0.25, 1.0), "source": "gateway.2"})
-    assert values(cpu_facts(lasting(used, None)))[0, "gateway_cpu_cores"] == 0.75
+@given(st.randoms(use_true_random=False), st.integers(1, 4))
+def test_neither_the_order_of_records_nor_their_files_matter(chance: random.Random, files: int) -> None:
+    records = [r for pair in (1, 2) for r in MadeUpRun(seconds=2, orders_per_s=10, pair=pair).records]
+    pairs = {"gateways": 2, "duration_s": 2.25}
+    in_order = rows_of_run(run_record(**pairs), tables(records))
+    chance.shuffle(records)
+    parts = [part for n in range(files) for part in tables(records[n::files])]
+    shuffled = rows_of_run(run_record(**pairs), parts)
+    assert len(in_order) == 4
+    for expected, row in zip(in_order, shuffled, strict=True):
+        assert figures_of(row) == pytest.approx(figures_of(expected), rel=1e-12)
+
+
+def test_several_gateways_of_a_run_add_up() -> None:
+    second_one = [traffic(0, 1.5, source="gateway.2"), traffic(1, 2.5, source="gateway.2")]
+    used = [cpu(0, 0.5, 1.0), cpu(0, 0.25, 1.0, source="gateway.2")]
+    rows = summarized(traffic(0, 1.2), traffic(1, 2.2), *second_one, *used)
+    assert told(rows, RATE) == {0: 2.0, 1: 2.0}
+    assert told(rows, "orders_sent") == {0: 2, 1: 2, None: 4}
+    assert told(rows, CPU)[0] == 0.75
 
 
 def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> None:
@@ -112,24 +114,26 @@ def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> Non
     assert all(analysed.run[f"{clock}_max_us"] < 3_000_000 for clock in CLOCKS)
 
 
-def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(spark: SparkSession) -> None:
+@pytest.mark.parametrize("gateways", [1, 2])
+def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(gateways: int) -> None:
     def times(second: int, last: bool = False) -> Record:
         about = {"second": second, "clock": "due", "last_order": last, "bucket": [7], "bucket_count": [1]}
         return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
 
-    said = completion(spark, times(5), times(6), times(7), times(8, last=True))
-    facts = values(time_facts(lasting(said, None, warm_up_s=6.0)))
-    counts = {second: value for (second, name), value in facts.items() if name == "due_count"}
-    assert counts == {5: 1, 6: 1, 7: 1, None: 2}
+    rows = summarized(times(5), times(6), times(7), times(8, last=True), warm_up_s=6.0, gateways=gateways)
+    assert told(rows, "due_count") == {5: 1, 6: 1, 7: 1, None: 2}
 
 
-def test_a_meter_is_placed_by_the_gateway_s_first_second(spark: SparkSession) -> None:
-    clocks = gateway_clocks(table(spark, traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5)))
+def test_a_meter_is_placed_by_the_gateway_s_first_second() -> None:
     at_s = {-5.0: 0, 0.5: 0, 1.5: 1, 2.2: 2, 9.0: 2}
     said = [record("throughput", {"meter": 3, "rate_per_s": rate}, source_of(3), rate) for rate in at_s]
-    facts = values(meter_facts(table(spark, *said).crossJoin(clocks.drop(*KEYS))))
-    name = "engine_messages_sent_per_s"
-    assert facts == {(0, name): -2.25, (1, name): 1.5, (2, name): 5.6, (None, name): 1.64}
+    rows = summarized(traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5), *said)
+    assert told(rows, "engine_messages_sent_per_s") == {0: -2.25, 1: 1.5, 2: 5.6, None: 1.64}
+
+
+def test_meters_without_a_gateway_s_clock_are_in_no_row() -> None:
+    said = record("throughput", {"meter": 3, "rate_per_s": 1.0}, source_of(3), 0.5)
+    assert told(summarized(said, cpu(0, 0.5, 1.0)), "engine_messages_sent_per_s") == {}
 
 
 @pytest.mark.parametrize(
@@ -140,43 +144,39 @@ def test_a_meter_is_placed_by_the_gateway_s_first_second(spark: SparkSession) ->
     ],
 )
 def test_the_gateway_s_clock_started_before_its_earliest_report(
-    spark: SparkSession, records: list[tuple[int, float]], start_s: float
+    records: list[tuple[int, float]], start_s: float
 ) -> None:
-    (clock,) = gateway_clocks(table(spark, *(traffic(*said) for said in records))).collect()
-    assert clock.start_wall_ns - START_WALL_NS == round(start_s * 1e9)
-    assert clock.last_second == records[-1][0]
+    meters = PlacedMeters()
+    for second, at_s in records:
+        meters.clock_says("gateway", second, traffic(second, at_s)["wall_ns"])
+    at_ns = START_WALL_NS + round(start_s * 1e9)
+    edges = [{"meter": 1, "source": "gateway", "rate_per_s": 1.0, "wall_ns": at_ns + ns} for ns in (10**9 - 1, 10**9)]
+    meters.place(edges)
+    assert [meters.second_of(reading, last=9) for reading in edges] == [0, 1]
 
 
-def test_cores_of_a_late_report_count_the_time_that_really_passed(spark: SparkSession) -> None:
-    reports: list[Any] = [cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)]
-    facts = values(cpu_facts(lasting(table(spark, *reports), None)))
-    name = "gateway_cpu_cores"
-    assert facts.pop((4, name)) is None  # a tenth of a second is too short to tell
-    assert facts == pytest.approx({(0, name): 0.5, (3, name): 0.5, (None, name): 2.6 / 5.1})
+def test_cores_of_a_late_report_count_the_time_that_really_passed() -> None:
+    found = told(summarized(cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)), CPU)
+    assert found == pytest.approx({0: 0.5, 3: 0.5, None: 2.6 / 5.1})  # a tenth of a second is too short to tell
 
 
-def test_cores_of_a_run_within_its_first_second_are_over_its_own_length(spark: SparkSession) -> None:
-    name = "gateway_cpu_cores"
-    long = values(cpu_facts(lasting(table(spark, cpu(0, 0.3, 0.6)), 0.6)))
-    assert long == pytest.approx({(0, name): 0.5, (None, name): 0.5})
-    short = values(cpu_facts(lasting(table(spark, cpu(0, 0.1, 0.2)), 0.2)))
-    assert short == {(0, name): None, (None, name): 0.5}
+def test_cores_of_a_run_within_its_first_second_are_over_its_own_length() -> None:
+    assert told(summarized(cpu(0, 0.3, 0.6), duration_s=0.6), CPU) == pytest.approx({0: 0.5, None: 0.5})
+    assert told(summarized(cpu(0, 0.1, 0.2), duration_s=0.2), CPU) == pytest.approx({None: 0.5})
 
 
 @pytest.mark.parametrize(
     ("records", "duration_s", "rates"),
     [
-        ([(0, 1.001, 8), (1, 2.003, 8), (2, 2.2, 2)], 2.2, [8.0, 8.0, None]),  # the end is too short to tell
-        ([(0, 1.001, 8), (1, 1.801, 6)], 1.8, [8.0, 7.5]),  # over the part that there was
-        ([(0, 1.001, 8), (1, 2.004, 8)], 2.0, [8.0, 8.0]),  # a late report makes no second longer
-        ([(0, 0.8, 4)], 0.8, [5.0]),
-        ([(0, 0.8, 4)], None, [4.0]),
+        ([(0, 1.001, 8), (1, 2.003, 8), (2, 2.2, 2)], 2.2, {0: 8.0, 1: 8.0}),  # the end is too short to tell
+        ([(0, 1.001, 8), (1, 1.801, 6)], 1.8, {0: 8.0, 1: 7.5}),  # over the part that there was
+        ([(0, 1.001, 8), (1, 2.004, 8)], 2.0, {0: 8.0, 1: 8.0}),  # a late report makes no second longer
+        ([(0, 0.8, 4)], 0.8, {0: 5.0}),
+        ([(0, 0.8, 4)], None, {0: 4.0}),
     ],
 )
 def test_the_rate_of_the_last_second_is_over_its_own_length(
-    spark: SparkSession, records: list[tuple[int, float, int]], duration_s: float | None, rates: list[float | None]
+    records: list[tuple[int, float, int]], duration_s: float | None, rates: dict[int, float]
 ) -> None:
-    counts = [{"second": s, "orders_sent": n, "orders_answered": n, "messages_received": n} for s, _, n in records]
-    told = [record("traffic", count, at_s=at_s) for count, (_, at_s, _) in zip(counts, records, strict=True)]
-    facts = values(rate_facts(lasting(table(spark, *told), duration_s)))
-    assert [facts[second, "orders_per_s"] for second, _, _ in records] == pytest.approx(rates)
+    rows = summarized(*(traffic(second, at_s, orders) for second, at_s, orders in records), duration_s=duration_s)
+    assert told(rows, RATE) == pytest.approx(rates)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
-from spark.live.facts import Facts
-from spark.live.history import History, Reading
+from spark.live.facts import LiveFacts
 from spark.live.note import SMALL_KINDS, Note
+from spark.summary.history import History, Reading
 
 JITTER_NS = 700_000_000
 
@@ -46,7 +46,7 @@ def note_of(number: int, records: list[Record]) -> Note:
 
 def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
     """Every row as it was when it was last said to have changed."""
-    facts, rows = Facts(), dict[int, dict[str, Any]]()
+    facts, rows = LiveFacts(), dict[int, dict[str, Any]]()
     for number, batch in enumerate(batches):
         rows |= {
             second: {**facts.row(second), "final": facts.is_final(second)}

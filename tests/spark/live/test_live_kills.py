@@ -143,7 +143,7 @@ def check(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
     assert kept(feed.growing.folder) == kept_by_spark(spark, feed.growing.folder) == said(RECORDS)
 
 
-@pytest.mark.jvm
+@pytest.mark.always
 def test_kills_of_driver_and_jvm_lose_and_double_nothing(
     spark: SparkSession, tmp_path: Path, scratch: Path, undisturbed: Rows
 ) -> None:

@@ -11,7 +11,7 @@ from spark_runs import MadeUpRun, completion_payload, record
 
 from spark.ingest import NO_RECORD, UNKNOWN_SCHEMA
 from spark.live.query import FollowedRun
-from spark.summary import MEASURED, RATE
+from spark.summary.columns import MEASURED, RATE
 from tests.spark.conftest import Analysed
 
 pytestmark = pytest.mark.jvm

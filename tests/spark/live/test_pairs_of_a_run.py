@@ -15,7 +15,7 @@ from spark.histograms import PERCENTS
 from spark.ingest import ingest
 from spark.jobs import Row, write_summary
 from spark.run_record import read_run
-from spark.summary import MEASURED, RATE
+from spark.summary.columns import MEASURED, RATE
 from spark.tables import tables_folder
 
 FIRST = MadeUpRun(seconds=3, orders_per_s=800, reporters=2)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from spark.live.history import NS_PER_S, History, Reading
-from spark.summary import RATE, SHORTEST_INTERVAL_S
-from spark.summary import TRAFFIC as COUNTED
+from spark.summary.columns import RATE
+from spark.summary.columns import TRAFFIC as COUNTED
+from spark.summary.history import NS_PER_S, SHORTEST_INTERVAL_S, History, Reading
 
 
 class Traffic:
-    def __init__(self) -> None:
+    def __init__(self, duration_s: float | None) -> None:
         self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(COUNTED))
-        self._history = History()
+        self._history = History(duration_s)
 
     @property
     def last(self) -> int:
@@ -36,3 +36,7 @@ class Traffic:
         if length_s >= SHORTEST_INTERVAL_S:
             row[RATE] = row["orders_sent"] / length_s
         return row
+
+    def whole(self) -> dict[str, int]:
+        """Of the run."""
+        return dict(zip(COUNTED, map(sum, zip(*self._counts.values(), strict=True)), strict=False))

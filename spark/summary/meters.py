@@ -1,4 +1,9 @@
-"""Meters, which are stamped by wall clock, put into the seconds of the gateway's clock as spark.summary does."""
+"""Meters put into the seconds of the gateway's clock, by wall clock.
+
+Meters are read by engine and gateway and stamped by the reporter, perhaps on a third host, so wall clocks are all they
+share. A reading belongs to the second in which it was stamped; clocks that disagree by less than a second move it by
+one second at most.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark.live.history import NS_PER_S
-from spark.summary import METERS
+from spark.summary.columns import METERS
+from spark.summary.history import NS_PER_S
 
 Fact = dict[str, Any]
 
 
 class PlacedMeters:
-    """The clock's start is the earliest that a traffic record tells of; a last second's is asked only if all are."""
+    """The clock's start is the earliest that a traffic record tells of; a last second's is asked only if all are.
+
+    The gateway reports a second's traffic when that second is over: the first second began `second + 1` seconds before
+    such a record. A record can be late, not early; the last one can, since the run may end within its second. Of
+    several gateways each may end within a second of its own.
+    """
 
     def __init__(self) -> None:
         self._starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
@@ -50,10 +60,11 @@ class PlacedMeters:
 
         What lies outside of the run's seconds is in the first or last one.
         """
-        rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for fact in self._readings(second, last):
-            rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
-        return {name: _sum_of_means(rates[meter].values()) for meter, name in METERS.items() if meter in rates}
+        return _means(self._readings(second, last))
+
+    def whole(self) -> dict[str, float]:
+        """The same of the run, once there is a clock."""
+        return {} if self._start_ns is None else _means(self._facts)
 
     def _readings(self, second: int, last: int) -> Iterator[Fact]:
         if second not in {0, last}:
@@ -66,6 +77,13 @@ class PlacedMeters:
         of_gateways = self._starts.values()
         whole = [start for starts in of_gateways for second, start in starts.items() if second < max(starts)]
         return min(whole or [start for starts in of_gateways for start in starts.values()], default=None)
+
+
+def _means(facts: Iterable[Fact]) -> dict[str, float]:
+    rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for fact in facts:
+        rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
+    return {name: _sum_of_means(rates[meter].values()) for meter, name in METERS.items() if meter in rates}
 
 
 def _sum_of_means(of_sources: Iterable[list[float]]) -> float:

@@ -6,6 +6,8 @@ from bisect import bisect_left, insort
 from typing import NamedTuple
 
 NS_PER_S = 1_000_000_000
+SHORTEST_INTERVAL_S = 0.5
+"""What happens at the very end says nothing of a second."""
 
 
 class Reading(NamedTuple):
@@ -16,9 +18,13 @@ class Reading(NamedTuple):
 
 
 class History:
-    """Of several readings of one second, the last one counts, in whatever order they come."""
+    """Of several readings of one second, the last one counts, in whatever order they come.
 
-    def __init__(self) -> None:
+    `duration_s` is the run's, where it is known: what is said once, of a run within its first second, was since then.
+    """
+
+    def __init__(self, duration_s: float | None = None) -> None:
+        self._duration_s = duration_s
         self._readings: dict[int, Reading] = {}
         self._seconds: list[int] = []
 
@@ -47,6 +53,20 @@ class History:
             return None
         at = bisect_left(self._seconds, second)
         if at == 0:
-            return Reading((second + 1) * NS_PER_S, reading.cpu_s)
+            return Reading(self._first_ns(second), reading.cpu_s)
         before = self._readings[self._seconds[at - 1]]
         return Reading(reading.monotonic_ns - before.monotonic_ns, reading.cpu_s - before.cpu_s)
+
+    def whole(self) -> Reading | None:
+        """What passed, and was used, from the clock's start to the last reading."""
+        if not self._seconds:
+            return None
+        first, last = (self._readings[self._seconds[at]] for at in (0, -1))
+        return Reading(self._first_ns(self._seconds[0]) + last.monotonic_ns - first.monotonic_ns, last.cpu_s)
+
+    def _first_ns(self, second: int) -> int:
+        """The first reading closes the seconds since its clock started, which none marks."""
+        since_ns = (second + 1) * NS_PER_S
+        if len(self._seconds) > 1 or self._duration_s is None:
+            return since_ns
+        return min(round(self._duration_s * NS_PER_S), since_ns)

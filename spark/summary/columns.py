@@ -1,0 +1,38 @@
+"""The columns of what was measured, of a second and of a run."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
+
+from exchange.measurements import CLOCKS, Meter
+from spark.histograms import FIGURES
+from spark.schemas import KEYS
+
+METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
+TRAFFIC = ("orders_sent", "orders_answered", "messages_received")
+CPU = ("gateway_cpu_cores", "engine_cpu_cores")
+TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
+COUNTS = (*TRAFFIC, *(f"{clock}_count" for clock in CLOCKS))
+RATE = "orders_per_s"
+OFFERED = "offered_orders_per_s"
+MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
+FACTS = (
+    "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
+    "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",
+)  # fmt: skip
+"""Of a run, from its run.json; null where it was not measured."""
+
+
+def _typed(name: str) -> DataType:
+    return LongType() if name in COUNTS else DoubleType()
+
+
+ROWS = StructType(
+    [
+        *(StructField(name, StringType(), nullable=False) for name in KEYS),
+        StructField("second", IntegerType()),
+        *(StructField(name, StringType()) for name in ("status", "transport", "arm")),
+        *(StructField(name, _typed(name)) for name in (OFFERED, RATE, *MEASURED, *FACTS)),
+    ]
+)
+"""A row for each second and, second null, for each run. A figure that was not measured is null, never 0."""

@@ -1,0 +1,48 @@
+"""Records as tables of their kind, as spark.summary.of_run takes them: of one run, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from spark_runs import Record
+
+from spark.run_record import RunRecord
+from spark.schemas import ORIGIN, TABLE_ORIGIN, table_schema
+from spark.summary.of_run import READ, rows_of_run
+
+Row = dict[str, Any]
+
+
+def run_record(**known: Any) -> RunRecord:
+    of_run = {"experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "warm_up_s": 0.0}
+    rates = dict.fromkeys(("offered_orders_per_s", "offered_each_second_per_s", "orders_per_s", "duration_s"))
+    return RunRecord(**{**of_run, **rates, **known})
+
+
+def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:
+    """A table a kind, with the columns that a summary reads."""
+    kinds = dict.fromkeys(said["kind"] for said in records if said["kind"] in READ)
+    return [(kind, table(kind, records).select(READ[kind])) for kind in kinds]
+
+
+def table(kind: str, records: Sequence[Record]) -> pa.Table:
+    """All columns of the records of one kind."""
+    named = [
+        {**{name: said[key] for name, key in zip(TABLE_ORIGIN, ORIGIN, strict=True)}, **said["payload"]}
+        for said in records
+        if said["kind"] == kind
+    ]
+    return pa.Table.from_pylist(named, schema=to_arrow_schema(table_schema(kind)))
+
+
+def summarized(*records: Record, **known: Any) -> dict[int | None, Row]:
+    """By second, and None for the run: what is known."""
+    return {row.get("second"): row for row in rows_of_run(run_record(**known), tables(records))}
+
+
+def told(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:
+    """One column of them, where it is known."""
+    return {second: row[name] for second, row in rows.items() if row.get(name) is not None}

@@ -1,0 +1,60 @@
+"""The rows of several runs, from their files, against what is made of each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from spark_runs import MadeUpRun
+from spark_tables import Row, run_record, table, tables
+
+from spark.errors import SparkJobError
+from spark.jobs import typed_errors
+from spark.run_record import RunRecord
+from spark.summary.measured import RunFile, as_table, measured
+from spark.summary.of_run import READ, rows_of_run
+
+NAMES = ("first", "second [1] *", "third")
+
+
+def written(folder: Path, run: RunRecord, made_up: MadeUpRun) -> dict[str, RunFile]:
+    """Of each kind two files, where ingest leaves them."""
+    at = folder / f"experiment={run.experiment}" / f"run={run.run}"
+    at.mkdir(parents=True)
+    files = {}
+    for kind in READ:
+        for part in range(2):
+            file = at / f"{kind}-{part}.parquet"
+            pq.write_table(table(kind, made_up.records[part::2]), file)
+            files[f"file:{file}"] = RunFile(run, kind)
+    return files
+
+
+def rows_of(run: RunRecord, made_up: MadeUpRun | None = None) -> list[Row]:
+    """In the order of a table: the run before its seconds."""
+    rows = rows_of_run(run, tables(made_up.records) if made_up else ())
+    return rows[-1:] + rows[:-1]
+
+
+def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunRecord]) -> list[Row]:
+    return [row.asDict() for row in measured(spark, files, runs).collect()]
+
+
+def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    made = [(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + n)) for n, name in enumerate(NAMES)]
+    silent = run_record(run="nothing was said in it")
+    files = {path: file for run, made_up in made for path, file in written(tmp_path, run, made_up).items()}
+    rows = [*(row for of_run in made for row in rows_of(*of_run)), *rows_of(silent)]
+    expected = as_table(sorted(rows, key=lambda row: (row["run"], row.get("second", -1)))).to_pylist()
+    assert read(spark, files, [silent, *(run for run, _ in made)]) == expected
+
+
+def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    files = written(tmp_path, run_record(), MadeUpRun(seconds=1, orders_per_s=10))
+    torn = next(iter(files))
+    Path(torn.removeprefix("file:")).write_bytes(b"PAR1 and no more")
+    with pytest.raises(SparkJobError, match=r"\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
+        read(spark, files, [run_record()])
