@@ -14,10 +14,11 @@ setup: .venv/.ready ## create .venv from requirements.lock (done by the others w
 run: setup ## run the default experiment, print its result, say where the page is
 	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 80000
 
-setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a browser and a RabbitMQ for the tests
+setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a browser and a RabbitMQ for the tests; prepare Spark
 	@.ci/browser
 	@.ci/broker
 	@test -e .venv/.kernels || { echo "compiling the kernels"; .ci/kernels && touch .venv/.kernels; }
+	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 
 test: setup-dev ## everything the tests need, then the tests
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope

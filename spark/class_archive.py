@@ -1,9 +1,8 @@
 """Spark's classes, parsed and verified once and mapped into later JVMs: a session starts in half the time.
 
-Java calls it class data sharing. Writing the archive takes a JVM half a minute while it exits, and about
-190 MB in the user's cache, so it is done on request (spark.prepare), never during a run. The JVM checks that
-Java and every jar are still the same and goes without where they are not: a stale archive costs time, not
-correctness.
+Java calls it class data sharing. Writing the archive takes a JVM most of a minute, and about 190 MB in the user's
+cache, so it is done on request (`exchange spark prepare`), never during a run. The JVM checks that Java and every jar
+are still the same and goes without where they are not: a stale archive costs time, not correctness.
 """
 
 from __future__ import annotations
@@ -32,12 +31,15 @@ class ClassArchive:
     file: Path
     base: Path | None
 
+    @property
+    def is_written(self) -> bool:
+        return all(layer.exists() for layer in self._layers)
+
     def options_to_use(self) -> list[str]:
         """For a JVM that maps the archive, where it is there."""
-        layers = [layer for layer in (self.base, self.file) if layer]
-        if not all(layer.exists() for layer in layers):
+        if not self.is_written:
             return []
-        return [f"-XX:SharedArchiveFile={':'.join(map(str, layers))}"]
+        return [f"-XX:SharedArchiveFile={':'.join(map(str, self._layers))}"]
 
     def options_to_write(self) -> list[str]:
         """For a JVM that writes the archive when it exits, of the classes that it used."""
@@ -58,6 +60,10 @@ class ClassArchive:
         newest_first = sorted(self.file.parent.glob("spark-*.jsa"), key=_written_at, reverse=True)
         for outdated in newest_first[ARCHIVES_KEPT:]:
             outdated.unlink(missing_ok=True)
+
+    @property
+    def _layers(self) -> list[Path]:
+        return [layer for layer in (self.base, self.file) if layer]
 
     @property
     def _unfinished(self) -> Path:

@@ -90,7 +90,7 @@ def open_session(
             yield submitted
         return
     java = java or find_java()
-    archive, address = _archive(java), driver_address(master)
+    archive, address = session_archive(java), driver_address(master)
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
     with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
@@ -166,7 +166,8 @@ def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBA
     }
 
 
-def _archive(java: Java) -> ClassArchive | None:
+def session_archive(java: Java) -> ClassArchive | None:
+    """What sessions of this Java start with, once it is written; None where they cannot."""
     if os.name != "posix":
         return None
     return next((class_archive(java, folder) for folder in private_folders()), None)

@@ -51,6 +51,18 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> Non
     raise SystemExit(summary(results, master, tables, as_json))
 
 
+@command.command()
+@click.option("--again", is_flag=True, help="Also where it was done already.")
+def prepare(again: bool) -> None:
+    """Make Spark start faster from now on: once, most of a minute, and 190 MB in your cache.
+
+    Example: exchange spark prepare
+    """
+    from experiments.pipeline.preparing import prepare
+
+    prepare(again)
+
+
 @command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--master", default="local[2]", show_default=True, metavar="URL",
               help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip

@@ -45,7 +45,7 @@ def _rows(run: RunRecord, said: list[Fact], times: Times) -> list[Row]:
     whole = facts.whole() | figures.pop(WHOLE_RUN, {})
     known = {fact["second"] for fact in said if fact["kind"] != THROUGHPUT} | figures.keys()
     each = [facts.row(second) | figures[second] | {"second": second} for second in sorted(known)]
-    of_second = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
-    of_run = of_second | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-    of_second[OFFERED] = run.offered_each_second_per_s
+    about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
+    of_second = about | {OFFERED: run.offered_each_second_per_s}
+    of_run = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
     return [*(of_second | row for row in each), of_run | whole | {name: run.facts.get(name) for name in FACTS}]

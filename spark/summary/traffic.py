@@ -39,4 +39,4 @@ class Traffic:
 
     def whole(self) -> dict[str, int]:
         """Of the run."""
-        return dict(zip(COUNTED, map(sum, zip(*self._counts.values(), strict=True)), strict=False))
+        return dict(zip(COUNTED, map(sum, zip(*self._counts.values(), strict=True)), strict=True))

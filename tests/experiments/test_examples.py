@@ -32,7 +32,7 @@ SHORTER = {
 """By command, in an order in which each finds what it needs."""
 ELSEWHERE = {
     "engine", "gateway", "reporter", "broker", "results",
-    "spark", "spark live", "spark ingest", "spark summary", "spark submit",
+    "spark", "spark live", "spark ingest", "spark summary", "spark prepare", "spark submit",
 }  # fmt: skip
 """On other hosts, of a broker that stays, or slow to start: test_by_hand, test_broker and tests of Spark run these."""
 PARTED = {"results", "spark"}

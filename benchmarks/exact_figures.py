@@ -1,0 +1,48 @@
+"""`python -m benchmarks.exact_figures numpy|duckdb FOLDER`: every run's percentiles, exactly, from its rows; no Spark.
+
+What Spark is held against: two threads or one process, on the machine that has the files.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.made_up_runs import ROWS
+from spark.histograms import PERCENTS
+
+
+def with_numpy(folder: Path) -> int:
+    """How many runs."""
+    files = sorted((folder / ROWS).rglob("*.parquet"))
+    for file in files:
+        times_ns = pq.ParquetFile(file).read()["value_ns"].to_numpy()
+        np.percentile(times_ns, list(PERCENTS.values()), method="inverted_cdf")
+    return len(files)
+
+
+def with_duckdb(folder: Path) -> int:
+    """How many runs."""
+    import duckdb
+
+    quantiles = ", ".join(str(percent / 100) for percent in PERCENTS.values())
+    files = f"read_parquet('{folder / ROWS}/**/*.parquet', hive_partitioning = true)"
+    told = f"quantile_disc(value_ns, [{quantiles}]), count(*), avg(value_ns), min(value_ns), max(value_ns)"
+    with duckdb.connect(config={"threads": 2}) as database:
+        return len(database.sql(f"SELECT run, {told} FROM {files} GROUP BY run").fetchall())
+
+
+WAYS = {"numpy": with_numpy, "duckdb": with_duckdb}
+
+
+def known() -> list[str]:
+    """Of WAYS those that are installed; duckdb is nothing that we depend on."""
+    return [name for name in WAYS if find_spec(name)]
+
+
+if __name__ == "__main__":
+    print(WAYS[sys.argv[1]](Path(sys.argv[2])), "runs")
