@@ -50,7 +50,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
-    # Else a task for each of some hundred folders, only to list it.
+    # Some hundred files or folders are listed here, at once; of more, not each by a task of its own.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     # Of long rows a batch of 10,000 would be some 50 MB, for which buffers grow and are copied again and again.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
