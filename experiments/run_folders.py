@@ -21,7 +21,16 @@ def run_folders(results: Path) -> list[Path]:
 
 def runs_begun(results: Path) -> Iterator[Path]:
     """Those with a file in their spool; asked one by one, so that one that begins meanwhile is among them."""
-    return (run for run in run_folders(results) if any((run / "spool").glob("[!.]*.jsonl")))
+    return (run for run in run_folders(results) if _has_begun(run))
+
+
+def runs_under_way(results: Path) -> Iterator[Path]:
+    """Those, and such as are about to begin: a run that ended without a word has its record all the same."""
+    return (run for run in run_folders(results) if _has_begun(run) or not (run / "run.json").exists())
+
+
+def _has_begun(run: Path) -> bool:
+    return any((run / "spool").glob("[!.]*.jsonl"))
 
 
 def _of_trial(folder: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from experiments.component import Events
 from experiments.errors import UserError
 from experiments.interrupts import ended_as_by_ctrl_c, on_signals
-from experiments.run_folders import runs_begun
+from experiments.run_folders import runs_begun, runs_under_way
 from experiments.screen import screen
 from experiments.spark_live.showing import Showing
 from spark.errors import SparkError
@@ -50,7 +50,7 @@ class Following:
             for folder in list(self._open):
                 self._look(folder)
             self._showing.draw()
-            if not self._open and (self._known or self._once):
+            if not self._open and (self._once or self._is_over()):
                 break
             time.sleep(LOOK_S)
 
@@ -58,6 +58,10 @@ class Following:
         """Also in the middle of a batch, which whoever comes next does again."""
         for folder in list(self._open):
             self._end(folder)
+
+    def _is_over(self) -> bool:
+        """No run is there that was not followed, also none that has a folder and has not begun yet."""
+        return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
 
     def _find(self) -> None:
         """Runs that have begun since the last look."""

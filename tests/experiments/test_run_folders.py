@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import UserError
-from experiments.run_folders import run_folders, runs_begun
+from experiments.run_folders import run_folders, runs_begun, runs_under_way
 
 
 def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Path) -> None:
@@ -30,6 +30,15 @@ def test_a_run_that_begins_while_others_are_followed_is_among_them(tmp_path: Pat
     assert next(found).name == "first"
     (tmp_path / "going" / "spool" / "000001.jsonl").touch()
     assert next(found).name == "going"
+
+
+def test_a_run_is_under_way_from_its_folder_on_and_one_that_never_began_has_a_record(tmp_path: Path) -> None:
+    for name in ("about to begin", "begun", "never began"):
+        (tmp_path / name / "spool").mkdir(parents=True)
+    (tmp_path / "begun" / "spool" / "000001.jsonl").touch()
+    (tmp_path / "begun" / "run.json").touch()
+    (tmp_path / "never began" / "run.json").touch()
+    assert [run.name for run in runs_under_way(tmp_path)] == ["about to begin", "begun"]
 
 
 def test_a_trial_that_is_removed_meanwhile_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
