@@ -78,7 +78,7 @@ def _reason(log: Path) -> str:
     """The line that is most likely to tell: the start script adds complaints of its own below."""
     said = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     telling = [line for line in said if re.search("error|exception|unrecognized|not found", line, re.IGNORECASE)]
-    return (telling or said or [""])[0]
+    return re.sub(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?', "", (telling or said or [""])[0])
 
 
 def remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
