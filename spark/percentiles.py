@@ -3,7 +3,7 @@
     files of single values --each--> one histogram a file --together--> figures
 
 What grows with the values stays where their files are: Spark reads these and brings together what belongs together;
-what is in them is counted in numpy (spark.histograms, spark.whole_files). A plan of Spark's took three times as long.
+what is in them is counted in numpy (spark.histograms, spark.whole_files). Spark's own plan counted three times as long.
 """
 
 from __future__ import annotations
