@@ -1,4 +1,4 @@
-"""Spark's classes, parsed and verified once and mapped into later JVMs: a session starts in half the time.
+"""Spark's classes, parsed and verified once and mapped into later JVMs, which start faster.
 
 Java calls it class data sharing. Writing the archive takes a JVM most of a minute, and about 190 MB in the user's
 cache, so it is done on request (`exchange spark prepare`), never during a run. The JVM checks that Java and every jar

@@ -38,7 +38,7 @@ PAYLOADS: dict[str, dict[str, Any]] = {
 
 
 def prepare() -> None:
-    """Every later session starts in half the time; SparkError where that cannot be."""
+    """Every later session starts faster; SparkError where that cannot be."""
     with tempfile.TemporaryDirectory(prefix="exchange-prepare-") as folder:
         summarize(smallest_run(Path(folder)), write_archive=True)
 

@@ -10,13 +10,14 @@ import pyarrow as pa
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from spark.run_record import RunRecord
 from spark.summary.columns import FACTS, OFFERED, RATE
+from spark.summary.columns import TRAFFIC as COUNTED
 from spark.summary.facts import Fact, Facts
 from spark.summary.times import COLUMNS, WHOLE_RUN, Times
 
 Row = dict[str, Any]
 ORIGIN = ("source", "wall_ns", "monotonic_ns")
 READ: dict[str, tuple[str, ...]] = {
-    TRAFFIC: (*ORIGIN, "second", "orders_sent", "orders_answered", "messages_received"),
+    TRAFFIC: (*ORIGIN, "second", *COUNTED),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
     THROUGHPUT: (*ORIGIN, "meter", "rate_per_s"),
     COMPLETION: COLUMNS,
