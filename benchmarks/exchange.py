@@ -132,7 +132,7 @@ def pair_of(load: Load, program: Path | None) -> Pair:
 
 def run(load: Load) -> Figures:
     """run.json of one run. RuntimeError where it did not come to its proper end."""
-    command = [sys.executable, "-m", "experiments", "run", "--json", "--no-spark", "--seed", str(SEED)]
+    command = [sys.executable, "-m", "cli", "run", "--json", "--no-spark", "--seed", str(SEED)]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
         command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results]
         finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=False)

@@ -79,7 +79,7 @@ def bench(name: str, transport: str, size: int, messages: int) -> Record:
     """bench.json of one repeat of one cell. CalledProcessError where the answer was wrong."""
     words = ["--transport", transport, "--sizes", str(size), "--count", str(messages), "--repeats", "1", "--json"]
     with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
-        command = [sys.executable, "-m", "experiments", "bench", name, *words, "--results", results]
+        command = [sys.executable, "-m", "cli", "bench", name, *words, "--results", results]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     record: Record = json.loads(done.stdout)
     return record

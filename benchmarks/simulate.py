@@ -40,7 +40,7 @@ def rows(repeats: int) -> Iterator[Row]:
 def simulated(master: str) -> Record:
     """simulation.json of one. RuntimeError where it did not come to its end."""
     with tempfile.TemporaryDirectory(prefix="exchange-simulations-") as results:
-        command = [sys.executable, "-m", "experiments", "simulate", *MARKET, "--master", master, "--json"]
+        command = [sys.executable, "-m", "cli", "simulate", *MARKET, "--master", master, "--json"]
         done = subprocess.run(
             [*command, "--results", results], capture_output=True, text=True, timeout=LONGEST_S, check=False
         )

@@ -37,7 +37,7 @@ def runs(repeats: int) -> Iterator[Path]:
     words = ["run", "--live-spark", "--no-spark", "--no-page", "--rate", "8000", "--duration", str(SECONDS)]
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
-            command = [sys.executable, "-m", "experiments", *words, "--results", results, "--name", "run"]
+            command = [sys.executable, "-m", "cli", *words, "--results", results, "--name", "run"]
             subprocess.run(command, capture_output=True, timeout=LONGEST_RUN_S, check=True)
             yield Path(results) / "run"
 

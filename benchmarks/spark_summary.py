@@ -43,7 +43,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 def _ways(folder: str) -> dict[str, list[str]]:
     """By name, what is typed behind `python -m`."""
-    summary = ["experiments", "spark", "summary", folder, "--tables", folder, "--json"]
+    summary = ["cli", "spark", "summary", folder, "--tables", folder, "--json"]
     exact = {f"the rows, exactly, {name}": ["benchmarks.exact_figures", name, folder] for name in known()}
     return {BUCKETS: summary, SINGLY: ["benchmarks.spark_summary", folder], **exact}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.comparing import Row
 from benchmarks.exchange import Limit
 
-EXCHANGE = [sys.executable, "-m", "experiments"]
+EXCHANGE = [sys.executable, "-m", "cli"]
 
 
 def rows(repeats: int) -> Iterator[Row]:

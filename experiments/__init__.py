@@ -1,1 +1,1 @@
-"""The `exchange` command: launches components, keeps their records, draws their reports."""
+"""Studies of many runs: comparisons, sweeps, capacity searches, simulations, and the statistics they share."""

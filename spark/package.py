@@ -21,7 +21,10 @@ from pathlib import Path
 
 from spark.private_folder import private_folders
 
-PACKAGES = ("exchange", "experiments", "gateway", "matching_engine", "spark", "stats_reporter", "transports")
+PACKAGES = (
+    "cli", "exchange", "experiments", "gateway", "matching_engine", "messaging", "reports", "runs", "spark",
+    "stats_reporter", "transports",
+)  # fmt: skip
 NAME = "exchange_packages.zip"
 FOLDER = "package-"
 UNUSED_AFTER_S = 7 * 24 * 3600

@@ -30,7 +30,7 @@ PR_SET_PDEATHSIG = 1
 START = """\
 import sys
 
-from experiments.cli import main
+from cli.main import main
 
 main(sys.argv[1:])
 """

@@ -5,22 +5,23 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import rabbitmq_node
+from tests.exchange_command import matched, running
 
-__all__ = ["rabbitmq_node"]
+__all__ = ["matched", "rabbitmq_node", "running"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 SHARING = {
     "tests/spark/": "spark",
-    "tests/experiments/spark_live/": "spark live",
+    "tests/reports/live_spark/": "spark live",
     "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
-    "tests/experiments/kept/": "kept",
+    "tests/cli/looking_back/": "kept",
     "tests/experiments/nagle/": "nagle",
-    "tests/experiments/network/": "network",
-    "tests/experiments/page/test_page_in_browser.py": "browser",
-    "tests/experiments/page/test_bench_page_in_browser.py": "browser",
+    "tests/runs/network/": "network",
+    "tests/reports/run/test_page_in_browser.py": "browser",
+    "tests/reports/run/test_bench_page_in_browser.py": "browser",
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
     "tests/transports/rabbitmq/test_running_node.py": "running node",
@@ -29,10 +30,10 @@ SHARING = {
     "tests/transports/test_published.py": "patterns",
     "tests/transports/test_requests.py": "patterns",
     "tests/transports/": "shared node",
-    "tests/experiments/test_run_over_amqp.py": "shared node",
-    "tests/experiments/bench/test_bench_over_amqp.py": "shared node",
-    "tests/experiments/bench/test_roles_by_hand.py": "shared node",
-    "tests/experiments/bench/test_benchmarks.py": "benchmarks",
+    "tests/runs/test_run_over_amqp.py": "shared node",
+    "tests/messaging/test_bench_over_amqp.py": "shared node",
+    "tests/messaging/test_roles_by_hand.py": "shared node",
+    "tests/messaging/test_benchmarks.py": "benchmarks",
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 

@@ -13,9 +13,9 @@ import pytest
 import xxhash
 from click.testing import CliRunner
 
+from cli.main import main
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
-from experiments.cli import main
 from experiments.sweep.file import EXAMPLE
 from gateway.due_times import Longs
 from gateway.instruments import instrument_seed

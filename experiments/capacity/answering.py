@@ -13,17 +13,17 @@ import click
 import orjson
 
 from exchange.settings import RunSettings
-from experiments.brokers_held import Brokers
 from experiments.capacity.finding import Finding, Search
 from experiments.capacity.objective import Objective
 from experiments.capacity.probing import Probe, Prober
 from experiments.capacity.table import show
-from experiments.errors import UserError
-from experiments.host import host_facts, now, versions
-from experiments.interrupts import ended_as_by_ctrl_c
-from experiments.run import runs_in_one_process
-from experiments.run_folder import new_run_folder, write_json
 from experiments.trials.execution import CtrlC
+from runs.broker.brokers_held import Brokers
+from runs.errors import UserError
+from runs.folder import new_run_folder, write_json
+from runs.interrupts import ended_as_by_ctrl_c
+from runs.record.host import host_facts, now, versions
+from runs.run import runs_in_one_process
 
 SCHEMA = 1
 FILE = "capacity.json"

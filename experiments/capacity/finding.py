@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from exchange.estimates import Estimate, median
 from experiments.capacity.probing import Prober
 from experiments.capacity.search import NARROW, WIDE, Edge, find_edge
-from experiments.trials.estimates import Estimate, median
 
 LEAST_PER_S = 1.0
 MOST_RUNS = 12

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.errors import UserError
 from experiments.trials.attempts import Record
+from runs.errors import UserError
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
 """By the words before a figure: completion from due time, from handing over, the gateway's own lag."""

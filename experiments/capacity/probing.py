@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from exchange.settings import RunSettings
-from experiments.brokers_held import Brokers
 from experiments.capacity.objective import Objective
-from experiments.run import measure
-from experiments.run_folder import new_run_folder
 from experiments.trials.attempts import Record
+from reports.live.progress import progress_bar
+from runs.broker.brokers_held import Brokers
+from runs.folder import new_run_folder
+from runs.run import measure
 
 CEILING_ORDERS = 500_000
 OF_THE_TRANSPORT: dict[str, Any] = {
@@ -58,7 +59,7 @@ class Prober:
         if self.probes:
             time.sleep(self.pause_s)
         made = replace(self.settings, orders_per_s=rate_per_s)
-        record = measure(self._new(f"{rate_per_s:.0f}"), made, self.brokers)
+        record = measure(self._new(f"{rate_per_s:.0f}"), made, progress_bar(made), self.brokers)
         if self.interrupted():
             raise KeyboardInterrupt
         probe = Probe(rate_per_s, record, self.objective.broken_by(record))
@@ -70,7 +71,7 @@ class Prober:
         """What the generator and the engine do with no messaging between them: threads that share this memory."""
         made = replace(self.settings, **OF_THE_TRANSPORT, transport="memory", orders_per_s=None, duration_s=None,
                        orders=CEILING_ORDERS, warm_up_s=0.0, window=max(16_384, self.settings.packing))  # fmt: skip
-        return float(measure(self._new("ceiling"), made)["rates"]["orders_per_s"])
+        return float(measure(self._new("ceiling"), made, progress_bar(made))["rates"]["orders_per_s"])
 
     def _new(self, what: str) -> Path:
         return new_run_folder(self.folder, f"{len(self.probes) + 1:03}-{what}")

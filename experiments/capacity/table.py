@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.words import counted
+from exchange.words import counted
 
 COLUMNS = 80
 

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from exchange.settings import RunSettings
-from experiments.errors import UserError
-from experiments.run_folders import run_folders
 from experiments.trials.attempts import is_warm_up
-from experiments.trials.metrics import COMPARED, HELD_BACK, packets
+from runs.errors import UserError
+from runs.folders import run_folders
+from runs.metrics import COMPARED, HELD_BACK, packets
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_record import read_run

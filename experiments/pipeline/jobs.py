@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from pyspark.sql import SparkSession
 
-from experiments.errors import UserError
+from exchange.words import counted
 from experiments.pipeline.finding import Found, find_runs
 from experiments.pipeline.showing import show_summary, tell_ingest
-from experiments.words import counted
+from runs.errors import UserError
 from spark.dataset.ingesting import RunSource, ingest_runs
 from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place

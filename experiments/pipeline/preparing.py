@@ -6,7 +6,7 @@ import time
 
 import click
 
-from experiments.errors import UserError
+from runs.errors import UserError
 from spark.errors import SparkError
 from spark.java import find_java
 from spark.prepare import prepare as write_archive

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from exchange.words import counted
 from experiments.pipeline.finding import Found
-from experiments.words import counted
 from spark.dataset.ingesting import RunSource
 from spark.dataset.manifest import Manifest
 from spark.dataset.place import Place

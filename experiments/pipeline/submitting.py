@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.errors import UserError
+from runs.errors import UserError
 from spark.errors import SparkUnavailableError
 from spark.session import submit_job
 

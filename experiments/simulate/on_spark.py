@@ -15,11 +15,11 @@ from collections.abc import Iterator
 import click
 from pyspark.sql import SparkSession
 
-from experiments.errors import UserError
-from experiments.interrupts import ended_as_by_ctrl_c
 from experiments.simulate.part import MatchPart, WarmUp
 from experiments.simulate.ran import OnParts, Ran
 from experiments.simulate.table import SCHEMA, in_order
+from runs.errors import UserError
+from runs.interrupts import ended_as_by_ctrl_c
 from spark.cluster import wait_for_executor
 from spark.errors import SparkError, SparkUnavailableError
 from spark.java import find_java

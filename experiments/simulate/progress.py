@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from experiments.progress import counting
 from experiments.simulate.ran import OnParts
+from reports.live.progress import counting
 
 
 @contextlib.contextmanager

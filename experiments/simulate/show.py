@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.present import COLUMNS
-from experiments.words import counted
+from exchange.words import counted
+from reports.run.terminal import COLUMNS
 
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 

@@ -14,11 +14,6 @@ import click
 import orjson
 
 from exchange.allowed import BadSetting, whole
-from experiments.errors import UserError
-from experiments.host import host_facts, now, versions
-from experiments.interrupts import ended_as_by_ctrl_c
-from experiments.options import warn_of_prices
-from experiments.run_folder import new_run_folder, write_json
 from experiments.simulate import record, table
 from experiments.simulate.part import MatchPart
 from experiments.simulate.progress import parts_bar
@@ -27,6 +22,11 @@ from experiments.simulate.show import show
 from experiments.simulate.simulation import Simulation
 from experiments.simulate.trades import FOLDER as TRADES
 from experiments.simulate.trades import TradesUnwritable, left_behind
+from runs.errors import UserError
+from runs.folder import new_run_folder, write_json
+from runs.interrupts import ended_as_by_ctrl_c
+from runs.options import warn_of_prices
+from runs.record.host import host_facts, now, versions
 
 ORDERS_A_PART = 20_000_000
 """Half a second of work, beside which handing out a part costs little."""

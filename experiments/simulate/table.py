@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from experiments.errors import cannot_write
 from experiments.simulate.instrument import Row
-from experiments.whole_file import whole_file
+from runs.errors import cannot_write
+from runs.whole_file import whole_file
 
 FILE = "instruments.parquet"
 TEXTS = ("orders_xxh64", "answers_xxh64")

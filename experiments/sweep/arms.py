@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from exchange.settings import RunSettings
-from experiments.compare.arms import ABOUT_A_BROKER, ArmSettings, has_broker, of_one_kind, rate_factor
+from experiments.comparison_arms import ABOUT_A_BROKER, ArmSettings, has_broker, of_one_kind, rate_factor
 from experiments.sweep.description import Description, Levels
 from experiments.sweep.keys import keys
 from experiments.trials.arms import Arm, Factor, arms_of

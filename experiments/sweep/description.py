@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from experiments.errors import UserError
 from experiments.sweep.keys import Key, key_of
+from runs.errors import UserError
 
 Levels = Mapping[str, Any]
 """Values of a setting, by the words in which they were written."""

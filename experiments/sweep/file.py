@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import UserError
 from experiments.sweep.description import Description, levels_of
 from experiments.sweep.keys import key_of, nearest
+from runs.errors import UserError
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 NUMBERS = {"repeats": ("repeats", int), "pause": ("pause_s", (int, float))}

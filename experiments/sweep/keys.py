@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from exchange.settings import RunSettings
-from experiments.commands.run import command as run_command
-from experiments.errors import UserError
+from runs.errors import UserError
+from runs.options import run_options
 
 OF_A_RUN_ALONE = {"record", "capture"}
 """What keeps files, or costs a run its latency: nothing for hundreds of runs."""
@@ -27,6 +27,12 @@ HELP = {
     "warm-up": "Seconds that analysis leaves out.  [default: 1 of a run of 5 or more]",
 }
 """Where a sweep's default is another than a run's."""
+
+
+@click.command()
+@run_options
+def _run(**_given: Any) -> None:
+    """Carries the options of `exchange run`; never called."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Key:
 def keys() -> dict[str, Key]:
     """By name, in the order of `exchange run --help`."""
     known = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
-    options = [each for each in run_command.params if isinstance(each, click.Option) and each.name in known]
+    options = [each for each in _run.params if isinstance(each, click.Option) and each.name in known]
     return {name: Key(name, option) for option in options for name in [option.opts[0].removeprefix("--")]}
 
 

@@ -11,14 +11,14 @@ import click
 
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
-from experiments.compare.announcing import duration
-from experiments.errors import UserError
 from experiments.sweep.arms import sweep_arms
 from experiments.sweep.description import Description, typed_levels
 from experiments.sweep.file import read_description
 from experiments.sweep.keys import SHORT, keys
+from experiments.trials.announcing import duration
 from experiments.trials.plan import Plan, expected_s
 from experiments.trials.study import SWEEP
+from runs.errors import UserError
 
 A_DAY_S = 86_400.0
 

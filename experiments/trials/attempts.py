@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from experiments.record import SCHEMA
-from experiments.run_folder import new_run_folder
 from experiments.trials.plan import WARM_UP, Step
+from runs.folder import new_run_folder
+from runs.record.record import SCHEMA
 
 Record = dict[str, Any]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import FrameType
 
 from exchange.settings import RunSettings
-from experiments.errors import UserError
-from experiments.interrupts import on_signals
-from experiments.run_folder import write_json
 from experiments.trials.attempts import Record, attempts, is_valid, new_attempt, unmeasured
 from experiments.trials.plan import WARM_UP, Plan, Step
 from experiments.trials.progress import Progress
+from runs.errors import UserError
+from runs.folder import write_json
+from runs.interrupts import on_signals
 
 LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Measure = Callable[[Path, RunSettings], Record]

@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.trials.arms import Arm
 from experiments.trials.attempts import Record, attempts, is_valid
-from experiments.trials.metrics import Metric
 from experiments.trials.plan import Plan, Step
+from runs.metrics import Metric
 
 LEAST_SHARE_HELD = 0.5
 """An arm whose saturated runs are more than this share did not hold its rate."""

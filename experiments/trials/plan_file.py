@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from exchange.allowed import BadSetting
-from experiments.errors import UserError
-from experiments.readable import read_record
-from experiments.run_folder import write_json
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
 from experiments.trials.study import COMPARE, STUDIES
-from experiments.written_settings import UnknownSettings, settings_as_written
+from runs.errors import UserError
+from runs.folder import write_json
+from runs.record.readable import read_record
+from runs.record.written_settings import UnknownSettings, settings_as_written
 
 SCHEMA = 1
 ANEW = "start anew under another name"

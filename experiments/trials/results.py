@@ -6,15 +6,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from exchange.estimates import CONFIDENCE, RESAMPLES, Estimate, median
 from experiments.trials.caveats import caveats
 from experiments.trials.conditions import conditions
-from experiments.trials.estimates import CONFIDENCE, RESAMPLES, Estimate, median
-from experiments.trials.metrics import Metric
 from experiments.trials.observations import Observations, observe, run_as_dict
 from experiments.trials.plan import Plan
 from experiments.trials.plan_file import plan_as_dict
 from experiments.trials.significance import ALPHA, repeats_needed
 from experiments.trials.verdicts import Verdict, judge_all, most_rows
+from runs.metrics import Metric
 
 SCHEMA = 1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from experiments.trials.estimates import Estimate
-from experiments.trials.metrics import COMPARED, HELD_BACK, Metric
+from exchange.estimates import Estimate
 from experiments.trials.wording import differ, hurts_or_helps
+from runs.metrics import COMPARED, HELD_BACK, Metric
 
 Differ = Callable[[str, str, str, Estimate, int], str]
 
@@ -22,8 +22,6 @@ class Study:
     """What a block is called."""
     rows_as_json: bool = False
     """--json prints a row for each arm, not the whole record."""
-    drawn: tuple[str, ...] = ("p50", "p99")
-    """Completion times that the page draws against rate, from due."""
     against_the_first: bool = False
     """Contenders are held against the first one only, not each against each."""
     by_metric: bool = False
@@ -34,7 +32,7 @@ class Study:
 
 COMPARE = Study(name="compare", metrics=COMPARED)
 NAGLE = Study(
-    name="nagle", metrics=HELD_BACK, block="pair", drawn=("mean", "p50"), against_the_first=True, by_metric=True,
+    name="nagle", metrics=HELD_BACK, block="pair", against_the_first=True, by_metric=True,
     differ=hurts_or_helps,
 )  # fmt: skip
 SWEEP = Study(name="sweep", metrics=COMPARED, block="block", rows_as_json=True)

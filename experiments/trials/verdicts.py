@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log
 
-from experiments.trials.estimates import Estimate, ratio_of_medians
-from experiments.trials.metrics import Metric
+from exchange.estimates import Estimate, ratio_of_medians
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
 from experiments.trials.significance import ALPHA, holm, paired_p, share_lower
 from experiments.trials.wording import cannot_tell, not_held
+from runs.metrics import Metric
 
 LEAST_RATIO = 1.01
 """A smaller difference is no verdict: two percentiles of log buckets may be 0.54 % apart and the same."""

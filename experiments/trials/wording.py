@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.trials.estimates import Estimate
+from exchange.estimates import Estimate
 
 if TYPE_CHECKING:
     from experiments.trials.observations import Observations

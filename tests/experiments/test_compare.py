@@ -12,8 +12,8 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from experiments.cli import main
-from tests.experiments.conftest import Said, command, until
+from cli.main import main
+from tests.exchange_command import Said, command, until
 
 FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2")
 """In threads of one process, against itself: what is tested is the comparing."""

@@ -12,9 +12,9 @@ import orjson
 import psutil
 import pytest
 
-from experiments.brokers_held import Brokers
+from runs.broker.brokers_held import Brokers
 from tests.broker import is_gone, need_rabbitmq
-from tests.experiments.conftest import PATIENCE_S, command, until
+from tests.exchange_command import PATIENCE_S, command, until
 from transports.rabbitmq import Node, NodeSettings
 
 FAST = ("--transports", "amqp", "--rates", "1000", "--repeats", "1", "--duration", "0.1", "--pause", "0")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from cli.main import main
 from experiments.capacity.finding import Finding, Search
 from experiments.capacity.objective import objective_of
 from experiments.capacity.probing import Probe
 from experiments.capacity.table import headline
-from experiments.cli import main
-from tests.experiments.conftest import exchange
+from tests.exchange_command import exchange
 
 TRANSPORT = {"settings": {"transport": "tcp"}, "objective": "p99 <= 1ms"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from experiments.capacity.objective import objective_of
-from experiments.errors import UserError
+from runs.errors import UserError
 
 
 def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict[str, Any]:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import UserError
-from experiments.nagle.arms import nagle_arms
-from experiments.trials.estimates import Estimate
-from experiments.trials.metrics import packets
+from exchange.estimates import Estimate
+from experiments.nagle_arms import nagle_arms
 from experiments.trials.observations import observe
 from experiments.trials.plan import Plan
 from experiments.trials.plan_file import read_plan, write_plan
 from experiments.trials.study import COMPARE, NAGLE
 from experiments.trials.verdicts import judge_all, most_rows
 from experiments.trials.wording import hurts_or_helps
+from runs.errors import UserError
+from runs.metrics import packets
 from tests.experiments.trials.made_trials import put_all
 
 FULL = {"transports": ["tcp", "zeromq", "amqp"], "rates": [1000.0, 2000.0, 4000.0, 6000.0, 8000.0]}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from experiments.cli import main
-from tests.experiments.conftest import exchange
+from cli.main import main
+from tests.exchange_command import exchange
 
 SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1")
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from experiments.cli import main
-from tests.experiments.conftest import Said
+from cli.main import main
+from tests.exchange_command import Said
 
 
 def simulated(results: Path, *words: object) -> Said:

@@ -13,7 +13,7 @@ from experiments.simulate.instrument import InstrumentMatcher
 from experiments.simulate.simulation import Simulation
 from gateway.instruments import instrument_seed
 from matching_engine.reference import ReferenceBook
-from tests.experiments.conftest import exchange
+from tests.exchange_command import exchange
 from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
 
 MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)

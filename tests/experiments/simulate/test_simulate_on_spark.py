@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.experiments.conftest import PATIENCE_S, Said, command, exchange, until
+from tests.exchange_command import PATIENCE_S, Said, command, exchange, until
 from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
 
 MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades")

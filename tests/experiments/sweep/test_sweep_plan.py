@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from experiments.cli import main
-from experiments.errors import UserError
+from cli.main import main
 from experiments.sweep.file import EXAMPLE
 from experiments.sweep.planning import confirm, planned
 from experiments.trials.plan import Plan
 from experiments.trials.plan_file import read_plan, write_plan
 from experiments.trials.verdicts import judged_pairs
+from runs.errors import UserError
 
 
 def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> Plan:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.experiments.conftest import exchange
+from tests.exchange_command import exchange
 
 SMALL = """
 repeats = 2

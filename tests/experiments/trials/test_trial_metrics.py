@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.trials.metrics import COMPARED
+from runs.metrics import COMPARED
 
 METRICS = {metric.name: metric for metric in COMPARED}
 USED = {"cpu_s": 2.0, "max_rss_bytes": 150_000_000}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.trials.estimates import RESAMPLES, median, ratio_of_medians
+from exchange.estimates import RESAMPLES, median, ratio_of_medians
 from experiments.trials.significance import ALPHA, holm, paired_p, repeats_needed, share_lower, smallest_p
 
 ROWS, REPEATS = 15, 10

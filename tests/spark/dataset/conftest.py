@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
-from experiments.cli import main
+from cli.main import main
 from experiments.pipeline import jobs
 from experiments.pipeline.finding import Found, find_runs
 from spark.dataset.manifest import Manifest, read_manifest

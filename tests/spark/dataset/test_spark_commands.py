@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from experiments.cli import main
+from cli.main import main
 from experiments.pipeline import jobs
 from spark.session import open_session
 from tests.spark.dataset.conftest import Dataset, Typed

@@ -1,0 +1,72 @@
+"""`exchange bench role`: the options of one role that is started by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from messaging.benchmarks.te_spsc import BINDING, KEY
+from messaging.options import Seconds, timeout_option
+from messaging.sizes import Size
+from runs.options import json_option, together
+from transports.pattern import Pattern
+
+LISTENER = {
+    Pattern.QUEUE: "consume", Pattern.FANOUT: "publish", Pattern.TOPIC: "publish", Pattern.REQUESTS: "answer",
+}  # fmt: skip
+"""Who listens; of a pair either does."""
+PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
+PATTERNS |= {"consume": PATTERNS["publish"], "answer": PATTERNS["ask"]}
+MANY = click.IntRange(1, 10_000)
+SECONDS = Seconds(0.01, 3600)
+_options = together([
+    click.argument("part", type=click.Choice(list(PATTERNS))),
+    click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(PATTERNS.values(), ())))), default="pair",
+                 show_default=True, help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ..."),
+    click.option("--listen", metavar="URL", help="Be connected to: who consumes, answers, or publishes to many."),
+    click.option("--connect", metavar="URL", help="Connect to who listens; over a broker both name it."),
+    click.option("--run", "token", required=True, help="A name; who does not know it is refused."),
+    click.option("--size", type=Size(), default="64", show_default=True, help="Of a message."),
+    click.option("--count", type=click.IntRange(2, 1 << 39), default=100_000, show_default=True,
+                 help="Messages of each publisher, or of a pair."),
+    click.option("--consumers", type=MANY, default=1, show_default=True, help="Who publishes to many awaits so many."),
+    click.option("--publishers", type=MANY, default=1, show_default=True, help="Of a queue: its consumers are told."),
+    click.option("--number", type=MANY, default=1, show_default=True, help="Of a queue: which of its publishers."),
+    click.option("--patterns", type=MANY, default=1, show_default=True, help="Of a topic's consumer."),
+    click.option("--threads", type=MANY, default=1, show_default=True,
+                 help="Who asks has so many; who answers awaits those of all."),
+    click.option("--warm-up", "warm_up_s", type=SECONDS, default=0.5, show_default=True, help="Of who asks many."),
+    click.option("--sample", "sample_s", type=SECONDS, default=2.0, show_default=True, help="Likewise, in seconds."),
+    timeout_option,
+    json_option,
+])  # fmt: skip
+
+
+def role_command() -> click.Command:
+    @_options
+    def run(part: str, pattern: str, listen: str | None, connect: str | None, as_json: bool, **given: Any) -> None:
+        """One role on a host of its own: publish, consume, ask or answer.
+
+        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --count 100000
+        """
+        from messaging.by_hand import play_by_hand
+
+        _check(part, Pattern(pattern), listen, connect)
+        raise SystemExit(play_by_hand(part, Pattern(pattern), listen, connect, given, as_json))
+
+    made = click.command("role", short_help="one role on a host of its own")(run)
+    made.params += [BINDING, KEY]
+    return made
+
+
+def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
+    if pattern.value not in PATTERNS[part]:
+        raise click.UsageError(f"--pattern {pattern.value} is not of {part}, which has {', '.join(PATTERNS[part])}")
+    if (listen is None) == (connect is None):
+        raise click.UsageError("give one of --listen and --connect: where this role is, or where the other one is")
+    listener = LISTENER.get(pattern, part if listen else "")
+    if (part == listener) != (listen is not None):
+        raise click.UsageError(
+            f"with --pattern {pattern.value} who is to {listener} says --listen, and others --connect"
+        )

@@ -1,0 +1,50 @@
+"""`exchange capacity`: the highest offered load that holds an objective."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from experiments.sweep.keys import shared_options
+from runs.options import json_option, results_option, run_settings
+
+
+@click.command()
+@click.option("--transport", default="zeromq", show_default=True, metavar="SCHEME", help="Over what.")
+@click.option("--slo", default="p99 <= 1ms", show_default=True, metavar="OBJECTIVE",
+              help="What must hold: figures of completion from due, of lag; several with commas.")  # fmt: skip
+@click.option("--from", "start_per_s", type=click.FloatRange(1, 10**8), default=1000.0, show_default=True,
+              help="The rate to begin with.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
+              help="How long a run offers orders.")  # fmt: skip
+@click.option("--precision", type=click.FloatRange(0.01, 1.0), default=0.05, show_default=True,
+              help="How close held and failed rates must come, as a share.")  # fmt: skip
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True,
+              help="Searches about the edge.")  # fmt: skip
+@click.option("--pause", "pause_s", type=click.FloatRange(0, 3600), default=0.5, show_default=True,
+              help="Seconds between two runs.")  # fmt: skip
+@results_option
+@click.option("--name", help="The folder in DIR.  [default: time and command]")
+@json_option
+def command(
+    slo: str, start_per_s: float, seconds: float, precision: float, repeats: int, pause_s: float, results: str,
+    name: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Find the highest rate that holds an objective: a bracket, a bisection, and searches about the edge.
+
+    Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
+    """
+    from experiments.capacity.answering import capacity, unnamed
+    from experiments.capacity.finding import Search
+    from experiments.capacity.objective import objective_of
+
+    objective = objective_of(slo)
+    settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
+    search = Search(start_per_s=start_per_s, precision=precision, repeats=repeats, pause_s=pause_s, seed=settings.seed)
+    folder = Path(results) / (name or unnamed())
+    raise SystemExit(capacity(settings, objective, search, folder, as_json))
+
+
+command.params += shared_options(besides=("orders", "duration", "pairs", "reporters"))

@@ -1,0 +1,61 @@
+"""`exchange compare`: which transport is faster, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
+from runs.options import (
+    Cpus,
+    Listed,
+    Rate,
+    broker_options,
+    json_option,
+    results_option,
+    session_options,
+    stream_options,
+    terms_options,
+)
+
+
+@click.command()
+@click.option("--transports", type=Listed(click.STRING), default="zeromq,tcp", show_default=True,
+              metavar="SCHEME,SCHEME[,...]", help="What to compare: two or more.")  # fmt: skip
+@click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,8000,16000", show_default=True,
+              metavar="RATE[,...]", help="Offered loads, orders a second, or max.")  # fmt: skip
+@repeat_options
+@stream_options
+@terms_options
+@broker_options
+@session_options
+@click.option("--warm-up", "warm_up_s", type=float, default=0.0, show_default=True,
+              help="Seconds that analysis leaves out of each run.")  # fmt: skip
+@click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
+@results_option
+@folder_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, transports: list[str], rates: list[float | None], repeats: int, seconds: float, results: str,
+    name: str | None, resume: str | None, dry_run: bool, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
+
+    Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
+    """
+    from exchange.allowed import BadSetting
+    from experiments import comparing
+    from experiments.comparison_arms import comparison_arms
+    from experiments.trials.plan import Plan
+
+    if resume is not None:
+        nothing_beside_resume(ctx)
+        raise SystemExit(comparing.resume(results, resume, as_json))
+    arms = comparison_arms(transports, rates, seconds, given)
+    try:
+        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"])
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from error
+    raise SystemExit(comparing.show_plan(plan, as_json) if dry_run else comparing.compare(plan, results, name, as_json))

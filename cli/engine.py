@@ -1,0 +1,51 @@
+"""`exchange engine`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from exchange.instances import named
+from runs.options import (
+    book_options,
+    cpu_option,
+    instance_option,
+    launched_option,
+    run_settings,
+    session_options,
+    terms_options,
+)
+
+
+@click.command()
+@click.option("--listen", "url", required=True, metavar="URL", help="Where the gateway connects to.")
+@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
+@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
+@book_options
+@terms_options
+@session_options
+@instance_option
+@cpu_option
+@launched_option
+def command(
+    url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, instance: int, cpu: int | None,
+    launched: bool, **given: Any,
+) -> None:  # fmt: skip
+    """The matching engine: answers one gateway's orders.
+
+    Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first
+    """
+    from runs.component.component import Events, Service, serve
+    from runs.component.components import open_engine
+
+    events = Events(named("engine", instance), launched)
+    settings = run_settings(**given)
+
+    def open_service() -> tuple[Service, str]:
+        service, link = open_engine(
+            name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids, instance=instance
+        )
+        return service, link.url
+
+    raise SystemExit(1 if serve(events, open_service, cpu).stopped else 0)

@@ -1,0 +1,67 @@
+"""`exchange gateway`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exchange.instances import named
+from exchange.settings import RunSettings
+from runs.options import (
+    cpu_option,
+    instance_option,
+    launched_option,
+    run_settings,
+    session_options,
+    terms_options,
+    warn_of_rejections,
+    workload_options,
+)
+
+
+@click.command()
+@click.option("--engine", "engine_url", required=True, metavar="URL", help="Where the matching engine listens.")
+@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
+@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
+@click.option("--results", default="results", show_default=True, metavar="DIR", help="Where --record writes.")
+@workload_options
+@terms_options
+@session_options
+@instance_option
+@cpu_option
+@launched_option
+def command(
+    engine_url: str, reporter_url: str, name: str, results: str, instance: int, cpu: int | None, launched: bool,
+    **given: Any,
+) -> None:  # fmt: skip
+    """The gateway: offers random orders at a rate, and times their answers.
+
+    Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
+    """
+    from runs.component.component import Events, Service, serve
+    from runs.component.components import open_gateway
+    from runs.component.streams import open_streams
+
+    events, held = Events(named("gateway", instance), launched), contextlib.ExitStack()
+    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
+
+    def open_service() -> tuple[Service, str]:
+        streams = held.enter_context(open_streams(Path(results) / name, settings, instance))
+        service = open_gateway(name, engine_url, reporter_url, settings, streams, instance=instance)
+        service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
+        return service, engine_url
+
+    raise SystemExit(1 if serve(events, open_service, cpu, held).stopped else 0)
+
+
+def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
+    """With what a launcher would know, since the reporter hears of it from nobody else."""
+    from runs.by_hand import settings_of_url
+
+    placed = {} if cpu is None else {"gateway": cpu}
+    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
+    warn_of_rejections(settings)
+    return settings

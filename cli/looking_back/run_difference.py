@@ -1,0 +1,101 @@
+"""What differs between two runs: first the conditions, then what was counted, then the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.looking_back.difference_table import columns, said, setting, sides
+from cli.looking_back.fields import differing, part_of
+from experiments.trials.conditions import DIFFERS_BY_RUN
+from reports.rounding import number
+from runs.metrics import COMPARED, HELD_BACK, Metric, lag_us
+from runs.record.unread import Record
+
+CONDITIONS: dict[str, tuple[str, ...] | None] = {
+    "settings": None, "host": None, "versions": None, "network": ("mechanism",),
+    "broker": ("product", "version", "erlang"),
+}  # fmt: skip
+"""Parts of a record, and which of their fields; None: all."""
+LAG = tuple(
+    Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=lag_us(name))
+    for name in ("p50", "p99", "max")
+)
+PACKETS = tuple(metric for metric in HELD_BACK if metric.name == "packets_per_order")
+NO_VERDICT = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
+
+
+def differ(first: Record, second: Record) -> Record:
+    """Where a value is absent, it was not measured; `ratio` is second over first."""
+    return {
+        "kind": "run",
+        "first": _head(first),
+        "second": _head(second),
+        "conditions": list(_conditions(first, second)),
+        "counts": list(differing(part_of(first, "counts"), part_of(second, "counts"))),
+        "same_streams": {name: _is_same_stream(first, second, name) for name in ("orders", "answers")},
+        "figures": list(_figures(first, second)),
+        "caveat": NO_VERDICT,
+    }
+
+
+def _head(record: Record) -> Record:
+    load = part_of(record, "host").get("load_before")
+    told = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
+    return {**told, "started_at": record.get("started_at"), "load_before": load}
+
+
+def _conditions(first: Record, second: Record) -> Iterator[Record]:
+    for part, names in CONDITIONS.items():
+        for found in differing(part_of(first, part, names), part_of(second, part, names)):
+            if (part, found["field"]) not in DIFFERS_BY_RUN:
+                yield {**found, "field": f"{part}.{found['field']}"}
+
+
+def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
+    """By checksum; None where one is not known."""
+    sums = [part_of(record, "checksums").get(name) for record in (first, second)]
+    return None if None in sums else sums[0] == sums[1]
+
+
+def _figures(first: Record, second: Record) -> Iterator[Record]:
+    for metric in (*COMPARED, *LAG, *PACKETS):
+        values = {"first": metric.read(first), "second": metric.read(second)}
+        measured: dict[str, float] = {side: value for side, value in values.items() if value is not None}
+        if measured:
+            both = len(measured) == 2 and measured["first"] > 0
+            ratio = {"ratio": measured["second"] / measured["first"]} if both else {}
+            yield {"metric": metric.name, "title": metric.title, "unit": metric.unit, **measured, **ratio}
+
+
+def show(difference: Record) -> None:
+    """In 78 columns."""
+    sides(difference, _told)
+    if difference["conditions"]:
+        columns("conditions that differ", difference["conditions"], setting)
+    else:
+        said("settings, host and versions are the same")
+    if difference["counts"]:
+        columns("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
+    said(_streams(difference))
+    figures = [{**figure, "field": _title(figure)} for figure in difference["figures"]]
+    columns("figures", figures, lambda _, value: number(value), with_ratio=True)
+    said(difference["caveat"])
+
+
+def _told(head: Record) -> Iterator[str]:
+    load = head["load_before"]
+    before = f", load before {load[0]:.2f}" if load else ""
+    yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
+    yield from head["reasons"]
+
+
+def _streams(difference: Record) -> str:
+    words = {True: "the same", False: "different", None: "not known of both"}
+    told = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
+    counts = "" if difference["counts"] else "all counts are the same; "
+    return f"{counts}by their checksums {', '.join(told)}"
+
+
+def _title(figure: Record) -> str:
+    title, unit = figure["title"], figure["unit"]
+    return title if title.startswith(unit) else f"{title}, {unit}"

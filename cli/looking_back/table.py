@@ -1,0 +1,108 @@
+"""The list in the terminal: a line each, within 80 columns where the terminal has no more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+
+from cli.looking_back.row import Row
+from exchange.words import counted
+from reports.formats import is_number
+from runs.record.unread import UNFINISHED
+
+LEAST_NAME = 12
+ENOUGH = 34
+"""For what is told of a trial; a longer sentence is cut, rather than figures or names."""
+ABSENT = "-"
+TITLES = ("name", "local time", "status", "what")
+FIGURES = ("over", "orders/s", "p50 us", "p99 us")
+
+
+def lines(rows: Sequence[Row]) -> list[str]:
+    """A title and a line each. Too long a name keeps its end, by which it is found; other words their beginning."""
+    heads = _aligned([TITLES[1:], *((_started(row), row.status, row.what) for row in rows)])
+    bodies = [body.rstrip() for body in _bodies(rows)]
+    names = [TITLES[0], *(row.name for row in rows)]
+    room = shutil.get_terminal_size().columns - len(heads[0]) - 2
+    told = min(max(map(len, bodies)), max(len(bodies[0]), ENOUGH))
+    name_width = min(max(map(len, names)), max(LEAST_NAME, room - told))
+    return [
+        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(body, room - name_width)}".rstrip()
+        for name, head, body in zip(names, heads, bodies, strict=True)
+    ]
+
+
+def _bodies(rows: Sequence[Row]) -> list[str]:
+    """The figures of runs stand below their titles; of all others, what there is to tell."""
+    aligned = iter(_aligned([FIGURES, *(_figures(row) for row in rows if _has_figures(row))], from_right=True))
+    return [next(aligned), *(next(aligned) if _has_figures(row) else _told(row) for row in rows)]
+
+
+def _has_figures(row: Row) -> bool:
+    return row.reason is None and row.repeats is None and row.told is None
+
+
+def _figures(row: Row) -> tuple[str, ...]:
+    offered = "max" if row.orders_per_s == (None,) else "..".join(f"{rate:,.10g}" for rate in _ends(row))
+    times = (f"{us:,.0f}" if is_number(us) else ABSENT for us in (row.p50_us, row.p99_us))
+    return ",".join(row.transports) or ABSENT, offered or ABSENT, *times
+
+
+def _told(row: Row) -> str:
+    """How much there is of a trial; what is wrong with a record; what a record tells of itself."""
+    if row.told is not None:
+        return row.told
+    made = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
+    if row.status == UNFINISHED:
+        return f"{made}written {_ago(row)}"
+    if row.repeats is None or row.reason is not None:
+        return str(row.reason)
+    repeats = counted(row.repeats, "repeats") + ", "
+    return f"{repeats if row.runs == row.planned_runs else made}{','.join(row.transports)} {_rates(row)}"
+
+
+def _rates(row: Row) -> str:
+    """1k..16k, 500, max"""
+    ends = "..".join(f"{rate / 1e3:.4g}k" if rate >= 1e3 else f"{rate:.4g}" for rate in _ends(row))
+    return ",".join(filter(None, (ends, "max" if None in row.orders_per_s else "")))
+
+
+def _ends(row: Row) -> list[float]:
+    """The lowest and the highest rate; one where they are the same, none where it is max."""
+    offered = sorted(rate for rate in row.orders_per_s if is_number(rate))
+    return list(dict.fromkeys((offered[0], offered[-1]))) if offered else []
+
+
+def _started(row: Row) -> str:
+    """The day with its time, or with its year where that is another one."""
+    try:
+        at = datetime.fromisoformat(row.started_at or "").astimezone()
+    except ValueError:
+        return ABSENT
+    return f"{at:%m-%d %H:%M}" if at.year == datetime.now().year else f"{at:%Y-%m-%d}"
+
+
+def _ago(row: Row) -> str:
+    if row.last_written_at is None:
+        return "at an unknown time"
+    seconds = (datetime.now().astimezone() - datetime.fromisoformat(row.last_written_at)).total_seconds()
+    for unit, length_s in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length_s:
+            return f"{seconds / length_s:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"
+
+
+def _aligned(table: Sequence[Sequence[str]], from_right: bool = False) -> list[str]:
+    """Columns below each other, a blank between them; all but the first may stand to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    sides = ["<", *(">" if from_right else "<" for _ in widths[1:])]
+    return [" ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths, strict=True)) for row in table]
+
+
+def _end_of(text: str, width: int) -> str:
+    return text if len(text) <= width else "…" + text[1 - width :]
+
+
+def _beginning_of(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(1, width - 1)] + "…"

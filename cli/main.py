@@ -1,0 +1,36 @@
+"""The `exchange` command. A subcommand is a file of this folder, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import click
+
+COMMANDS = (
+    "bench", "broker", "capacity", "compare", "engine", "gateway", "match", "nagle", "network", "report", "reporter",
+    "results", "run", "simulate", "spark", "sweep", "tape",
+)  # fmt: skip
+"""Each is a file of this folder with a `command`."""
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""NumPy's linear algebra, which nothing here uses, would start and spin a thread a processor in every component."""
+
+
+class Subcommands(click.Group):
+    """Finds `exchange NAME` in cli/NAME.py, as `command`."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"cli.{name}").command
+        return command
+
+
+@click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="exchange-simulation", prog_name="exchange")
+def main() -> None:
+    """A stock exchange simulation with which people measure messaging."""

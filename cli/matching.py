@@ -1,0 +1,88 @@
+"""The engine alone, over a tape: what it answers, and how fast it decodes, matches and encodes."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from exchange.checksum import NAME, StreamChecksum
+from exchange.messages import MalformedMessage
+from exchange.words import noun
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from matching_engine.tape import match_tape
+from runs.errors import UserError, cannot_write
+from runs.whole_file import whole_file
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
+    """Counts, checksums and speed. UserError where the tape, the output or a setting of the book is no good."""
+    _keep_apart(tape, answers)
+    orders = _read(tape)
+    checksum = StreamChecksum()
+    try:
+        engine = MatchingEngine(OrderBook(**book))
+        engine.warm()
+        with contextlib.ExitStack() as files:
+            file = files.enter_context(whole_file(answers)) if answers else None
+
+            def take(span: Bytes) -> None:
+                checksum.update(span)
+                if file:
+                    file.write(span.data)
+
+            seconds = match_tape(engine, orders, take)
+    except MalformedMessage as error:
+        raise UserError(f"{tape}: {error}") from error
+    except OSError as error:
+        raise cannot_write(answers or tape, error) from error
+    except (ValueError, MemoryError) as error:
+        raise UserError(str(error)) from error
+    return _figures(engine, orders, checksum, seconds)
+
+
+def _keep_apart(tape: Path, answers: Path | None) -> None:
+    if answers is not None and answers.exists() and answers.samefile(tape):
+        raise UserError(f"--answers {answers} is the tape itself: choose another file")
+
+
+def _read(tape: Path) -> Bytes:
+    try:
+        return np.fromfile(tape, np.uint8)
+    except OSError as error:
+        raise UserError(f"cannot read {tape}: {error.strerror}") from error
+
+
+def _figures(engine: MatchingEngine, orders: Bytes, answers: StreamChecksum, seconds: float) -> dict[str, Any]:
+    counts = engine.counts._asdict()
+    taken = StreamChecksum()
+    taken.update(orders)
+    answer_kinds = ("trades", "confirmations", "quotes", "rejections", "cancelled")
+    return {
+        **counts,
+        "answers": sum(counts[kind] for kind in answer_kinds),
+        "checksums": {"hash": NAME, "orders": taken.hex, "answers": answers.hex},
+        "orders_per_s": (counts["orders"] + counts["cancels"]) / seconds,
+        "seconds": seconds,
+    }
+
+
+def show(figures: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+        return
+    kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
+    for kind in kinds:
+        if figures[kind]:
+            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
+    click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
+    sums = figures["checksums"]
+    click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")

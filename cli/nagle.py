@@ -1,0 +1,67 @@
+"""`exchange nagle`: what Nagle's algorithm does to completion time and to packets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
+from runs.options import (
+    Listed,
+    Rate,
+    broker_options,
+    json_option,
+    network_option,
+    results_option,
+    session_options,
+    stream_options,
+    terms_options,
+    topology_option,
+)
+
+
+@click.command()
+@click.option("--transports", type=Listed(click.STRING), default="tcp,zeromq,amqp", show_default=True,
+              metavar="SCHEME[,...]", help="Over what: those with TCP sockets.")  # fmt: skip
+@click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,6000,8000", show_default=True,
+              metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip
+@click.option("--roles", type=Listed(click.STRING), default="all", show_default=True, metavar="LEVEL[,...]",
+              help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
+@repeat_options
+@stream_options
+@terms_options
+@broker_options
+@topology_option
+@network_option
+@session_options
+@results_option
+@folder_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, transports: list[str], rates: list[float | None], roles: list[str], repeats: int,
+    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Nagle's algorithm off and on, over each transport at each rate: completion time, packets, and a verdict.
+
+    Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
+    """
+    from exchange.allowed import BadSetting
+    from experiments import comparing
+    from experiments.nagle_arms import nagle_arms
+    from experiments.trials.plan import Plan
+    from experiments.trials.study import NAGLE
+    from reports.comparison.nagle_table import show
+
+    if resume is not None:
+        nothing_beside_resume(ctx)
+        raise SystemExit(comparing.resume(results, resume, as_json, NAGLE, show))
+    try:
+        arms = nagle_arms(transports, rates, roles, seconds, given)
+        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from error
+    if dry_run:
+        raise SystemExit(comparing.show_plan(plan, as_json))
+    raise SystemExit(comparing.compare(plan, results, name, as_json, show))

@@ -1,0 +1,30 @@
+"""`exchange report`: page, tables, figures and exports of a run, a trial or a benchmark, made again from its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables of a run.")
+@click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
+@click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the record: run.json, bench.json, or a row for each arm of a trial."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
+def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
+    """Make a run's, trial's or benchmark's page again from its FOLDER: after a run by hand, or one that ended early.
+
+    Example: exchange report results/first
+    """
+    from cli.making_report import report
+    from reports.asked import Asked
+
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv both print to stdout: give one of them")
+    asked = Asked(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
+    raise SystemExit(report(folder, asked))

@@ -1,0 +1,56 @@
+"""`exchange reporter`: one component, on a host of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from exchange.instances import MAX_PAIRS, named
+from runs.options import cpu_option, launched_option, pairs_option, reporters_option, run_settings
+
+
+@click.command()
+@click.option("--listen", "url", required=True, metavar="URL", help="Where gateway and engine report to.")
+@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
+@click.option("--results", default="results", show_default=True, metavar="DIR", help="Where the run's folder is.")
+@click.option("--timeout", "timeout_s", type=float, default=60.0, show_default=True,
+              help="Give up after so long a silence, seconds, and 2 more: sources speak once a second.")  # fmt: skip
+@pairs_option
+@reporters_option
+@click.option("--instance", type=click.IntRange(1, MAX_PAIRS), default=1, show_default=True,
+              help="Which of the run's reporters it is.")  # fmt: skip
+@cpu_option
+@launched_option
+def command(
+    url: str, name: str, results: str, timeout_s: float, pairs: int, reporters: int, instance: int, cpu: int | None,
+    launched: bool,
+) -> None:  # fmt: skip
+    """The stats reporter: writes what gateways and engines measure to the run's folder.
+
+    Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
+    """
+    from runs.component.component import Events, Service, serve
+    from runs.component.components import open_reporter
+    from runs.folder import new_run_folder
+
+    settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
+    if instance > reporters:
+        raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")
+    events, folder = Events(named("reporter", instance), launched), Path(results) / name
+
+    def make_folder() -> Path:
+        return folder if launched else new_run_folder(Path(results), name)
+
+    def open_service() -> tuple[Service, str]:
+        service, link = open_reporter(name, url, make_folder, settings, instance=instance)
+        return service, link.url
+
+    if launched:
+        serve(events, open_service, cpu)
+        return
+    from runs import by_hand
+
+    before = by_hand.conditions(name)
+    result = serve(events, open_service, cpu)
+    raise SystemExit(by_hand.write_record(folder, before, result, instance, settings, cpu))

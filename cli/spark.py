@@ -1,0 +1,98 @@
+"""`exchange spark`: the data pipeline by itself, over any number of runs, here or on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from runs.options import json_option
+
+tables_option = click.option(
+    "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
+)
+
+
+@click.group()
+def command() -> None:
+    """The data pipeline by itself: runs to tables, tables to summaries, here or on a cluster; runs that go on.
+
+    Example: exchange spark ingest results; exchange spark summary results
+    """
+
+
+@command.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@tables_option
+@click.option("--again", is_flag=True, help="Also runs that are in the tables already.")
+def ingest(results: Path, tables: str | None, again: bool) -> None:
+    """Put the finished runs below RESULTS into tables, partitioned by experiment and run.
+
+    Example: exchange spark ingest results
+    """
+    from experiments.pipeline.jobs import ingest
+
+    raise SystemExit(ingest(results, tables, again))
+
+
+@command.command()
+@click.argument("results")
+@click.option("--master", default="local[2]", show_default=True, metavar="URL",
+              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@tables_option
+@json_option
+def summary(results: str, master: str, tables: str | None, as_json: bool) -> None:
+    """Summarize all runs in the tables: every second, every run, repeats together, arms side by side.
+
+    Example: exchange spark summary results --master local[2]
+    """
+    from experiments.pipeline.jobs import summary
+
+    raise SystemExit(summary(results, master, tables, as_json))
+
+
+@command.command()
+@click.option("--again", is_flag=True, help="Also where it was done already.")
+def prepare(again: bool) -> None:
+    """Make Spark start faster from now on: once, most of a minute, and 190 MB in your cache.
+
+    Example: exchange spark prepare
+    """
+    from experiments.pipeline.preparing import prepare
+
+    prepare(again)
+
+
+@command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--master", default="local[2]", show_default=True, metavar="URL",
+              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@click.option(
+    "--deploy-mode", type=click.Choice(["client", "cluster"]), help="Where the driver is, as spark-submit has it."
+)
+@click.option("--conf", "confs", multiple=True, metavar="NAME=VALUE", help="For Spark; may be given several times.")
+@click.argument("job", type=click.Choice(["ingest", "summary", "simulate"]))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def submit(master: str, deploy_mode: str | None, confs: tuple[str, ...], job: str, arguments: tuple[str, ...]) -> None:
+    """Hand JOB to spark-submit, with our packages; what follows JOB are its own arguments.
+
+    Example: exchange spark submit --master local[2] summary results
+    """
+    from experiments.pipeline.submitting import submit
+
+    raise SystemExit(submit(master, deploy_mode, confs, job, arguments))
+
+
+@command.command()
+@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--once", is_flag=True, help="Take what is there now, and end.")
+@click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
+def live(results: Path, once: bool, launched: bool) -> None:
+    """Follow a run, or all runs of a folder, second by second; also after the fact.
+
+    RESULTS is a run's folder, or one that holds runs or trials. Each run's table is in its folder, in live/.
+
+    Example: exchange spark live results
+    """
+    from reports.live_spark.following import follow
+
+    raise SystemExit(follow(results, once, launched))

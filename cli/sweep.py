@@ -1,0 +1,55 @@
+"""`exchange sweep`: every combination of some settings, repeated, compared and reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.trial_options import folder_options, nothing_beside_resume, typed
+from experiments.sweep.keys import shared_options
+from runs.options import json_option, results_option
+
+
+@click.command()
+@click.argument("file", required=False, metavar="[FILE.toml]", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--example", is_flag=True, help="Print a file to start from: the paper's sweep.")
+@click.option("--transports", metavar="SCHEME[,...]", help="Short for --vary transport=SCHEME[,...].")
+@click.option("--rates", metavar="RATE[,...]", help="Short for --vary rate=RATE[,...].")
+@click.option("--vary", multiple=True, metavar="NAME=VALUE[,...]",
+              help="Any of the options of exchange run; every combination of values is an arm.")  # fmt: skip
+@click.option("--repeats", type=int, help="Runs of each arm.  [default: 10]")
+@click.option("--pause", "pause_s", type=float, help="Seconds between two runs.  [default: 0.5]")
+@results_option
+@folder_options
+@click.option("--yes", is_flag=True, help="Do not ask, also where it takes more than a day.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, file: Path | None, example: bool, results: str, name: str | None, resume: str | None,
+    dry_run: bool, yes: bool, as_json: bool, **_: Any,
+) -> None:  # fmt: skip
+    """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
+
+    Example: exchange sweep --transports zeromq,amqp --rates 1000,2000,4000,6000,8000 --orders 1000000
+    """
+    from experiments import comparing
+    from experiments.sweep.file import EXAMPLE
+    from experiments.sweep.planning import confirm, planned
+    from experiments.trials.study import SWEEP
+
+    if example:
+        click.echo(EXAMPLE.read_text(), nl=False)
+        return
+    if resume is not None:
+        nothing_beside_resume(ctx)
+        raise SystemExit(comparing.resume(results, resume, as_json, SWEEP))
+    plan = planned(file, typed(ctx))
+    if dry_run:
+        raise SystemExit(comparing.show_plan(plan, as_json))
+    confirm(plan, yes)
+    raise SystemExit(comparing.compare(plan, results, name, as_json))
+
+
+command.params += shared_options()

@@ -1,0 +1,39 @@
+"""Options that commands share which make a trial of runs: repeats, and how to go on with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from runs.options import together
+
+WITH_RESUME = {"resume", "results", "as_json"}
+
+
+repeat_options = together([
+    click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
+    click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
+                 help="How long a run offers orders; their number is seconds times rate."),
+])  # fmt: skip
+folder_options = together([
+    click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
+    click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
+    click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing."),
+])  # fmt: skip
+
+
+def typed(ctx: click.Context) -> dict[str, Any]:
+    """What stands on the command line, by parameter; no defaults."""
+    said = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in said}
+
+
+def nothing_beside_resume(ctx: click.Context) -> None:
+    """A trial goes on as it was planned, or its arms would not be comparable."""
+    extra = typed(ctx).keys() - WITH_RESUME
+    if extra:
+        words = [param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")
+                 for param in ctx.command.params if param.name in extra]  # fmt: skip
+        raise click.UsageError(f"--resume goes on as it was planned: leave out {', '.join(sorted(words))}")

@@ -1,1 +1,0 @@
-"""One file per subcommand of `exchange`. They import lightly, so that help is there at once."""

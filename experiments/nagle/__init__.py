@@ -1,1 +1,0 @@
-"""`exchange nagle`: what Nagle's algorithm does to completion time and packets, over several transports."""

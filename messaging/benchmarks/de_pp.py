@@ -1,0 +1,68 @@
+"""DE-PP: direct exchange, ping-pong.
+
+    publisher  ── a message ──▶  [direct exchange ▸ queue]  ──▶  consumer
+    publisher  ◀── [queue ◂ direct exchange]  ◀── a reply of the same size ──  consumer
+
+Brokerless: PAIR to PAIR, one connection. One message is under way at any time; it comes back as it went.
+
+The round trip is from handing the message over to having its reply, on the publisher's clock; one way is half of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from messaging.answer import wrong_with_bounces
+from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point
+from messaging.options import COUNT, SIZES
+from messaging.places import Places
+from messaging.reckoning import bounce_figures
+from messaging.roles import Role, Told
+
+COUNTS = Counts(broker=2_000, brokerless=10_000, total_bytes=1 << 27)
+
+
+def points(asked: Asked) -> list[Point]:
+    return [{"size_bytes": size} for size in asked["sizes"]]
+
+
+def roles(cell: Cell, places: Places) -> list[Role]:
+    from messaging.bounce import Answer, Ask
+
+    count, (listener, connector) = cell.count(COUNTS), places.pair(cell.size)
+    return [
+        Role("consumer", Answer(cell.size, count), (listener,)),
+        Role("publisher", Ask(cell.size, count), (connector,), begins=True),
+    ]
+
+
+def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
+    return wrong_with_bounces(told["publisher"], told["consumer"], cell.count(COUNTS))
+
+
+def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
+    return bounce_figures(cell.size, told["publisher"])
+
+
+BENCHMARK = Benchmark(
+    name="de-pp",
+    about="one message at a time through a direct exchange, and a reply of its size: round trip by size",
+    paper="AMQP over InfiniBand (2008), 3.3 and figures 4c, 4d",
+    points=points,
+    roles=roles,
+    judge=judge,
+    figures=figures,
+    columns=(
+        Column("round_trip_p50_us", "round trip us", with_interval=True),
+        Column("round_trip_p99_us", "p99 us"),
+        Column("round_trip_max_us", "max us"),
+        Column("one_way_mean_us", "one way us", with_interval=True),
+    ),
+    plots=(
+        Plot("Ping-pong latency, half of a round trip", "one_way_mean_us", "µs", caption="Means."),
+        Plot("Round trip, p50", "round_trip_p50_us", "µs"),
+        Plot("Round trip, p99", "round_trip_p99_us", "µs"),
+    ),
+    options=(SIZES, COUNT),
+    quick={"sizes": (1, 256, 4096, 65536, 1 << 20)},
+)

@@ -1,0 +1,164 @@
+"""A benchmark's figures, laid out as the papers': a line for each transport, both axes logarithmic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from exchange.words import counted
+from messaging.benchmark import Benchmark, Plot, Published
+from messaging.catalogue import benchmark_of
+from messaging.sizes import in_words
+from reports.comparison.completion_figures import by
+from reports.comparison.figures import Drawing, Figure, drawings
+from reports.drawing.canvas import empty_axes, linear_y, log_y
+from reports.drawing.chart import Chart, Numbers
+from reports.drawing.colours import BLUE, GREEN, MUTED, ORANGE, PURPLE
+from reports.drawing.labelled_lines import EndLabel, label_ends
+from reports.formats import axis_number
+
+MOST_TICKS = 6
+LOOKS = [(colour, style) for style in ("-", ":") for colour in (BLUE, ORANGE, GREEN, PURPLE)]
+"""Of as many lines as a figure has."""
+Row = dict[str, Any]
+
+
+def drawings_of(record: Mapping[str, Any]) -> list[Drawing]:
+    """Those that have something to show."""
+    return drawings(figures_of(record))
+
+
+def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
+    """The same, of a benchmark or a suite's, in the style that holds."""
+    for part in record.get("parts", [record]):
+        yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
+
+
+def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
+    for plot in benchmark.plots:
+        measured = [
+            row
+            for row in rows
+            if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
+        ]
+        if len({row["point"][plot.x] for row in measured}) < 2:
+            continue  # one value makes no curve: the table has it
+        for words, own in _readable(plot, measured).items():
+            title = f"{benchmark.name}: {plot.title}{_transport_unsaid(plot, own)}{words}"
+            yield Figure(title, _chart(plot, own), plot.caption)
+
+
+def _chart(plot: Plot, rows: list[Row]) -> Chart:
+    axes = empty_axes(plot.unit, plot.x_unit)
+    lines = _lines(plot, rows)
+    labels = [_line(axes, plot, name, own, *LOOKS[i % len(LOOKS)]) for i, (name, own) in enumerate(lines.items())]
+    for published in plot.beside:
+        if published.level is not None:
+            axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
+            labels.append(EndLabel(published.level, "the paper", MUTED))
+        if published.points:
+            labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
+    _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
+    (linear_y if plot.linear and not plot.log_y else log_y)(axes)
+    label_ends(axes, labels)
+    return Chart(axes, _numbers(plot, lines))
+
+
+def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
+    """As far as ours goes."""
+    x, y = np.array(published.points).T
+    end = min(last, float(x[-1]))
+    shown = np.append(x[x < end], end)
+    axes.plot(shown, np.interp(shown, x, y), color=MUTED, linestyle="--", linewidth=1.3)
+    return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.what}", MUTED)
+
+
+def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Row]]:
+    """Figures of few lines each, by what is behind the title: where there are many, one for each value of what differs.
+
+    Nothing where nothing was measured.
+    """
+    if len(_lines(plot, rows)) <= len(LOOKS):
+        return {words: rows} if rows else {}
+    parts = by(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
+    return {key: own for word, part in parts.items() for key, own in _readable(plot, part, f"{words}, {word}").items()}
+
+
+def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
+    """A lone point beside lines is another measurement's: the table has it."""
+    lines = by(rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"])
+    longest = max(map(len, lines.values()), default=0)
+    return {name: own for name, own in lines.items() if len(own) > 1 or longest == 1}
+
+
+def _transport_unsaid(plot: Plot, rows: list[Row]) -> str:
+    """Of several lines over one transport, whose names do not say it."""
+    transports = {row["transport"] for row in rows}
+    return f", {transports.pop()}" if len(transports) == 1 and len(_lines(plot, rows)) > 1 else ""
+
+
+def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
+    """Name and value of that in which the rows differ, besides x: the transport, and the points'."""
+    all_of = [{"transport": each["transport"], **each["point"]} for each in rows]
+    return [
+        (name, value)
+        for name, value in {"transport": row["transport"], **row["point"]}.items()
+        if name != plot.x and len({str(each.get(name)) for each in all_of}) > 1
+    ]
+
+
+def _word(name: str, value: Any) -> str:
+    """64 B; 4 pairs; indexed."""
+    return in_words(value) if name.endswith("_bytes") else value if isinstance(value, str) else counted(value, name)
+
+
+def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style: str) -> EndLabel:
+    """Medians with whiskers."""
+    rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
+    found = [row["figures"][plot.figure] for row in rows]
+    x = np.array([float(row["point"][plot.x]) for row in rows])
+    y = np.array([estimate["median"] for estimate in found])
+    ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
+    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linestyle=style, linewidth=1.4, elinewidth=1.2, capsize=2)
+    axes.plot(x, y, "o", color=colour)
+    return EndLabel(float(y[-1]), name, colour)
+
+
+def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
+    """With a number at some of what was measured."""
+    if plot.linear:
+        axes.set_xlim(0, values[-1] * 1.05)
+        shown = _apart(values)
+    else:
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
+        shown = values[:: -(-len(values) // MOST_TICKS)]
+    axes.xaxis.set_major_locator(FixedLocator(shown))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(_short_size if plot.x.endswith("_bytes") else axis_number))
+
+
+def _apart(values: list[float]) -> list[float]:
+    """From the last one down, those between which there is room for a number."""
+    shown: list[float] = []
+    for value in reversed(values):
+        if not shown or shown[-1] - value >= values[-1] / 10:
+            shown.append(value)
+    return shown[::-1]
+
+
+def _short_size(value: float, _position: int | None = None) -> str:
+    """1, 4Ki, 1Mi"""
+    return in_words(round(value)).removesuffix("B").replace(" ", "")
+
+
+def _numbers(plot: Plot, lines: Mapping[str, list[Row]]) -> Numbers:
+    columns = ("series", plot.x, *(f"{plot.figure}_{end}" for end in ("median", "low", "high")))
+    return Numbers(columns, [
+        (name, row["point"][plot.x], *(row["figures"][plot.figure][end] for end in ("median", "low", "high")))
+        for name, own in lines.items() for row in own
+    ])  # fmt: skip

@@ -1,0 +1,1 @@
+"""A comparison's report: page, terminal table and figures; made from comparison.json."""

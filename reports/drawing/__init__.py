@@ -1,0 +1,1 @@
+"""How figures look, and how they become SVG, PNG and CSV. Knows no run."""

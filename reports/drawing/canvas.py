@@ -1,0 +1,76 @@
+"""An empty figure in the page's style, and its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from reports.drawing.colours import GRID, INK, MUTED, STAND_INS, paint
+from reports.formats import axis_number
+
+# As many points as there are pixels on a small screen, so that the text stays legible there.
+WIDTH, HEIGHT, TEXT = 440, 270, 11.5
+LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none", "svg.hashsalt": "exchange", "text.parse_math": False,
+    "font.size": TEXT, "text.color": INK,
+    "axes.edgecolor": GRID, "axes.linewidth": 1.0, "axes.axisbelow": True,
+    "axes.spines.left": False, "axes.spines.right": False, "axes.spines.top": False,
+    "axes.grid": True, "axes.grid.axis": "y", "grid.color": GRID, "grid.linewidth": 1.0,
+    "xtick.color": GRID, "ytick.color": GRID, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
+    "ytick.major.size": 0, "lines.linewidth": 1.8, "lines.markersize": 4,
+}  # fmt: skip
+
+
+@contextmanager
+def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
+    """Draw and save in here: matplotlib reads some settings, and colours' names, only when it saves."""
+    paint(palette)
+    try:
+        with mpl.rc_context(STYLE):
+            yield
+    finally:
+        paint(STAND_INS)
+
+
+def empty_axes(y_unit: str, x_unit: str) -> Axes:
+    """Units stand above and beside the axes, where they need no turning of the head."""
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+    box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
+    axes = figure.add_axes(box)
+    figure.text(2 / WIDTH, 1 - 12 / HEIGHT, y_unit, color=MUTED)
+    figure.text(1 - (RIGHT - 22) / WIDTH, 18.5 / HEIGHT, x_unit, color=MUTED)
+    return axes
+
+
+def time_x(axes: Axes, length_s: float) -> None:
+    """The whole run, and what a meter said after it."""
+    axes.set_xlim(0.0, max(length_s, axes.dataLim.x1, 1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def linear_y(axes: Axes) -> None:
+    """From zero, so that heights can be compared."""
+    axes.set_ylim(0.0, axes.get_ylim()[1] * 1.05)
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(axis_number))
+
+
+def log_y(axes: Axes) -> None:
+    """From a grid line to a grid line: at whole decades, or where there are few, at 1, 2, 5, 10 ..."""
+    axes.set_yscale("log")
+    low, high = axes.dataLim.intervaly
+    steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)
+    grid = np.array([step * 10.0**decade for decade in range(-4, 12) for step in steps])
+    axes.set_ylim(grid[grid < low][-1], grid[grid >= high][0])
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(axis_number))

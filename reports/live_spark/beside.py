@@ -1,0 +1,69 @@
+"""`exchange run --live-spark`: the query as a child beside the run, in place of the progress bar.
+
+    launcher ──starts──▶ exchange spark live RUN ──its JVM──▶ Spark
+        ◀──ready: warm, nothing more to load──     ──▶ terminal
+
+The components start once it is warm, so that a JVM's start is not measured. It is of a household of its own, so
+nothing of it survives the run, however that ends; a query that fails costs the run nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from exchange.settings import RunSettings
+from reports.live.progress import progress_bar
+from runs.launch.household import Household
+from runs.launch.moment import OnSecond
+
+ROLE = "spark live"
+WARM_S = 120.0
+"""How long it may take to get ready."""
+LAST_ROWS_S = 10.0
+"""How long the run's last rows may take to appear, once the run is over; on an idle machine it is a second or two."""
+
+
+@contextlib.contextmanager
+def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
+    """Says nothing itself, unless there is no query: then a progress bar does."""
+    with Household() as household, contextlib.ExitStack() as held:
+        household.start(ROLE, [str(folder)], None, {"TMPDIR": str(household.folder)})
+        child = household.children[ROLE]
+        if _is_ready(child):
+            yield lambda _: None
+            if not _came_to_its_end(child):
+                click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
+        else:
+            click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
+            household.signal(ROLE)
+            yield held.enter_context(progress_bar(settings))
+
+
+def _is_ready(child: subprocess.Popen[bytes]) -> bool:
+    """Whether it has said so; it has not where it ended before, or took too long."""
+    assert child.stdout is not None
+    said, until_s = b"", time.monotonic() + WARM_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while b'"ready"' not in said:
+            if not selector.select(max(until_s - time.monotonic(), 0)):
+                return False
+            if not (chunk := os.read(child.stdout.fileno(), 1 << 12)):
+                return False
+            said += chunk
+    return True
+
+
+def _came_to_its_end(child: subprocess.Popen[bytes]) -> bool:
+    try:
+        return child.wait(LAST_ROWS_S) == 0
+    except subprocess.TimeoutExpired:
+        return False

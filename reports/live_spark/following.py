@@ -1,0 +1,149 @@
+"""Follows the runs of a folder until each has come to its end.
+
+RESULTS ──every second: which runs are there?──▶ a query each ──rows that changed──▶ terminal
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import click
+from pyspark.sql import SparkSession
+
+from reports.live.screen import screen
+from reports.live_spark.showing import Showing
+from runs.component.component import Events
+from runs.errors import UserError
+from runs.folders import runs_begun, runs_under_way
+from runs.interrupts import ended_as_by_ctrl_c, on_signals
+from spark.errors import SparkError
+from spark.java import find_java
+from spark.live.query import FollowedRun
+from spark.live.warming import warm
+from spark.session import open_session
+
+LOOK_S = 0.2
+FIND_RUNS_S = 1.0
+BY_CTRL_C = 130
+"""The exit code of a command that ended by SIGINT, as shells have it."""
+
+
+class Following:
+    """Of one folder; `once`: what is there now, and no more."""
+
+    def __init__(self, spark: SparkSession, results: Path, once: bool, showing: Showing) -> None:
+        self._spark, self._results, self._once, self._showing = spark, results, once, showing
+        self._known: set[Path] = set()
+        self._open: dict[Path, tuple[FollowedRun, ExitStack]] = {}
+        self._looked_s = float("-inf")
+        self.failed = False
+
+    def go(self) -> None:
+        """Until every run that was found is over."""
+        while True:
+            self._find()
+            for folder in list(self._open):
+                self._look(folder)
+            self._showing.draw()
+            if not self._open and (self._once or self._is_over()):
+                break
+            time.sleep(LOOK_S)
+
+    def close(self) -> None:
+        """Also in the middle of a batch, which whoever comes next does again."""
+        for folder in list(self._open):
+            self._end(folder)
+
+    def _is_over(self) -> bool:
+        """No run is there that was not followed, also none that has a folder and has not begun yet."""
+        return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
+
+    def _find(self) -> None:
+        """Runs that have begun since the last look."""
+        if time.monotonic() - self._looked_s < FIND_RUNS_S:
+            return
+        self._looked_s = time.monotonic()
+        for folder in runs_begun(self._results):
+            if folder not in self._known:
+                self._known.add(folder)
+                self._begin(folder)
+
+    def _begin(self, folder: Path) -> None:
+        """One that is over already is read to its end at once, before the next is begun."""
+        with ExitStack() as held:
+            try:
+                run = held.enter_context(FollowedRun(self._spark, folder))
+            except SparkError as error:
+                self._fail(error)
+                return
+            self._open[folder] = run, held.pop_all()
+        self._look(folder)
+
+    def _look(self, folder: Path) -> None:
+        run, _ = self._open[folder]
+        try:
+            self._showing.rows(folder, run.changed())
+            if self._once or run.is_closed:
+                run.catch_up()
+                self._showing.rows(folder, run.changed())
+                self._end(folder)
+        except SparkError as error:
+            self._fail(error)
+            with suppress(SparkError):  # the query is dead, and has said why
+                self._end(folder)
+
+    def _end(self, folder: Path) -> None:
+        run, held = self._open.pop(folder)
+        self._showing.end(folder, run.seconds, run.totals, run.is_closed)
+        held.close()
+
+    def _fail(self, error: SparkError) -> None:
+        self.failed = True
+        self._showing.say(str(error))
+
+
+def follow(results: Path, once: bool, launched: bool) -> int:
+    """The exit code. `launched`: by a run that waits for the word that its clock may start."""
+    if once and not any(runs_begun(results)):
+        raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
+    try:
+        with ended_as_by_ctrl_c(), _session(launched) as spark, Showing(screen()) as showing:
+            following = Following(spark, results, once, showing)
+            if launched:
+                warm(spark)
+                Events("spark", launched).say("ready")
+            elif not any(runs_begun(results)) and not once:
+                showing.say(f"{results} holds no run that has begun: waiting for one")
+            _to_the_end(following)
+    except SparkError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        return BY_CTRL_C
+    return 1 if following.failed else 0
+
+
+@contextmanager
+def _session(launched: bool) -> Iterator[SparkSession]:
+    java = find_java()
+    if java.note and not launched:
+        click.echo(java.note, err=True)
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback where the JVM was killed
+    with open_session(java=java) as spark:
+        # pyspark's own handler would cancel a batch in the middle of its work.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield spark
+
+
+def _to_the_end(following: Following) -> None:
+    try:
+        following.go()
+    except KeyboardInterrupt:
+        on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda *_: None)  # we are ending already
+        with suppress(SparkError):
+            following.close()
+        raise

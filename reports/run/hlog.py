@@ -1,0 +1,119 @@
+"""A run's completion times as an HdrHistogram log: an interval a second, of each clock under its tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
+from reports.run.completion_figures import warm_up_s
+from reports.run.completion_series import merged
+from reports.run.run_folder import Record, RunFolder
+from runs.errors import UserError, cannot_write
+from runs.record.readable import damaged
+from runs.whole_file import whole_text
+
+FILE = "completion.hlog"
+DIGITS = 3
+"""Significant ones of a histogram: what it reports is at most 1/1024 above what was put into it."""
+HIGHEST_NS = 2**OCTAVES - 1
+
+COMMENTS = (
+    "Values and Interval_Max in ns. Tags: due, completion from due time; handed_over, completion from handing over; "
+    "lag, handed over minus due.",
+    "A value is a log bucket's, at most 0.27 % off; a reader of this file sees it up to 0.1 %, or 1 ns, higher. "
+    "The greatest of an interval is off by that 0.1 % alone; counts are exact.",
+    "StartTime is when the run was started; intervals count from its first order.",
+)
+
+
+def write_hlog(path: Path, folder: RunFolder) -> Path:
+    """UserError where the spool holds no completion, or the library is missing."""
+    seconds = list(_seconds(folder))
+    if not seconds:
+        raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
+    try:
+        with whole_text(path) as file:
+            _write(file, folder, seconds)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return path
+
+
+def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
+    """Second, clock and buckets, in the order of time; without what analysis leaves out."""
+    kept = [record for record in folder.spool["completion"] if _counts(record["payload"], warm_up_s(folder.run))]
+    for (second, clock), records in groupby(sorted(kept, key=_place), key=_place):
+        yield second, CLOCKS[clock], merged(records)
+
+
+def _counts(payload: Record, from_s: float) -> bool:
+    known = payload["clock"] in CLOCKS and payload["count"] > 0
+    return known and not payload["last_order"] and payload["second"] >= from_s
+
+
+def _place(record: Record) -> tuple[int, int]:
+    return record["payload"]["second"], CLOCKS.index(record["payload"]["clock"])
+
+
+def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuckets]]) -> None:
+    hdrh = _library()
+    log = hdrh.log.HistogramLogWriter(file)
+    log.output_log_format_version()
+    started = _started(folder)
+    log.output_comment(f"[StartTime: {started.timestamp():.3f} (seconds since epoch), {started.isoformat()}]")
+    for comment in (f"Run {folder.run.get('name', 'without a record')}.", *COMMENTS, _left_out(folder)):
+        log.output_comment(comment)
+    log.output_legend()
+    for second, clock, buckets in seconds:
+        histogram = hdrh.histogram.HdrHistogram(1, HIGHEST_NS, DIGITS)
+        for value_ns, count in values_of(buckets):
+            histogram.record_value(value_ns, count)
+        file.write(f"Tag={clock},")  # which the library reads, but does not write
+        log.output_interval_histogram(histogram, second, second + 1, max_value_unit_ratio=1.0)
+
+
+def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
+    """(ns, how often): the middle of each bucket, but for one least and one greatest value, which are known."""
+    index = np.flatnonzero(buckets.counts)
+    counts = buckets.counts[index]
+    counts[-1] -= 1
+    yield min(buckets.max_ns, HIGHEST_NS), 1
+    if counts[0]:
+        counts[0] -= 1
+        yield min(buckets.min_ns, HIGHEST_NS), 1
+    middles = np.clip(np.rint(bucket_middle_ns(index)), buckets.min_ns, min(buckets.max_ns, HIGHEST_NS))
+    yield from ((int(middle), int(count)) for middle, count in zip(middles, counts, strict=True) if count)
+
+
+def _started(folder: RunFolder) -> datetime:
+    """Of a run that was killed: when its first second began, which was told at that second's end."""
+    at = folder.run.get("started_at")
+    if isinstance(at, str):
+        try:
+            return datetime.fromisoformat(at)
+        except ValueError as error:
+            raise damaged("run.json", str(error)) from error
+    first = folder.spool["completion"][0]
+    return datetime.fromtimestamp(first["wall_ns"] / 1e9 - 1 - first["payload"]["second"]).astimezone()
+
+
+def _left_out(folder: RunFolder) -> str:
+    return f"Left out: the first {warm_up_s(folder.run):g} s, the warm-up, and the run's last order."
+
+
+def _library() -> Any:
+    """Which has no wheel for Linux on ARM, so it is not installed there."""
+    try:
+        import hdrh.histogram
+        import hdrh.log
+    except ImportError as error:
+        raise UserError(
+            "--hlog needs the library hdrhistogram, which is built with a C compiler here: pip install hdrhistogram"
+        ) from error
+    return hdrh

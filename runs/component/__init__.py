@@ -1,0 +1,1 @@
+"""What surrounds a component's loop in its own process: opening, signals, events, recorded streams."""

@@ -1,0 +1,1 @@
+"""A run's processes: places where they meet, launching, watching, ending."""

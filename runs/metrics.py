@@ -1,0 +1,197 @@
+"""What is read out of a run's record: one number a run and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exchange.settings import RunSettings
+from runs.packets.totals import exchange_total
+
+Record = dict[str, Any]
+Read = Callable[[Record], float | None]
+
+COMPONENTS = ("gateway", "engine", "broker", "reporter")
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
+CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
+
+
+def always(_settings: RunSettings) -> bool:
+    return True
+
+
+def never(_settings: RunSettings) -> bool:
+    return False
+
+
+def scheduled(settings: RunSettings) -> bool:
+    """Orders have a due time, so completion can be told from it, and every arm is offered the same."""
+    return settings.orders_per_s is not None
+
+
+def unscheduled(settings: RunSettings) -> bool:
+    return settings.orders_per_s is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number of a run. `judged` tells for which settings it gets a verdict: each costs the others some power."""
+
+    name: str
+    title: str
+    unit: str
+    read: Read
+    judged: Callable[[RunSettings], bool] = never
+    says: str = ""
+    """A verdict in words: `larger` and `smaller` are contenders, `times` their ratio."""
+
+
+def completion_us(clock: str, percentile: str) -> Read:
+    return lambda record: _number(record, "completion_us", clock, percentile)
+
+
+def lag_us(percentile: str) -> Read:
+    return lambda record: _number(record, "lag_us", percentile)
+
+
+def orders_per_s(record: Record) -> float | None:
+    return _number(record, "rates", "orders_per_s")
+
+
+def messages_per_s(record: Record) -> float | None:
+    """Orders and answers."""
+    orders, answers = orders_per_s(record), answers_per_s(record)
+    return None if orders is None or answers is None else orders + answers
+
+
+def answers_per_s(record: Record) -> float | None:
+    return _number(record, "rates", "answers_per_s")
+
+
+def cpu_percent(component: str) -> Read:
+    """Of a core, over the run's length."""
+
+    def read(record: Record) -> float | None:
+        cpu_s, duration_s = _number(record, "components", component, "cpu_s"), _number(record, "duration_s")
+        return 100 * cpu_s / duration_s if cpu_s is not None and duration_s else None
+
+    return read
+
+
+def cpu_s_per_million(*components: str) -> Read:
+    """CPU seconds for a million answered orders; of the components that this run had, None where it had none."""
+
+    def read(record: Record) -> float | None:
+        used = [cpu_s for name in components if (cpu_s := _number(record, "components", name, "cpu_s")) is not None]
+        orders = _number(record, "counts", "orders_answered")
+        return sum(used) / orders * 1e6 if used and orders else None
+
+    return read
+
+
+def peak_mb(component: str) -> Read:
+    """The most memory that a component held, in millions of bytes."""
+
+    def read(record: Record) -> float | None:
+        peak = _number(record, "components", component, "max_rss_bytes")
+        return None if peak is None else peak / 1e6
+
+    return read
+
+
+def switches_per_order(component: str) -> Read:
+    """Context switches, voluntary (it slept) and involuntary (it was made to wait), for an answered order."""
+
+    def read(record: Record) -> float | None:
+        kinds = [_number(record, "components", component, f"{kind}voluntary_context_switches") for kind in ("", "in")]
+        orders = _number(record, "counts", "orders_answered")
+        return None if None in kinds or not orders else sum(kind or 0.0 for kind in kinds) / orders
+
+    return read
+
+
+def _number(record: Record, *path: str) -> float | None:
+    """None where it was not measured."""
+    found: Any = record
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def packets(field: str) -> Read:
+    """A figure of all packets of orders and answers, pure acknowledgements among them; see experiments/packets."""
+
+    def read(record: Record) -> float | None:
+        total = exchange_total(record)
+        return None if total is None else getattr(total, field)
+
+    return read
+
+
+def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
+    return Metric(
+        name=f"{clock}_{percentile}_us",
+        title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
+        unit="us",
+        read=completion_us(clock, percentile),
+        judged=scheduled if clock == "due" and percentile in judged else never,
+        says="{smaller} is {times} times faster than {larger}",
+    )
+
+
+def _cpu(component: str) -> Metric:
+    name, unit = f"{component}_cpu_s_per_million", "CPU s per million orders"
+    return Metric(name=name, title=f"CPU of the {component}", unit=unit, read=cpu_s_per_million(component))
+
+
+def _resources(component: str) -> tuple[Metric, ...]:
+    memory, switches = f"{component}_peak_mb", f"{component}_switches_per_order"
+    return (
+        _cpu(component),
+        Metric(name=memory, title=f"peak memory of the {component}", unit="MB", read=peak_mb(component)),
+        Metric(name=switches, title=f"context switches of the {component}", unit="an order",
+               read=switches_per_order(component)),
+    )  # fmt: skip
+
+
+AS_IN_THE_PAPER = (
+    Metric(name="answers_per_s", title="answers", unit="answers/s", read=answers_per_s),
+    *(
+        Metric(
+            name=f"{name}_cpu_percent",
+            title=f"CPU utilisation of the {name}",
+            unit="% of a core",
+            read=cpu_percent(name),
+        )
+        for name in ("gateway", "engine", "broker")
+    ),
+)
+"""What its figures 8 (a) and 9 show."""
+
+
+def _completions(*judged: str) -> tuple[Metric, ...]:
+    """Those named are judged, from due time."""
+    return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
+
+
+COMPARED = (
+    *_completions("p50", "p99"),
+    Metric(name="orders_per_s", title="achieved rate", unit="orders/s", read=orders_per_s, judged=unscheduled,
+           says="{larger} carries {times} times as many orders as {smaller}"),
+    Metric(name="messages_per_s", title="messages, both ways", unit="messages/s", read=messages_per_s),
+    Metric(name="cpu_s_per_million", title="CPU of all components", unit="CPU s per million orders",
+           read=cpu_s_per_million(*COMPONENTS), judged=always,
+           says="{larger} takes {times} times the CPU of {smaller}"),
+    *(metric for component in COMPONENTS for metric in _resources(component)),
+    *AS_IN_THE_PAPER,
+)  # fmt: skip
+"""Of a comparison of transports."""
+HELD_BACK = (
+    *_completions("mean", "p50"),
+    Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
+    Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
+    Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
+    *(replace(metric, judged=never) for metric in COMPARED if not metric.name.endswith("_us")),
+)
+"""Of an experiment with Nagle's algorithm."""

@@ -1,0 +1,133 @@
+"""What this machine can emulate: found out by trying it in a namespace that is thrown away."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runs.errors import UserError
+from runs.network.links import ENVIRONMENT
+from runs.network.profile import Profile
+
+AS_ROOT = ("unshare", "--net", "--")
+AS_USER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--")
+"""The same uid inside as outside, and the capabilities over what is inside also for the programs that we start."""
+_PACKET_SOCKET = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)"
+_DELAY = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+_SYSCTLS = {
+    "kernel/unprivileged_userns_clone": ("0", "1"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "user/max_user_namespaces": ("0", "10000"),
+    "user/max_net_namespaces": ("0", "10000"),
+}
+"""(value that refuses namespaces, value that allows them)"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something can be had; if not, `reason` in the words of who refused it, and how to get it."""
+
+    name: str
+    reason: str = ""
+    remedy: str = ""
+
+    @property
+    def works(self) -> bool:
+        return not self.reason
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}" + (f"; try: {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class Machine:
+    enter: tuple[str, ...]
+    """What goes before a command that is to run in a network namespace of its own."""
+    findings: dict[str, Finding]
+
+    @property
+    def has_own_users(self) -> bool:
+        return "--user" in self.enter
+
+    def mechanism(self, profile: Profile) -> str:
+        """loopback, veth, netem or wire; UserError says what is lacking."""
+        if profile.is_local:
+            return "loopback"
+        for lacking in self._lacking("tools", "namespace", "veth", "bridge"):
+            raise UserError(f"network {profile.name} cannot be had here: {lacking}")
+        if not profile.is_shaped:
+            return "veth"
+        if self.findings["netem"].works:
+            return "netem"
+        if self.findings["packet socket"].works:
+            return "wire"
+        netem, wire = self._lacking("netem", "packet socket")
+        raise UserError(f"network {profile.name} cannot be had here: {netem}, and {wire}")
+
+    def _lacking(self, *names: str) -> list[Finding]:
+        return [self.findings[name] for name in names if not self.findings[name].works]
+
+
+@functools.cache
+def probe() -> Machine:
+    """Once a process: half a dozen short commands."""
+    enter = _enter()
+    tries: dict[str, Callable[[], Finding]] = {
+        "tools": _tools,
+        "namespace": lambda: _tried("namespace", enter, ["true"], _how_to_get_namespaces()),
+        "veth": lambda: _tried("veth", enter, _link("veth"), "sudo modprobe veth"),
+        "bridge": lambda: _tried("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
+        "netem": lambda: _tried("netem", enter, _DELAY, _netem_remedy()),
+        "packet socket": lambda: _tried(
+            "packet socket", enter, [sys.executable, "-I", "-S", "-c", _PACKET_SOCKET], "a kernel with CONFIG_PACKET"
+        ),
+    }
+    return Machine(enter, {name: attempt() for name, attempt in tries.items()})
+
+
+def _enter() -> tuple[str, ...]:
+    """Root needs no users of its own, unless it is root in name only, as in a container."""
+    return AS_ROOT if os.geteuid() == 0 and _tried("", AS_ROOT, ["true"], "").works else AS_USER
+
+
+def _tools() -> Finding:
+    packages = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+    missing = [tool for tool in packages if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None]
+    lacking = " ".join(sorted({packages[tool] for tool in missing}))
+    return Finding("tools", f"no {', '.join(missing)} on PATH" * bool(missing), f"sudo apt-get install {lacking}")
+
+
+def _link(kind: str) -> list[str]:
+    return ["ip", "link", "add", "probe", "type", kind]
+
+
+def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> Finding:
+    try:
+        done = subprocess.run(
+            [*enter, *command], capture_output=True, text=True, timeout=10, env=ENVIRONMENT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, str(error), remedy)
+    said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    return Finding(name, said[-1] if done.returncode else "", remedy)
+
+
+def _how_to_get_namespaces() -> str:
+    """The switch that is off, if it is one of those that we know."""
+    for name, (refusing, allowing) in _SYSCTLS.items():
+        path = Path("/proc/sys", name)
+        if path.is_file() and path.read_text().strip() == refusing:
+            return f"sudo sysctl {name.replace('/', '.')}={allowing}"
+    return "root, or in a container its options --cap-add SYS_ADMIN --cap-add NET_ADMIN"
+
+
+def _netem_remedy() -> str:
+    if shutil.which("tc", path=ENVIRONMENT["PATH"]) is None:
+        return "sudo apt-get install iproute2"
+    return "sudo modprobe sch_netem (Ubuntu: after apt-get install linux-modules-extra-$(uname -r))"

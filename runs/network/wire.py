@@ -1,0 +1,127 @@
+"""A wire in user space: packet sockets on the hub's ends of the links, and the kernel of wire_kernel.py between them.
+
+It needs neither netem nor a device file, only a namespace of our own. What it costs: each frame passes one more
+process, which takes CPU time (`cpu_s`) and may be late; how late is part of what is measured.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import select
+import socket
+import struct
+import time
+from typing import Any
+
+import numpy as np
+
+from runs.network.wire_kernel import (
+    BUCKETS,
+    FAILED,
+    FRAMES,
+    LATEST_NS,
+    QUEUE,
+    RING_FRAME,
+    SLOT,
+    STRAY,
+    Wire,
+    carry,
+)
+
+_SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 263, 5, 6, 10, 23
+_TPACKET_V2 = 1
+"""linux/if_packet.h."""
+_ETH_P_ALL = 3
+_PR_SET_TIMERSLACK = 29
+_BLOCK = 1 << 16
+_RING_BYTES = 4096 * RING_FRAME
+"""50 ms of full frames at 1 Gbit/s, in case the wire is not on the CPU."""
+
+
+class Port:
+    """The hub's end of a link: all that arrives there lies in a ring that the kernel fills."""
+
+    def __init__(self, interface: str) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        self.socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V2)
+        self.socket.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
+        shape = struct.pack("IIII", _BLOCK, _RING_BYTES // _BLOCK, RING_FRAME, _RING_BYTES // RING_FRAME)
+        self.socket.setsockopt(_SOL_PACKET, _RX_RING, shape)
+        self.ring = mmap.mmap(self.socket.fileno(), _RING_BYTES)
+        self.socket.bind((interface, _ETH_P_ALL))
+
+    def lost(self) -> int:
+        """Frames since the last call that found the ring full."""
+        return struct.unpack("II", self.socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))[1]
+
+
+class UserSpaceWire:
+    """Carries frames between `interfaces`, the hub's ends in the order of the seats, until `interrupt` is readable."""
+
+    def __init__(self, interfaces: list[str], rate_bit_per_s: int, delay_us: float, interrupt: int) -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+        self._ports = [Port(interface) for interface in interfaces]
+        self._terms = round(1e12 / rate_bit_per_s), round(delay_us * 1000)
+        self._wire = _wire(self._ports, interrupt)
+        self._compile()
+        self._is_realtime = _hurry()
+        self._forget()
+
+    def _compile(self) -> None:
+        """Or load from disk: it looks round once, since the interrupt seems to have come."""
+        self._wire.polls[-1] |= select.POLLIN << 16
+        carry(self._wire, *self._terms)
+
+    def carry(self) -> None:
+        self._wire.polls[-1] = select.POLLIN
+        carry(self._wire, *self._terms)
+
+    def figures(self) -> dict[str, Any]:
+        """Since the last call: how many frames, and how much later than due they left."""
+        counts, seen = self._wire.counts, np.cumsum(self._wire.lateness)
+        p50, p99 = (int(np.searchsorted(seen, seen[-1] * share)) for share in (0.5, 0.99))
+        said = {
+            "frames": int(counts[FRAMES]),
+            "lateness_us": {"p50": p50, "p99": p99, "max": int(counts[LATEST_NS]) // 1000},
+            "lost": sum(port.lost() for port in self._ports) + int(counts[FAILED]),
+            "stray": int(counts[STRAY]),
+            "is_realtime": self._is_realtime,
+            "cpu_s": round(time.process_time() - self._cpu_s, 6),
+        }
+        self._forget()
+        return said
+
+    def _forget(self) -> None:
+        self._wire.lateness[:] = 0
+        self._wire.counts[:] = 0
+        self._cpu_s = time.process_time()
+
+
+def _hurry() -> bool:
+    """Before every ordinary process, if we may: on a busy machine frames are late otherwise, by milliseconds."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+def _wire(wired: list[Port], interrupt: int) -> Wire:
+    """With nothing under way. Filled with ones, so that the memory is there now, not at the cost of a frame later."""
+    ports, fds = len(wired), [port.socket.fileno() for port in wired]
+    return Wire(
+        polls=np.array([(fd, select.POLLIN) for fd in (*fds, interrupt)], np.int32).ravel(),
+        rings=tuple(np.frombuffer(port.ring, np.uint8) for port in wired),
+        places=np.zeros(ports, np.int64),
+        frames=np.ones((ports, QUEUE, SLOT), np.uint8),
+        lengths=np.ones((ports, QUEUE), np.int64),
+        due_ns=np.ones((ports, QUEUE), np.int64),
+        heads=np.zeros(ports, np.int64),
+        tails=np.zeros(ports, np.int64),
+        free_ns=np.zeros(ports, np.int64),
+        lateness=np.zeros(BUCKETS, np.int64),
+        counts=np.zeros(4, np.int64),
+        clock=np.zeros(2, np.int64),
+    )

@@ -1,0 +1,1 @@
+"""run.json: what is known of a run, judged and written down."""

@@ -1,0 +1,111 @@
+"""run.json: the public record of a run, made of what its components said; docs/results.md documents it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exchange.arrivals import Arrivals
+from exchange.measurements import LogBuckets
+from exchange.results import ReporterResult
+from runs.folder import write_json
+from runs.record.outcome import Outcome
+from runs.record.spool import completion, merged
+from runs.record.status import judge
+from runs.record.totals import checksums, components, counts, duration_s, rates
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """What is known of a run beside what its components said; None, and settings left out, where it is not."""
+
+    name: str
+    url: str | None
+    settings: dict[str, Any]
+    host: dict[str, Any]
+    versions: dict[str, str]
+    started_at: str
+
+
+def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Put run.json into the folder, last of what the run itself writes; its content."""
+    write_json(folder / "run.json", record)
+    return record
+
+
+def exit_code(record: dict[str, Any]) -> int:
+    """0 for complete and saturated, 1 for invalid and partial."""
+    return 0 if record["status"] in {"complete", "saturated"} else 1
+
+
+def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
+    """run.json's content: sums over all pairs, and each by itself."""
+    settings = conditions.settings
+    warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
+    found = completion(folder, warm_up_s or 0.0)
+    times = {pair: found.get(pair, {}) for pair in outcome.lineup.pairs}
+    lags = {pair: figures["lag"].percentile_ns(99.0) / 1e3 for pair, figures in times.items() if "lag" in figures}
+    status, reasons = judge(outcome, offered, lags)
+    return {
+        "schema": SCHEMA,
+        "name": conditions.name,
+        "status": status,
+        "reasons": reasons,
+        "settings": {**settings, "url": conditions.url},
+        **_measured(outcome, offered, merged(times.values())),
+        "pairs": [_pair(outcome, pair, offered, times[pair], lags) for pair in outcome.lineup.pairs],
+        "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order of each pair"},
+        "sockets": _sockets(outcome),
+        **_broker(outcome),
+        **({"noise": outcome.noise.beside(components(outcome))} if outcome.noise else {}),
+        **({"network": outcome.network} if outcome.network else {}),
+        "host": conditions.host,
+        "versions": conditions.versions,
+        "started_at": conditions.started_at,
+    }
+
+
+def _offered_per_s(settings: dict[str, Any]) -> float | None:
+    """To each pair over the whole run; None where there was no schedule, or no settings are known."""
+    rate = settings.get("orders_per_s")
+    return None if rate is None else float(rate * Arrivals.parse(settings["arrivals"]).mean_share)
+
+
+def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
+    """The same fields of a run and of each of its pairs."""
+    figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
+    return {
+        "counts": counts(outcome),
+        "checksums": checksums(outcome),
+        "rates": rates(outcome, offered_per_s),
+        "completion_us": {clock: found for clock, found in figures.items() if clock != "lag"},
+        "lag_us": figures.get("lag", {}),
+        "components": components(outcome),
+        "duration_s": duration_s(outcome),
+    }
+
+
+def _pair(
+    outcome: Outcome, pair: int, offered_per_s: float | None, times: dict[str, LogBuckets], lags: dict[int, float]
+) -> dict[str, Any]:
+    """What a pair is by itself."""
+    alone, gateway = outcome.of_pair(pair), outcome.gateways.get(pair)
+    status, reasons = judge(alone, offered_per_s, lags)
+    told = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
+    return told | _measured(alone, offered_per_s, times)
+
+
+def _broker(outcome: Outcome) -> dict[str, Any]:
+    """What the broker is, and what it did with each end's messages; nothing where there is none."""
+    if outcome.broker is None:
+        return {}
+    ends = {name: result for name, result in outcome.results.items() if not isinstance(result, ReporterResult)}
+    return {"broker": {**outcome.broker, "links": {name: end.link for name, end in ends.items()}}}
+
+
+def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
+    """Every end of a connection that was read back, with its counters over the session where it is a component's."""
+    return [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets]

@@ -1,0 +1,42 @@
+"""Reads a run's spool back, for the figures that need no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from exchange.instances import instance_of
+from exchange.measurements import LogBuckets
+from exchange.records import COMPLETION, SCHEMA
+from runs.record.readable import readable
+
+HEAD = ("source", "kind", "wall_ns", "monotonic_ns", "payload")
+"""What every record has."""
+
+
+def records(run_folder: Path) -> Iterator[dict[str, Any]]:
+    """Every record, in order of arrival. UserError at one that cannot be read."""
+    for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            yield readable(line, f"{path}, line {number},", SCHEMA, HEAD)
+
+
+def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+    """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+    found: dict[int, dict[str, LogBuckets]] = {}
+    for record in records(run_folder):
+        payload = record["payload"]
+        if record["kind"] == COMPLETION and not payload["last_order"] and payload["second"] >= warm_up_s:
+            of_pair = found.setdefault(instance_of(record["source"]), {})
+            of_pair.setdefault(payload["clock"], LogBuckets()).merge(LogBuckets.from_sparse(payload))
+    return found
+
+
+def merged(parts: Iterable[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+    """All of them together, by clock."""
+    together: dict[str, LogBuckets] = {}
+    for part in parts:
+        for clock, buckets in part.items():
+            together.setdefault(clock, LogBuckets()).merge(buckets)
+    return together

@@ -1,0 +1,141 @@
+"""Whether a run can be trusted: complete, saturated, invalid or partial, with the reasons as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from exchange.instances import named
+from exchange.results import EngineResult, GatewayResult, StreamCounts
+from runs.record.outcome import Outcome
+
+LEAST_SHARE_OF_OFFERED = 0.99
+MOST_LAG_P99_US = 10_000.0
+OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
+"""Settings that each gateway may have its own of; the others a run has one of."""
+JITTER_S = 0.001
+"""What one late wake-up may cost: more than 1 % of a run of a few orders, and no sign of its rate."""
+
+
+def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
+    """(status, reasons), at this mean rate of each pair; partial comes before invalid, invalid before saturated.
+
+    So a run's status is the worst of its pairs' statuses. Lags are by pair; a run without a schedule has none.
+    """
+    for status, reasons in (
+        ("partial", list(_partial(outcome))),
+        ("invalid", list(_invalid(outcome))),
+        ("saturated", list(_saturated(outcome, orders_per_s, lag_p99_us))),
+    ):
+        if reasons:
+            return status, reasons
+    return "complete", []
+
+
+def _partial(outcome: Outcome) -> Iterator[str]:
+    yield from outcome.failures
+    yield from (f"the {name} left no result" for name in outcome.missing)
+    yield from (f"{name}: {result.stopped}" for name, result in outcome.results.items() if result.stopped)
+
+
+def _invalid(outcome: Outcome) -> Iterator[str]:
+    if outcome.missing:
+        return
+    for pair in outcome.lineup.pairs:
+        yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
+    for reporter in outcome.lineup.reporters:
+        yield from _lost(outcome, reporter)
+    yield from _settings_differ(outcome)
+    yield from _sockets_differ(outcome)
+
+
+def _settings_differ(outcome: Outcome) -> Iterator[str]:
+    """Of gateways by hand: the run is recorded, and judged, by those of the first."""
+    (first, as_first), *others = outcome.gateways.items()
+    for pair, gateway in others:
+        for name, value in gateway.settings.items():
+            if name not in OF_ONE_HOST and value != (other := as_first.settings.get(name)):
+                told = f"{named('gateway', pair)} was started with {name} {value}"
+                yield f"{told}, {named('gateway', first)} with {other}: give all the same"
+
+
+def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
+    """Which one, where there are several."""
+    prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
+    return (prefix + reason for reason in reasons)
+
+
+def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    if gateway.orders != engine.orders:
+        yield f"orders differ: {gateway.orders} sent, {engine.orders} received"
+    if engine.answers != gateway.answers:
+        yield f"answers differ: {engine.answers} sent, {gateway.answers} received"
+    if gateway.orders_answered != gateway.orders.messages:
+        yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
+    yield from _ends_differ(gateway, engine)
+
+
+def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
+    """Of what a reporter's sources told it."""
+    reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
+    prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
+    told = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
+    if told != reporter.announced:
+        yield f"{prefix}statistics differ: {told} messages sent, {reporter.announced} announced"
+    if reporter.received != reporter.announced or not reporter.checksums_agree:
+        yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
+    sampled = sum(outcome.gateways[pair].samples for pair in pairs)
+    if reporter.samples != sampled:
+        yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
+
+
+def _sockets_differ(outcome: Outcome) -> Iterator[str]:
+    """What was asked of a socket, and what the kernel says of it."""
+    for role, sockets in outcome.sockets.items():
+        for socket in sockets:
+            if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
+                asked, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
+                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {found}"
+
+
+def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
+    """What each end said it had done, and what the other saw of it."""
+    for who, said, facts in (
+        ("gateway", engine.gateway_said, {"sent": engine.orders}),
+        ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
+    ):
+        if said is None:
+            yield f"the {who}'s end never came"
+            continue
+        for done, seen in facts.items():
+            told = StreamCounts(messages=said[done], checksum=f"{said[done + '_checksum']:016x}")
+            if told != seen:
+                yield f"the {who}'s end says {told} {done}, the other end saw {seen}"
+
+
+def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
+    for pair, gateway in outcome.gateways.items():
+        yield from _of_pair(outcome, pair, _fell_behind(gateway, orders_per_s, lag_p99_us.get(pair)))
+
+
+def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
+    """One order alone says nothing of a rate."""
+    if orders_per_s is None or gateway.orders.messages < 2:
+        return
+    orders = gateway.orders.messages
+    achieved = _achieved_per_s(gateway, orders_per_s)
+    if achieved < LEAST_SHARE_OF_OFFERED * orders_per_s:
+        yield f"{achieved:,.0f} of {orders_per_s:,.0f} offered orders/s were achieved"
+    if lag_p99_us is not None and lag_p99_us > MOST_LAG_P99_US:
+        yield f"the gateway's p99 lag is {lag_p99_us / 1e3:,.1f} ms"
+    if gateway.backlog_growth > max(100, gateway.due_at_once, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4):
+        yield f"unanswered orders were still growing at the end, by {gateway.backlog_growth:,} in the last quarter"
+
+
+def _achieved_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
+    """What the hand-overs took against what the schedule gave them; the offered rate where the last was in time.
+
+    Of orders that are due at once, each has a period of the rate to be handed over in, as it would have alone.
+    """
+    given_s = (gateway.schedule_s or 0.0) + (gateway.due_at_once - 1) / offered_per_s
+    taken_s = gateway.handing_over_s or 0.0
+    return offered_per_s if taken_s - given_s <= JITTER_S else offered_per_s * given_s / taken_s

@@ -1,0 +1,34 @@
+"""What every process of a run does not pay for: it would be paid four times a run, and before its first order."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def said_by(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "pyspark", "scipy.stats", "pandas", "pika", "reports.live"])
+def test_a_run_without_a_page_imports_neither_what_draws_nor_what_tabulates(module: str) -> None:
+    assert said_by(f"import sys, runs.run; print('{module}' in sys.modules)") == ["False"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_a_component_has_no_threads_for_linear_algebra() -> None:
+    imports = "import cli.main, gateway.service, matching_engine.service, os"
+    assert said_by(f"{imports}; print(len(os.listdir('/proc/self/task')))") == ["1"]
+
+
+def test_a_component_loads_its_kernels_without_scipy() -> None:
+    program = """
+import sys
+from runs.component.component import do_without_scipy
+from transports.registry import listen
+do_without_scipy()
+listen("zeromq://127.0.0.1:0", "token").close()
+print("numba" in sys.modules, any(name.startswith("scipy.") for name in sys.modules))
+"""
+    assert said_by(program) == ["True", "False"]

@@ -1,0 +1,214 @@
+"""A user's mistake: one sentence that names the field, exit code 2, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from exchange.messages import Order, encode
+from matching_engine.order_book import HIGHEST_CAPACITY
+from runs.options import MAX_CAPACITY
+from tests.exchange_command import exchange
+
+
+def refused(*words: object) -> str:
+    """The error of a command that must end with exit code 2 and no traceback."""
+    said = CliRunner().invoke(main, [str(word) for word in words])
+    assert said.exit_code == 2, said.output
+    assert "Traceback" not in said.output
+    return " ".join(said.output.split())
+
+
+@pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e12", "nan", ""])
+def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path: Path) -> None:
+    error = refused("run", f"--rate={rate}", "--results", tmp_path)
+    assert "--rate" in error
+    assert rate in error
+    assert "100,000,000" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (["--orders", "0"], "orders"),
+        (["--arrivals", "often"], "--arrivals is often; allowed is fixed, poisson, bursts:ORDERS"),
+        (["--arrivals", "bursts"], "as bursts:100"),
+        (["--arrivals", "poisson", "--rate", "max"], "--arrivals is poisson; allowed is fixed, where there is no rate"),
+        (["--orders", "-1"], "orders"),
+        (["--duration", "0"], "duration"),
+        (["--seed", "-1"], "seed"),
+        (["--sampling-interval", "0"], "sampling-interval"),
+        (["--packing", "0"], "packing"),
+        (["--window", "0"], "window"),
+        (["--window", "3", "--packing", "4"], "window"),
+        (["--max-price", "65535"], "max-price"),
+        (["--prices", "9..1"], "prices"),
+        (["--prices", "cheap"], "LOW..HIGH"),
+        (["--policy", "fair"], "price-time"),
+        (["--warm-up", "-1"], "warm-up"),
+        (["--timeout", "0"], "timeout"),
+        (["--cpus", "broker=1"], "gateway=0"),
+        (["--cpus", "gateway=x"], "gateway=0"),
+        (["--cpus", "gateway=4000"], "processor 4000"),
+        (["--transport", "pigeon"], "memory, tcp, zeromq"),
+        (["--transport", "tcp://nowhere"], "host:port"),
+        pytest.param(["--transport", "tcp://127.0.0.1:99999"], "host:port", marks=pytest.mark.long),
+        (["--transport", "zeromq?calls=slow"], "compiled or plain"),
+        pytest.param(["--transport", "zeromq://"], "lacks a place", marks=pytest.mark.long),
+        (["--duration", "0"], "--duration is 0; allowed"),
+        (["--warm-up", "-1"], "--warm-up is -1; allowed"),
+        (["--timeout", "nan"], "--timeout is nan; allowed"),
+        (["--warm-up", "5", "--orders", "8000"], "--warm-up 5 leaves nothing of a run of 1 s"),
+        (["--warm-up", "1.5", "--duration", "2", "--rate", "max"], "--warm-up 1.5 leaves nothing"),
+        (["--name", "a/b"], "name"),
+        (["--nagle", "broker"], "zeromq has no broker"),
+        (["--nagle", "gateway,pope"], "--nagle is pope; allowed is gateway, engine, reporter"),
+        (["--nagle", "all", "--transport", "zeromq+ipc"], "zeromq+ipc has no TCP sockets"),
+        (["--nagle", "engine", "--transport", "memory"], "memory has no TCP sockets"),
+        (["--capture", "--transport", "memory"], "memory has no packets"),
+        (["--live"], "stderr is none: leave it out"),
+        (["--live", "--json"], "leave one of them out"),
+        (["--live-spark", "--json"], "--live-spark is for who looks on"),
+        (["--live-spark", "--live"], "leave one of them out"),
+        (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
+        pytest.param(["--transport", "tcp?quickack=maybe"], "it takes on or off", marks=pytest.mark.long),
+        (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
+        pytest.param(["--transport", "zeromq?back=7001"], "second port of topology=simplex", marks=pytest.mark.long),
+        (["--network", "moon"], "there are local, veth, gige, wan1, wan10"),
+        (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
+        (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
+    ],
+)
+def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:
+    assert field in refused("run", *words, "--no-spark", "--results", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> None:
+    said = exchange("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
+    assert said.code == 2
+    assert said.err.startswith("Error: zeromq+inproc://")
+    assert "compiled or plain" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+def test_a_port_in_use_is_named(scheme: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
+        error = refused("run", "--transport", url, "--no-spark", "--results", tmp_path)
+    assert url in error
+    assert "choose another" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_folder_that_exists_is_never_written_into(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert "exists already" in refused("run", "--name", "mine", "--results", tmp_path)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_results_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "--results" in refused("run", "--results", tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_results_directory_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert "cannot write" in refused("run", "--results", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tape", "error"),
+    [
+        (b"", "the tape is empty"),
+        (encode(Order(1, 1, 500, 1)) * 2 + b"\x01\x02", "truncated: 2 of 10 bytes at offset 20"),
+        (encode(Order(1, 1, 500, 1)) + b"\x63" + bytes(9),
+         "type byte 99, where 1 (order) or 10 (cancel) goes at offset 10"),
+    ],
+)  # fmt: skip
+def test_a_damaged_tape_is_refused_with_the_offset(tape: bytes, error: str, tmp_path: Path) -> None:
+    (tmp_path / "tape").write_bytes(tape)
+    assert error in refused("match", tmp_path / "tape")
+
+
+def test_a_tape_that_cannot_be_written_is_named() -> None:
+    assert "/proc/none" in refused("tape", "--orders", 10, "--output", "/proc/none")
+
+
+def test_an_unknown_subcommand_is_no_traceback() -> None:
+    assert "No such command" in refused("trade")
+
+
+def test_a_peer_that_never_comes_is_named_when_the_time_is_up() -> None:
+    said = exchange(
+        "engine", "--listen", "tcp://127.0.0.1:0", "--reporter", "tcp://127.0.0.1:1", "--run", "x", "--timeout", 0.3
+    )
+    assert said.code == 1
+    assert "nobody listens on tcp://127.0.0.1:1" in said.err
+    assert "Traceback" not in said.err
+
+
+LISTEN = ["--listen", "tcp://127.0.0.1:0", "--run", "x"]
+ENGINE = ["engine", *LISTEN, "--reporter", "tcp://127.0.0.1:1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([*ENGINE, "--capacity", "0"], "--capacity"),
+        ([*ENGINE, "--cpu", "-1"], "--cpu"),
+        ([*ENGINE, "--timeout", "nan"], "--timeout is nan"),
+        (["reporter", *LISTEN, "--timeout", "nan"], "--timeout is nan"),
+        (["reporter", "--listen", "tcp://127.0.0.1:99999", "--run", "x"], "host:port"),
+        (["reporter", "--listen", "tcp://192.0.2.1:7000", "--run", "x"], "192.0.2.1"),
+        (["match", "Makefile", "--capacity", "0"], "--capacity"),
+    ],
+)
+def test_a_component_s_mistake_is_named_and_leaves_nothing(
+    words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Makefile").touch()
+    assert named in refused(*words)
+    assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
+
+
+def test_the_book_s_largest_capacity_is_the_option_s() -> None:
+    assert MAX_CAPACITY == HIGHEST_CAPACITY
+
+
+def test_prices_beyond_the_book_are_warned_of(tmp_path: Path) -> None:
+    words = ["run", "--transport", "memory", "--rate", "1000", "--orders", "10", "--no-spark", "--results", tmp_path]
+    said = CliRunner().invoke(main, [*map(str, words), "--prices", "600..1200"])
+    assert said.exit_code == 0, said.output
+    assert "--prices 600..1200 leave the book's 1..999: such orders will be rejected" in said.stderr
+
+
+def test_answers_never_replace_their_tape(tmp_path: Path) -> None:
+    tape = tmp_path / "tape"
+    tape.write_bytes(encode(Order(1, 1, 500, 1)))
+    (tmp_path / "same").symlink_to(tape)
+    assert "is the tape itself" in refused("match", tape, "--answers", tmp_path / "same")
+    assert tape.read_bytes() == encode(Order(1, 1, 500, 1))
+
+
+def test_a_damaged_tape_leaves_the_answers_that_were_there(tmp_path: Path) -> None:
+    (tmp_path / "tape").write_bytes(encode(Order(1, 1, 500, 1)) + b"c")
+    (tmp_path / "answers").write_text("before")
+    refused("match", tmp_path / "tape", "--answers", tmp_path / "answers")
+    assert (tmp_path / "answers").read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers", "tape"]
+
+
+def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
+    said = exchange("tape", "--orders", 10, "--output", "/dev/null")
+    assert said.code == 0, said.err
+    assert not Path("/dev/null").is_file()

@@ -1,0 +1,58 @@
+"""`exchange spark prepare`, but for the minute that Java takes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from experiments.pipeline import preparing
+from spark.class_archive import ClassArchive
+from spark.errors import SparkUnavailableError
+from spark.java import Java
+
+COMMAND = ["spark", "prepare"]
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
+    """Of a Java that nobody starts; not written yet."""
+    made = ClassArchive(Java(tmp_path / "java", 17, None), tmp_path / "spark.jsa", None)
+    monkeypatch.setattr(preparing, "find_java", lambda: made.java)
+    monkeypatch.setattr(preparing, "session_archive", lambda _: made)
+    monkeypatch.setattr(preparing, "write_archive", lambda: made.file.write_bytes(bytes(3_000_000)))
+    return made
+
+
+def test_it_says_where_the_archive_is_and_is_done_once(archive: ClassArchive) -> None:
+    first = CliRunner().invoke(main, COMMAND)
+    assert (first.exit_code, first.output.split(":")[0]) == (0, str(archive.file))
+    assert "3 MB in 0 s" in first.output
+    archive.file.write_bytes(b"")
+    assert CliRunner().invoke(main, COMMAND).output == f"done already: {archive.file}\n"
+    assert CliRunner().invoke(main, [*COMMAND, "--again"]).output == first.output
+
+
+def test_a_machine_that_cannot_is_told_in_a_sentence(archive: ClassArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise SparkUnavailableError("Java wrote no class archive: is there room for 200 MB?")
+
+    monkeypatch.setattr(preparing, "write_archive", full)
+    said = CliRunner().invoke(main, COMMAND)
+    assert (said.exit_code, said.output.startswith("Error: Spark is not prepared: Java wrote no")) == (1, True)
+    monkeypatch.setattr(preparing, "session_archive", lambda _: None)
+    assert CliRunner().invoke(main, COMMAND).exit_code == 2
+
+
+@pytest.mark.long
+def test_sessions_use_what_it_wrote(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    script = "import spark.java as j, spark.session as s; print(s.session_archive(j.find_java()).is_written)"
+    for words, told in ((["-m", "cli", *COMMAND], "Spark starts faster"), (["-c", script], "True")):
+        said = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=True)
+        assert told in said.stdout

@@ -1,0 +1,144 @@
+"""Runs the `exchange` command as a user does: a process, its output, its exit code, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a finished command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "cli", *map(str, words)]
+
+
+def exchange(*words: object, **env: str) -> Said:
+    """Run it to its end."""
+    done = subprocess.run(
+        command(*words), capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **env}, check=False
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def measured(results: Path, *words: object) -> Said:
+    """`exchange run`, with nothing but its record."""
+    return exchange("run", "--json", "--no-spark", "--no-page", "--results", results, *words)
+
+
+def measured_here(results: Path, *words: object) -> Said:
+    """The same in this process, for what runs in threads of one: `--transport memory`."""
+    words = ("run", "--json", "--no-spark", "--no-page", "--results", results, "--transport", "memory", *words)
+    done = CliRunner().invoke(main, list(map(str, words)))
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
+VALID = {"complete", "saturated"}
+"""A busy machine falls behind a rate, and loses nothing."""
+
+ORDERS = 10_000
+STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
+"""The run whose checksums `matched` knows."""
+
+
+@pytest.fixture(scope="session")
+def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What `exchange match` says of STREAM's tape."""
+    tape = tmp_path_factory.mktemp("tape") / "tape.bin"
+    exchange("tape", *STREAM[2:], "--output", tape)
+    return exchange("match", tape, "--json").record
+
+
+def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
+    """The condition's first true value; polled, since what is watched is another process."""
+    end_s = time.monotonic() + patience_s
+    while not (value := condition()):
+        assert time.monotonic() < end_s, f"never happened: {what}"
+        time.sleep(0.02)
+    return value
+
+
+class Running:
+    """An `exchange run --json --no-spark` under way."""
+
+    def __init__(self, results: Path, *words: object) -> None:
+        self.results = results
+        self.scratch = results.parent / "scratch"
+        self.scratch.mkdir(exist_ok=True)
+        self._process = subprocess.Popen(
+            command("run", "--json", "--no-spark", "--results", results, *words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+        )
+
+    def under_way(self) -> Running:
+        """Once orders flow: the first second is in the spool."""
+        until(lambda: list(self.results.glob("*/spool/*.jsonl")), "a spool file")
+        return self
+
+    def component(self, role: str) -> psutil.Process:
+        return until(lambda: self._find(role), f"the {role}'s process")
+
+    def _find(self, role: str) -> psutil.Process | None:
+        return next((child for child in self.family() if role in child.cmdline()), None)
+
+    def family(self) -> list[psutil.Process]:
+        """Its children: the watchdog and the components."""
+        return psutil.Process(self._process.pid).children(recursive=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def finish(self) -> Said:
+        out, err = self._process.communicate(timeout=PATIENCE_S)
+        return Said(self._process.returncode, out, err)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Start runs; none outlives its test."""
+    started: list[Running] = []
+
+    def start(*words: object) -> Running:
+        started.append(Running(tmp_path / "results", *words))
+        return started[-1]
+
+    yield start
+    for run in started:
+        if run._process.poll() is None:
+            run._process.kill()
+            run.finish()
+
+
+def listening_port(process: psutil.Process) -> int:
+    """The TCP port that a component listens on."""
+    ports = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    return ports[0] if ports else 0

@@ -1,0 +1,85 @@
+"""Roles started by hand, each a process: forks of one that imports only once; what each printed, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+Scenario = list[str]
+"""`exchange bench role ...`, in the order of their start; {url} is where the listeners before listen."""
+
+
+def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str, Any]]]:
+    """Of each role its exit code, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", __name__, transport, json.dumps(scenarios)],
+        capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, **env}, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def _play(scenario: Scenario, there: Path) -> list[dict[str, Any]]:
+    urls: list[str] = []
+    started = []
+    for number, command in enumerate(scenario):
+        place = ",".join([*urls[:1], *(url.partition("?")[0].partition("://")[2] for url in urls[1:])])
+        files = [there / f"{number}.{what}" for what in ("out", "err")]
+        started.append((_start(command.format(url=place), *files), *files))
+        said = _first_line(files[1])
+        urls += [said.rpartition(" ")[2]] if "listens on" in said else []
+    return [_ended(*each) for each in started]
+
+
+def _start(command: str, out: Path, err: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    for path, descriptor in ((out, 1), (err, 2)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
+    from cli.main import main
+
+    try:
+        main(["bench", "role", "--run", "first", *command.split(), "--json"])
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(end.code or 0))
+    os._exit(3)
+
+
+def _first_line(path: Path) -> str:
+    end_s = time.monotonic() + 20
+    while time.monotonic() < end_s:
+        if path.exists() and "\n" in (said := path.read_text()):
+            return said.partition("\n")[0]
+        time.sleep(0.005)
+    raise AssertionError(f"nothing was said in {path}")
+
+
+def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:
+    _, status = os.waitpid(pid, 0)
+    said = out.read_text()
+    return {"code": os.waitstatus_to_exitcode(status), "err": err.read_text(), **(json.loads(said) if said else {})}
+
+
+if __name__ == "__main__":
+    from cli import bench_role as role_command  # noqa: F401 - once, for all forks
+    from messaging import by_hand  # noqa: F401 - once, for all forks
+    from messaging.stage import Stage
+    from runs.broker.brokers_held import Brokers
+    from transports.pattern import Pattern
+
+    patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]
+    with Brokers() as brokers, Stage({sys.argv[1]: patterns}, None, None, brokers):
+        played = []
+        for scenario in json.loads(sys.argv[2]):
+            with tempfile.TemporaryDirectory() as there:
+                played.append(_play(scenario, Path(there)))
+    print(json.dumps(played))

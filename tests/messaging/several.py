@@ -1,0 +1,44 @@
+"""Several `exchange bench` commands in one process of their own, which imports only once; what each said, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+Said = dict[str, Any]
+"""code, out, err, and the record that the command left, if any."""
+
+
+def benches(results: Path, *commands: str, **env: str) -> list[Said]:
+    """Their folders are results/0, results/1, ..."""
+    done = subprocess.run(
+        [sys.executable, "-m", __name__, str(results), *commands],
+        capture_output=True, text=True, timeout=300, check=True,
+        env={**os.environ, **env}, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def bench(results: Path, command: str, **env: str) -> Said:
+    return benches(results, command, **env)[0]
+
+
+def _said(results: Path, place: int, command: str) -> Said:
+    from cli.main import main
+
+    words = ["bench", *command.split(), "--results", str(results), "--name", str(place)]
+    done = CliRunner().invoke(main, words)
+    record = results / str(place) / "bench.json"
+    return {"code": done.exit_code, "out": done.stdout, "err": done.stderr,
+            "record": json.loads(record.read_bytes()) if record.exists() else None}  # fmt: skip
+
+
+if __name__ == "__main__":
+    there, *asked = sys.argv[1:]
+    print(json.dumps([_said(Path(there), place, command) for place, command in enumerate(asked)]))

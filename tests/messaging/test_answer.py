@@ -1,0 +1,60 @@
+"""What is said of an answer that is wrong."""
+
+from __future__ import annotations
+
+from messaging.answer import wrong_with, wrong_with_bounces, wrong_with_each
+from messaging.roles import Told
+
+
+def sent(many: int, checksum: int = 7) -> dict[str, Told]:
+    return {"publisher": Told(sent=many, sent_checksum=checksum)}
+
+
+def came(many: int, checksum: int = 7, **more: object) -> dict[str, Told]:
+    return {"consumer": Told(received=many, received_checksum=checksum, **more)}  # type: ignore[arg-type]
+
+
+def test_nothing_is_wrong_where_all_came() -> None:
+    assert wrong_with(sent(10), came(10), 10) == []
+
+
+def test_a_lost_message_is_told_with_both_numbers() -> None:
+    assert wrong_with(sent(10), came(9), 10) == ["the consumer received 9 messages instead of 10"]
+
+
+def test_checksums_are_told_where_the_numbers_are_right() -> None:
+    assert wrong_with(sent(10), came(10, 8), 10) == [
+        "checksums differ: 0000000000000007 sent, 0000000000000008 received by the consumer"
+    ]
+
+
+def test_who_got_something_twice_is_told() -> None:
+    assert wrong_with(sent(10), came(10, wrong={"twice, or out of order": 1}), 10) == [
+        "consumer: 1 messages twice, or out of order"
+    ]
+
+
+def test_who_shares_a_queue_leaves_out_what_others_get_but_gets_nothing_twice() -> None:
+    shared = came(10, wrong={"left out": 4})
+    assert wrong_with(sent(10), shared, 10, shared=True) == []
+    assert wrong_with(sent(10), shared, 10) == ["consumer: 4 messages left out"]
+
+
+def test_who_stopped_early_is_told_first() -> None:
+    assert wrong_with(sent(10), came(9, stopped="nothing came for 10 s"), 10)[0] == "consumer: nothing came for 10 s"
+
+
+def test_each_of_several_is_to_have_everything_and_what_is_said_of_all_is_said_once() -> None:
+    several = {"subscriber 1": came(10)["consumer"], "subscriber 2": came(9)["consumer"]}
+    assert wrong_with_each(sent(10), several, 10) == ["the subscriber 2 received 9 messages instead of 10"]
+    assert wrong_with_each(sent(9), {name: came(10)["consumer"] for name in several}, 10) == [
+        "9 messages were sent instead of 10"
+    ]
+
+
+def test_an_answer_that_is_not_what_was_asked_is_told() -> None:
+    asker = Told(sent=5, sent_checksum=1, received=5, received_checksum=2)
+    assert "checksums differ" in wrong_with_bounces(asker, Told(sent=5), 5)[0]
+    assert wrong_with_bounces(Told(sent=5, received=5), Told(sent=4), 5) == [
+        "the consumer answered 4 messages instead of 5"
+    ]

@@ -1,0 +1,21 @@
+"""Which figures a benchmark's rows give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from messaging.figures import figures_of
+
+
+def row(size: int) -> dict[str, Any]:
+    estimate = {"median": 1e6 / size, "low": 9e5 / size, "high": 2e6 / size}
+    names = ("messages_per_s", "megabytes_per_s", "latency_mean_us")
+    return {"transport": "tcp", "point": {"size_bytes": size}, "figures": dict.fromkeys(names, estimate)}
+
+
+@pytest.mark.parametrize(("sizes", "figures"), [((64,), 0), ((64, 128), 3)])
+def test_one_value_makes_no_curve(sizes: tuple[int, ...], figures: int) -> None:
+    record = {"benchmark": "de-spsc", "rows": [row(size) for size in sizes]}
+    assert len(list(figures_of(record))) == figures

@@ -1,0 +1,166 @@
+"""A user's mistakes, and roles that are lost: one sentence, the right exit code, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from tests.broker import is_gone, until
+
+LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000000", "--repeats", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("de-spsc --sizes 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
+        ("de-spsc --sizes 1MiB..1B", "goes down"),
+        ("de-spsc --transport zeromq,zeromq", "--transport needs one or more, each once"),
+        ("de-spsc --transport pigeon", "unknown transport 'pigeon'"),
+        ("de-spsc --transport tcp://127.0.0.1:7000", "say tcp alone"),
+        ("de-spsc --count 0", "--count"),
+        ("de-mpmc --pairs 8,1", "not in order"),
+        ("de-mpmc --pairs two", "is no list of pairs"),
+        ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
+        ("perftest --size 2MiB", "2,097,152 bytes"),
+        ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        ("perftest --mode direct", "'direct' is not one of 'shared', 'fanout', 'topic'"),
+        ("perftest --transport tcp --mode topic", "has no pattern 'topic'"),
+        ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
+        ("fe-spmc --transport tcp --sizes 64 --consumers 1", "tcp has no pattern 'fanout'"),
+        ("te-spsc --binding quotes.#", "4 of 4 patterns (quotes.#, quotes.#, quotes.#, ...) match the key"),
+        (
+            "te-spsc --binding other.{n}.#",
+            "no pattern (other.1.#) matches the key 'quotes.q1.last', and exactly",
+        ),
+        ("te-spsc --transport amqp,zeromq --binding quotes.q{n}.*", "ZeroMQ matches prefixes"),
+        (f"te-spsc --binding a.# --patterns 1 --key {'a.' * 200}", "has to be of at most 255 bytes"),
+        ("de-spsc --timeout nan", "nan is no number of seconds"),
+        ("request-reply --sample inf", "inf is no number of seconds"),
+        ("request-reply --transport zeromq --match scan", "zeromq: no queue that could be scanned or preloaded"),
+        ("request-reply --transport amqp,zeromq --match scan", "--match indexed --preload 0 needs none"),
+        ("request-reply --match guess", "'guess' is not one of"),
+        ("de-nothing", "No such command"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(words: str, told: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["bench", *words.split(), *_results(words, tmp_path)])
+    assert done.exit_code == 2, done.output
+    assert told in " ".join(done.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def _results(words: str, there: Path) -> list[str]:
+    return [] if words == "de-nothing" else ["--results", str(there)]
+
+
+def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ["bench", "de-mpmc", "--transport", "zeromq", "--sizes", "64", "--pairs", "1,64"]
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words, "--results", str(tmp_path)], capture_output=True, text=True,
+        check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert (
+        "zeromq, 64 B, 64 pairs: 128 roles and 128 ports need a descriptor each, and this shell allows 150"
+        in done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_consumers_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    words = ["bench", "fe-spmc", "--transport", "zeromq", "--consumers", "100", "--results", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "100 consumers need up to two descriptors each" in done.stderr
+    assert "ulimit -n 264" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+class Running:
+    """A benchmark that would go on for long."""
+
+    def __init__(self, results: Path) -> None:
+        self.results, self.scratch = results, results.parent / "scratch"
+        self.scratch.mkdir()
+        self.process = psutil.Popen(
+            [sys.executable, "-m", "cli", "bench", *LONG, "--results", str(results), "--name", "first"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+        )  # fmt: skip
+        self.roles: list[psutil.Process] = []
+        until(self._is_under_way, "two roles that use the processor")
+        self.family = self.process.children(recursive=True)
+
+    def _is_under_way(self) -> bool:
+        self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
+        return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    run = Running(tmp_path / "results")
+    yield run
+    if run.process.poll() is None:
+        run.process.kill()
+    run.process.communicate()
+
+
+def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -> None:
+    running.roles[0].kill()
+    out, _ = running.process.communicate(timeout=30)
+    assert running.process.returncode == 1
+    assert "partial: zeromq, 64 B: the consumer was killed by SIGKILL" in out
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []
+
+
+def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
+    running.process.kill()
+    began_s = time.monotonic()
+    until(lambda: all(map(is_gone, running.family)), "the end of all roles")
+    assert time.monotonic() - began_s < 15
+    assert list(running.scratch.iterdir()) == []
+    assert list(running.results.iterdir()) == []
+
+
+def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -> None:
+    words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000", "--repeats", "10000"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", "bench", *words, "--results", str(tmp_path), "--name", "first"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("de-spsc 1: zeromq, 64 B:")
+        process.kill()
+    record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
+    assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
+    assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
+    assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
+    assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()
+
+
+def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
+    running.process.send_signal(signal.SIGINT)
+    _, err = running.process.communicate(timeout=30)
+    assert running.process.returncode == 1
+    assert "interrupted" in err
+    assert all(map(is_gone, running.family))
+    assert list(running.scratch.iterdir()) == []
+    assert list(running.results.iterdir()) == []

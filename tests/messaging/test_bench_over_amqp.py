@@ -1,0 +1,80 @@
+"""Every benchmark through a real RabbitMQ: few messages, the answer right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.messaging.several import Said, benches
+from transports.rabbitmq import Node
+
+SHORT = "--repeats 1 --count"
+COMMANDS = {
+    "de-spsc": f"de-spsc --sizes 1,1MiB {SHORT} 40",
+    "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
+    "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {SHORT} 500",
+    "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
+    "perftest, fanout": f"perftest --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 500",
+    "perftest, topic": f"perftest --mode topic --npubs 2 --nsubs 3 --qt 2 --delivery confirmed {SHORT} 500",
+    "latency": f"latency --sizes 64 {SHORT} 20",
+    "throughput": f"throughput --sizes 6 {SHORT} 2000",
+    "density": f"density --sizes 64 {SHORT} 2000",
+    "streams": f"streams --sizes 32 --streams 3 {SHORT} 500",
+    "batch-size": f"batch-size --sizes 2KiB {SHORT} 5000",
+    "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {SHORT} 40",
+    "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {SHORT} 40",
+    "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
+    "--sample 0.1 --warm-up 0.05 --repeats 1",
+    "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
+    "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
+}
+
+
+@pytest.fixture(scope="module")
+def said(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+    commands = [f"{command} --transport {rabbitmq_node.url}" for command in COMMANDS.values()]
+    results = tmp_path_factory.mktemp("results")
+    return dict(zip(COMMANDS, benches(results, *commands, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password), strict=True))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+
+
+def test_every_consumer_of_a_fanout_has_every_message(said: dict[str, Said]) -> None:
+    for row in said["fe-spmc"]["record"]["rows"]:
+        roles = row["repeats"][0]["roles"]
+        assert [roles[f"consumer {number}"]["received"] for number in (1, 2, 3)] == [40, 40, 40]
+
+
+def test_only_a_scan_looks_past_what_lies_preloaded(said: dict[str, Said]) -> None:
+    looks = {
+        (row["point"]["match"], row["point"]["preloaded"]): row["figures"].get("looks_per_reply", {"median": 0})[
+            "median"
+        ]
+        for row in said["request-reply"]["record"]["rows"]
+    }
+    assert looks["indexed", 0] == looks["indexed", 20] == 0
+    assert looks["scan", 20] > 20 > looks["scan", 0] >= 1
+
+
+def test_pairs_share_one_exchange_and_get_none_of_each_other_s(said: dict[str, Said]) -> None:
+    (row,) = said["de-mpmc"]["record"]["rows"]
+    roles = row["repeats"][0]["roles"]
+    assert [roles[f"consumer {pair}"]["received"] for pair in (1, 2, 3)] == [500, 500, 500]
+
+
+def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(said: dict[str, Said]) -> None:
+    (row,) = said["perftest"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 501
+
+
+@pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
+def test_an_exchange_gives_each_of_its_subscribers_all_that_any_publishes(
+    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+) -> None:
+    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * npubs * 500 * (1 + nsubs)
+    roles = row["repeats"][0]["roles"]
+    subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
+    assert subscribers == [npubs * 500] * 2 * nsubs

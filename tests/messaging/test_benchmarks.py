@@ -1,0 +1,143 @@
+"""Every benchmark over whatever needs no broker: few messages, the answer right, all that a reader is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from messaging.catalogue import benchmark_of, names
+from runs.errors import UserError
+from tests.messaging.several import Said, benches
+
+SHORT = "--repeats 1 --count"
+COMMANDS = {
+    "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 8,64,1MiB {SHORT} 40",
+    "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,1MiB {SHORT} 20",
+    "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 3 {SHORT} 500",
+    "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
+    "perftest, fanout": f"perftest --transport zeromq --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
+    "perftest, topic": f"perftest --transport zeromq+ipc --mode topic --npubs 2 --nsubs 3 --qt 2 {SHORT} 499",
+    "latency": f"latency --transport zeromq,tcp --sizes 64 {SHORT} 20",
+    "throughput": "throughput --transport zeromq --sizes 64 --repeats 2 --count 5000",
+    "throughput, simplex": f"throughput --transport zeromq?topology=simplex --sizes 64 {SHORT} 500",
+    "density": f"density --transport zeromq --sizes 64 {SHORT} 5000",
+    "streams": f"streams --transport zeromq --sizes 32 --streams 3 {SHORT} 500",
+    "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
+    "fe-spmc": f"fe-spmc --transport zeromq --sizes 1,1MiB --consumers 3 {SHORT} 40",
+    "te-spsc": f"te-spsc --transport zeromq+ipc --sizes 1,1MiB --patterns 64 {SHORT} 40",
+    "request-reply": "request-reply --transport zeromq --clients 2 --threads 2 --sample 0.1 --warm-up 0.05 --repeats 1",
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def said(results: Path) -> dict[str, Said]:
+    return dict(zip(COMMANDS, benches(results, *COMMANDS.values()), strict=True))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+    assert said[name]["record"]["status"] == "complete"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_cell_was_measured_as_often_as_asked(name: str, said: dict[str, Said]) -> None:
+    for row in said[name]["record"]["rows"]:
+        assert [repeat["repeat"] for repeat in row["repeats"]] == ([1, 2] if name == "throughput" else [1])
+        assert all(repeat["noise"]["window_s"] > 0 for repeat in row["repeats"])
+        assert all(told["usage"]["cpu_s"] >= 0 for repeat in row["repeats"] for told in repeat["roles"].values())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_page_and_table_have_every_cell(name: str, results: Path, said: dict[str, Said]) -> None:
+    page, table = (results / str(list(COMMANDS).index(name)) / "bench.html").read_text(), said[name]["out"]
+    assert f"<h2>{said[name]['record']['benchmark']}</h2>" in page
+    for row in said[name]["record"]["rows"]:
+        assert row["transport"] in table
+        for value in row["figures"].values():
+            assert value["n"] == 1 or 0.999 * value["low"] <= value["median"] <= 1.001 * value["high"]
+
+
+def test_shared_queues_deliver_exactly_what_was_published(said: dict[str, Said]) -> None:
+    """499 messages are rounded up to a multiple of the subscribers."""
+    (row,) = said["perftest"]["record"]["rows"]
+    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 500
+    for repeat in row["repeats"]:
+        subscribers = [told for name, told in repeat["roles"].items() if name.startswith("subscriber 1.")]
+        assert sum(told["received"] for told in subscribers) == 3 * 500
+
+
+@pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
+def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
+    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+) -> None:
+    """499 messages stay as many."""
+    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    assert row["point"] == {"size_bytes": 256, "exchanges": 2, "mode": mode}
+    assert row["figures"]["transfers"]["median"] == 2 * npubs * 499 * (1 + nsubs)
+    roles = row["repeats"][0]["roles"]
+    subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
+    assert subscribers == [npubs * 499] * 2 * nsubs
+
+
+def test_packets_are_counted_where_there_are_any(said: dict[str, Said]) -> None:
+    """A message that bounces is a packet each way; acknowledgements alone, and opening the link, are few more."""
+    packets = {row["transport"]: row["figures"].get("packets_per_message") for row in said["latency"]["record"]["rows"]}
+    assert 1 <= packets["tcp"]["median"] < 2
+    assert all("packets_per_message" not in row["figures"] for row in said["de-pp"]["record"]["rows"][2::3])  # memory
+
+
+def test_perftest_s_default_is_the_report_s() -> None:
+    asked = {"count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
+    from messaging.benchmarks.perftest import count_of
+
+    assert count_of(asked) == 100_002
+    assert 2 * asked["npubs"] * asked["queues"] * count_of(asked) == 12_000_240
+
+
+def test_more_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from messaging.benchmarks.perftest import points
+
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (150, 150))
+    asked = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic"}
+    with pytest.raises(UserError, match="a role that meets 50 others has up to two connections with each"):
+        points(asked)
+    assert points(asked | {"npubs": 40}) == [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
+
+
+def test_latency_is_there_from_16_bytes_on(said: dict[str, Said]) -> None:
+    figures = {row["point"]["size_bytes"]: row["figures"] for row in said["de-spsc"]["record"]["rows"]}
+    assert "latency_mean_us" not in figures[8]
+    assert figures[64]["latency_mean_us"]["median"] > 0
+
+
+def test_a_round_trip_s_percentiles_are_of_all_round_trips(said: dict[str, Said]) -> None:
+    for row in said["de-pp"]["record"]["rows"]:
+        for repeat in row["repeats"]:
+            assert repeat["roles"]["publisher"]["latency_us"]["count"] == 20
+
+
+def test_they_are_listed_and_shown_and_compared(results: Path, said: dict[str, Said]) -> None:
+    def exchange(*words: str) -> Any:
+        return CliRunner().invoke(main, ["results", *words, "--results", str(results)])
+
+    assert "bench de-spsc" in exchange("list").output
+    shown = exchange("show", "0")
+    assert shown.exit_code == 0
+    assert "messages/s" in shown.output
+    assert "B / A" in exchange("diff", "0", "0").output
+
+
+def test_the_list_has_a_line_for_each_with_its_paper() -> None:
+    listed = CliRunner().invoke(main, ["bench"]).output.splitlines()
+    assert [line.split()[0] for line in listed] == names()
+    assert all(f"[{benchmark_of(name).paper}]" in line for name, line in zip(names(), listed, strict=True))

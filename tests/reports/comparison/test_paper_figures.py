@@ -1,0 +1,94 @@
+"""The paper's layout of a trial: which figures there are, what they draw, what is printed beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from experiments.comparison_arms import ArmSettings, rate_factor, transport_factor
+from experiments.nagle_arms import nagle_arms
+from experiments.trials.arms import arms_of
+from experiments.trials.plan import Plan
+from experiments.trials.results import results
+from experiments.trials.study import NAGLE
+from reports.comparison.page import page_html
+from reports.comparison.paper_figures import paper_figures
+from reports.comparison.published import published
+from reports.drawing.canvas import page_style
+from tests.experiments.trials.made_trials import put
+
+RATES = (1000.0, 8000.0)
+
+
+def compared(trial: Path, rates: tuple[float, ...] = RATES) -> dict[str, Any]:
+    transports = ["zeromq", "amqp"]
+    arms = arms_of(ArmSettings(transports, 1.0, {"seed": 1}), [transport_factor(transports)], [rate_factor(rates)])
+    return _results(trial, Plan(arms=arms, repeats=1, seed=1))
+
+
+def held_back(trial: Path) -> dict[str, Any]:
+    return _results(
+        trial, Plan(arms=nagle_arms(["tcp"], RATES, ["all"], 1.0, {"seed": 1}), repeats=1, seed=1, study=NAGLE)
+    )
+
+
+def _results(trial: Path, plan: Plan) -> dict[str, Any]:
+    for step in plan.steps:
+        used = {"gateway": {"cpu_s": 0.5}, "engine": {"cpu_s": 0.4}}
+        if step.arm.settings.transport == "amqp":
+            used["broker"] = {"cpu_s": 1.5}
+        took = {
+            clock: {"mean": (step.arm.settings.orders_per_s or 0) / 40, "p50": 20.0} for clock in ("due", "handed_over")
+        }
+        put(trial, step, duration_s=2.0, completion_us=took, components=used)
+    return results(trial, plan)
+
+
+def drawn(record: dict[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
+    with page_style():
+        return {figure.name: figure.chart.numbers.rows for figure in paper_figures(record)}
+
+
+def test_a_comparison_has_figure_8_a_and_b_and_9_with_a_line_for_each_transport(tmp_path: Path) -> None:
+    found = drawn(compared(tmp_path))
+    assert list(found) == [
+        "figure-8-a-message-rate", "figure-8-b-order-completion-time", "figure-9-a-cpu-utilisation-of-the-broker",
+        "figure-9-b-cpu-utilisation-of-the-gateway", "figure-9-c-cpu-utilisation-of-the-engine",
+    ]  # fmt: skip
+    assert [row[:3] for row in found["figure-8-b-order-completion-time"]] == [
+        ("zeromq", 1000.0, 25.0), ("zeromq", 8000.0, 200.0), ("amqp", 1000.0, 25.0), ("amqp", 8000.0, 200.0),
+    ]  # fmt: skip
+
+
+def test_message_rates_are_orders_and_answers_against_what_was_offered(tmp_path: Path) -> None:
+    rows = drawn(compared(tmp_path))["figure-8-a-message-rate"]
+    assert ("orders, zeromq", 8000.0, 8000.0) in [row[:3] for row in rows]
+    assert ("answers, amqp", 1000.0, 2400.0) in [row[:3] for row in rows]
+
+
+def test_cpu_is_that_of_a_core_over_the_run_and_a_broker_s_where_there_is_one(tmp_path: Path) -> None:
+    found = drawn(compared(tmp_path))
+    assert {row[:3] for row in found["figure-9-a-cpu-utilisation-of-the-broker"]} == {
+        ("amqp", 1000.0, 75.0), ("amqp", 8000.0, 75.0),
+    }  # fmt: skip
+    assert {row[2] for row in found["figure-9-b-cpu-utilisation-of-the-gateway"]} == {25.0}
+
+
+def test_with_nagle_on_and_off_each_has_its_figure(tmp_path: Path) -> None:
+    found = drawn(held_back(tmp_path))
+    assert "figure-8-b-order-completion-time-nagle-off" in found
+    assert "figure-8-c-order-completion-time-nagle-on" in found
+
+
+def test_the_paper_s_printed_values_stand_beside_ours(tmp_path: Path) -> None:
+    off, on, cpu = published(held_back(tmp_path))
+    assert (off.paper, on.paper, cpu.paper) == ("9,300", "7,000", "up to 35")
+    assert [row.ours[0]["median"] for row in (off, on, cpu) if row.ours[0]] == [200.0, 200.0, 25.0]
+
+
+def test_one_rate_has_no_such_section_and_several_have(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    assert "In the paper's layout" not in page_html(compared(tmp_path / "one", rates=(1000.0,)))
+    several = page_html(compared(tmp_path))
+    assert several.index("<h2>Verdicts</h2>") < several.index("<h2>In the paper's layout</h2>")
+    assert "other hardware" in several

@@ -1,0 +1,82 @@
+"""What a run says while it goes on, and the table of its seconds."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from exchange.settings import RunSettings
+from reports.live import progress
+from reports.run import seconds
+from runs.launch.moment import Moment
+from tests.exchange_command import exchange
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (RunSettings(), "zeromq: 1,234 of 80,000 orders answered\n"),
+        (RunSettings(orders_per_s=None, orders=None, duration_s=1.0), "zeromq: 1,234 orders answered\n"),
+    ],
+)
+def test_without_a_terminal_there_is_a_line_now_and_then(
+    settings: RunSettings, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress.progress_bar(settings) as on_second:
+        on_second(Moment(sent=2_000, answered=1_234))
+        monkeypatch.setattr(progress, "SAY_EVERY_S", 0.0)
+        on_second(Moment(sent=2_000, answered=1_234))
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with progress._bar(console, "zeromq", None, " orders") as on_count:
+        on_count(1_234)
+        assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def second(number: int, count: int) -> dict[str, Any]:
+    row = {column: 1.0 for column, _ in seconds.COLUMNS.values()}
+    return {**row, "second": number, "handed_over_count": count}
+
+
+@pytest.mark.parametrize(("last", "shown"), [(4, False), (900, True)])
+def test_the_times_of_a_last_moment_of_few_orders_are_not_shown(last: int, shown: bool) -> None:
+    rows = seconds._without_a_thin_end([second(0, 8_000), second(1, 8_000), second(2, last)])
+    assert [row["handed_over_p50_us"] for row in rows] == [1.0, 1.0, 1.0 if shown else None]
+    assert rows[-1]["gateway_cpu_cores"] == 1.0
+
+
+def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_path: Path) -> None:
+    run = exchange("run", "--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path)
+    exchange("tape", "--orders", 1, "--output", tmp_path / "tape")
+    match = exchange("match", tmp_path / "tape")
+    assert "1 order sent and received" in run.out
+    sums = [line.split("orders ")[1] for line in (run.out + match.out).splitlines() if "xxh64" in line]
+    assert len(sums) == 2
+    assert sums[0] == sums[1]
+
+
+def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None:
+    words = ("--orders", 1, "--rate", 100, "--transport", "memory", "--no-spark", "--results", tmp_path, "--name", "x")
+    exchange("run", *words)
+    for name in ("run.json", "report.html"):
+        (tmp_path / "x" / name).unlink()
+    said = exchange("report", tmp_path / "x")
+    assert said.code == 0, said.err
+    assert "has no run.json" in said.out
+    assert (tmp_path / "x" / "report.html").exists()
+
+
+@pytest.mark.parametrize(("content", "error"), [(None, "is not a run's folder"), (b"{", "unexpected end")])
+def test_a_folder_that_is_no_run_s_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_bytes(content)
+    said = exchange("report", tmp_path)
+    assert said.code == 2
+    assert error in said.err

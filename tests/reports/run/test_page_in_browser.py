@@ -1,0 +1,126 @@
+"""The page as a reader gets it: opened from disk in a real Chromium."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import orjson
+import pytest
+from in_browser import PHONE, VIEWS, opened
+from PIL import Image
+from playwright.sync_api import Browser
+from synthetic_run import SyntheticRun
+
+from experiments.trials.results import results
+from reports.comparison.page import write_page as write_comparison
+from reports.run.page import write_page
+from tests.experiments.trials.made_trials import plan, put_all
+
+HEADLINES = {
+    "#achieved": ("rates", "orders_per_s"),
+    "#orders": ("counts", "orders_sent"),
+    "#completion-p50": ("completion_us", "handed_over", "p50"),
+    "#completion-p99": ("completion_us", "handed_over", "p99"),
+    "#completion-max": ("completion_us", "handed_over", "max"),
+    "#lag-p99": ("lag_us", "p99"),
+}
+
+
+@pytest.mark.parametrize(("scheme", "size"), VIEWS)
+def test_all_five_figures_are_seen_and_nothing_is_wider_than_the_screen(
+    browser: Browser, complete_run: Path, scheme: str, size: dict[str, int]
+) -> None:
+    with opened(browser, complete_run, scheme, size) as page:
+        boxes = [svg.bounding_box() for svg in page.locator("figure svg").all()]
+        width = page.evaluate("document.documentElement.scrollWidth")
+    assert len(boxes) == 5
+    assert all(box and box["width"] > 300 and box["height"] > 150 for box in boxes)
+    assert width == size["width"]
+
+
+def test_headline_numbers_are_those_of_run_json(browser: Browser, complete_run: Path) -> None:
+    with opened(browser, complete_run) as page:
+        shown = {tile: page.locator(f"{tile} .value data") for tile in HEADLINES}
+        exact = {tile: float(data.get_attribute("value") or "nan") for tile, data in shown.items()}
+        rounded = {tile: float(data.inner_text().replace(",", "")) for tile, data in shown.items()}
+    run = orjson.loads((complete_run / "run.json").read_bytes())
+    for tile, path in HEADLINES.items():
+        expected = run
+        for name in path:
+            expected = expected[name]
+        assert exact[tile] == expected
+        assert rounded[tile] == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize(("scheme", "darkest"), [("light", (0, 114, 178)), ("dark", (86, 180, 233))])
+def test_the_heat_map_is_shaded_in_the_page_s_blue(
+    browser: Browser, complete_run: Path, scheme: str, darkest: tuple[int, int, int]
+) -> None:
+    with opened(browser, complete_run, scheme) as page:
+        png = page.locator("#heat svg").screenshot()
+    colours = Image.open(BytesIO(png)).convert("RGB").getcolors(1_000_000) or []
+    assert darkest in [colour for _, colour in colours]
+    assert sum(count > 50 for count, _ in colours) > 30  # shades
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_comparison_s_page_fits_a_phone(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    made = plan(repeats=2, rates=(1000.0, 8000.0))
+    put_all(tmp_path, made, {"a": [100.0, 110.0], "b": [200.0, 210.0]})
+    write_comparison(tmp_path, results(tmp_path, made))
+    with opened(browser, tmp_path, scheme, PHONE, "comparison.html") as page:
+        assert page.locator("figure svg").count() == 5
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_word_of_a_figure_stands_out_from_the_paper(browser: Browser, complete_run: Path, scheme: str) -> None:
+    with opened(browser, complete_run, scheme) as page:
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        words = page.evaluate("[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)")
+    assert len(words) > 40
+    assert min(contrast(word, paper) for word in words) >= 4.5  # what WCAG asks for text
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's contrast ratio of two colours, each `rgb(r, g, b)`."""
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(rgb: str) -> float:
+    shares = [int(part) / 255 for part in rgb.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_phone_has_room_for_large_numbers(browser: Browser, tmp_path: Path) -> None:
+    changed = {
+        "counts": {"orders_sent": 100_000_000, "orders_received": 100_000_000, "answers_received": 243_000_000},
+        "completion_us": {"handed_over": dict.fromkeys(("p50", "p99", "max"), 12_345_678.9)},
+        "rates": {"orders_per_s": 1_234_567.8},
+    }
+    folder = SyntheticRun(seconds=1).write(tmp_path / "run", **changed)
+    write_page(folder)
+    with opened(browser, folder, size=PHONE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_hostile_text_in_a_run_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    attack = "<img src=http://192.0.2.1/x onerror=alert(1)><script>alert(2)</script>"
+    changed = {"status": attack, "reasons": [attack], "host": {attack: attack}, "started_at": attack}
+    folder = SyntheticRun(seconds=1).write(tmp_path / "run", **changed)
+    write_page(folder)
+    with opened(browser, folder) as page:
+        assert page.locator("script, img").count() == 0
+        assert attack in page.locator("#banner").inner_text()
+
+
+def test_a_run_that_measured_nothing_still_opens(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(orjson.dumps({"status": "partial", "reasons": ["Interrupted."]}))
+    write_page(tmp_path)
+    with opened(browser, tmp_path, size=PHONE) as page:
+        assert "Interrupted." in page.locator("#banner").inner_text()
+        assert page.locator("figure svg").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

@@ -1,0 +1,149 @@
+"""What the figures draw, held against the spool they are drawn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_run import SyntheticRun
+
+from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from reports.run.completion_figures import nines_ticks
+from reports.run.completion_series import completion_lines, merged, percentile_curves
+from reports.run.load_series import cpu_line, meter_dots, traffic_line
+from reports.run.run_folder import Record, read_run_folder
+
+
+def completion(second: int, *values_us: int, last_order: bool = False) -> Record:
+    ns = np.array(values_us) * 1_000
+    counts = np.bincount(bucket_of(ns), minlength=BUCKETS)
+    buckets = LogBuckets(counts, sum_ns=int(ns.sum()), min_ns=int(ns.min()), max_ns=int(ns.max()))
+    about = {"second": second, "clock": "handed_over", "last_order": last_order}
+    return {"payload": {**about, **buckets.sparse()}}
+
+
+def counted(second: int, orders_sent: int) -> Record:
+    return {"payload": {"second": second, "orders_sent": orders_sent}}
+
+
+def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> Record:
+    return {"source": source, "monotonic_ns": int(at_s * 1e9), "payload": {"second": second, "cpu_s": cpu_s}}
+
+
+def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    due = [r for r in folder.spool["completion"] if r["payload"]["clock"] == "due"]
+    assert merged(due).figures_us() == pytest.approx(folder.run["completion_us"]["due"])
+
+
+def test_the_curve_passes_through_run_jsons_percentiles(complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    curve = percentile_curves(folder.spool["completion"], warm_up_s=0)["handed_over"]
+    figures = folder.run["completion_us"]["handed_over"]
+    read_off = np.interp([1.0, 2.0, 3.0], curve.x, curve.y)
+    assert read_off == pytest.approx([figures["p90"], figures["p99"], figures["p999"]], rel=0.01)
+
+
+def test_the_curve_leaves_out_the_warm_up_and_the_last_order() -> None:
+    told = [completion(0, 9_000), completion(1, 9_000), completion(2, 100, 100), completion(3, 9_000, last_order=True)]
+    curve = percentile_curves(told, warm_up_s=1.5)["handed_over"]
+    assert curve.y == pytest.approx([100] * len(curve.y), rel=0.003)
+
+
+def test_a_second_without_an_answer_is_a_gap() -> None:
+    lines = completion_lines([completion(0, 100), completion(2, 300)], point_s=1)
+    assert np.isnan(lines["p50"].y).tolist() == [False, True, False]
+    assert lines["max"].x.tolist() == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize(("last", "points"), [([900], 2), ([900] * 3, 3)])
+def test_a_last_second_of_few_orders_is_no_point(last: list[int], points: int) -> None:
+    told = [completion(0, *[100] * 20), completion(1, *[100] * 20), completion(2, *last)]
+    assert len(completion_lines(told, point_s=1)["p50"].y) == points
+
+
+@pytest.mark.parametrize("slowest_us", [7_770, 7_785, 7_800])  # wherever in its bucket
+def test_the_slowest_order_is_exact(slowest_us: int) -> None:
+    lines = completion_lines([completion(0, 100, 101, slowest_us)], point_s=1)
+    assert lines["max"].y.tolist() == [slowest_us]
+
+
+def test_several_seconds_in_a_point_are_merged_and_not_averaged() -> None:
+    lines = completion_lines([completion(0, *[100] * 9), completion(1, 1_000)], point_s=2)
+    assert lines["p50"].y == pytest.approx([100], rel=0.003)
+    assert lines["max"].y.tolist() == [1_000.0]
+
+
+def test_the_unfinished_last_second_of_traffic_is_left_out() -> None:
+    line = traffic_line([counted(0, 8_000), counted(1, 8_000), counted(2, 12)], "orders_sent", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [8_000.0, 8_000.0]
+
+
+def test_an_unrecorded_second_of_traffic_is_a_gap() -> None:
+    line = traffic_line([counted(0, 8_000), counted(2, 8_000), counted(3, 1)], "orders_sent", point_s=1)
+    assert line is not None
+    assert np.isnan(line.y).tolist() == [False, True, False]
+
+
+def test_cores_are_cpu_time_over_the_components_own_clock() -> None:
+    line = cpu_line([process(0, 0.5, 10.0), process(1, 1.5, 12.0)], "engine", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [0.5]
+
+
+def test_cores_of_several_engines_are_added_up() -> None:
+    second = [process(0, 0.5, 7.0, "engine.2"), process(1, 0.75, 8.0, "engine.2")]
+    line = cpu_line([process(0, 0.5, 10.0), *second, process(1, 1.5, 12.0), process(2, 2.0, 13.0)], "engine", point_s=1)
+    assert line is not None
+    assert (line.x.tolist(), line.y.tolist()) == ([1.5, 2.5], [0.75, 0.5])
+
+
+def test_readings_of_several_gateways_are_added_up() -> None:
+    def said(source: str, at_s: float, rate_per_s: int) -> Record:
+        return {"source": source, "wall_ns": at_s * 1e9, "payload": {"meter": 1, "rate_per_s": rate_per_s}}
+
+    readings = [
+        said("gateway", 1.0, 10),
+        said("gateway.2", 1.5, 20),
+        said("gateway.2", 2.5, 30),
+        said("gateway", 2, 40),
+    ]
+    dots = meter_dots(readings, sampling_interval=10)[Meter.GATEWAY_ORDERS_SENT]
+    assert (dots.x.tolist(), dots.y.tolist()) == ([1.25, 2.25], [30, 70])
+
+
+def test_an_interval_too_short_for_the_cpu_clock_is_left_out() -> None:
+    line = cpu_line([process(0, 0.5, 1.0), process(1, 1.0, 2.0), process(2, 1.01, 2.02)], "engine", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [0.5]
+
+
+def test_a_single_process_record_makes_no_line() -> None:
+    assert cpu_line([process(0, 0.5, 1.0)], "engine", point_s=1) is None
+
+
+def test_meters_start_with_the_first_order(tmp_path: Path) -> None:
+    folder = read_run_folder(SyntheticRun(seconds=5).write(tmp_path / "run"))
+    dots = meter_dots(folder.spool["throughput"], sampling_interval=10_000)
+    assert dots[Meter.GATEWAY_ORDERS_SENT].x == pytest.approx([1.25, 2.5, 3.75, 5.0])
+    assert dots[Meter.ENGINE_MESSAGES_SENT].y == pytest.approx([8_000 * 2.43] * 4)
+
+
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        (80_000, ["50", "90", "99", "99.9", "99.99", "max"]),
+        (1_000, ["50", "90", "99", "max"]),
+        (1, ["max"]),
+    ],
+)
+def test_percentiles_are_marked_up_to_what_the_count_carries(orders: int, expected: list[str]) -> None:
+    assert list(nines_ticks(float(np.log10(orders))).values()) == expected
+
+
+def test_the_marks_of_a_hundred_million_orders_leave_each_other_room() -> None:
+    places = list(nines_ticks(8.0))
+    assert np.diff(places)[2:].min() >= 0.1 * 8
+    assert places[-1] == 8

@@ -1,0 +1,211 @@
+"""The page's text, without a browser."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from synthetic_run import SyntheticRun
+
+from reports.drawing.colours import LIGHT
+from reports.drawing.templates import HERE
+from reports.formats import plain
+from reports.run.page import write_page
+from reports.run.sentences import circumstances, title
+
+
+def page_of(folder: Path) -> str:
+    return write_page(folder).read_text(encoding="utf-8")
+
+
+def words_of(page: str) -> str:
+    """What a reader sees, without markup."""
+    body = re.sub(r"<svg.*?</svg>", "", page[page.index("<body>") :], flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def test_a_complete_run_says_so_and_has_no_banner(complete_run: Path) -> None:
+    page = page_of(complete_run)
+    assert "Complete: all orders were sent" in words_of(page)
+    assert 'id="banner"' not in page
+
+
+def test_the_page_says_what_was_run(complete_run: Path) -> None:
+    words = words_of(page_of(complete_run))
+    assert "40,000 orders over ZeroMQ at 8,000 orders/s" in words
+    assert "Run on 21 November 2025, 03:05 UTC, for 5.00 s. Seed 7. TCP_NODELAY at every end." in words
+
+
+@pytest.mark.parametrize(
+    ("transport", "named"),
+    [("zeromq+ipc", "ZeroMQ (ipc)"), ("amqp://guest:***@broker/", "AMQP"), ("tcp", "TCP"), ("carrier", "carrier")],
+)
+def test_the_title_names_the_transport(transport: str, named: str) -> None:
+    assert title({"settings": {"transport": transport}}) == f"Orders over {named}"
+
+
+def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
+    settings = {"transport": "tcp", "orders_per_s": 799.5, "tape": "taped/orders.bin", "speed": 2.0}
+    assert title({"settings": {**settings, "arrivals": "recorded"}}) == "Orders over TCP, as recorded, speed 2"
+    for arrivals, said in (("fixed", ""), ("bursts:9", " (bursts:9)")):
+        assert title({"settings": {**settings, "arrivals": arrivals}}) == f"Orders over TCP at 799.5 orders/s{said}"
+    assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
+
+
+def test_a_run_of_several_pairs_is_named_by_all_orders_and_what_each_is_offered() -> None:
+    settings = {"transport": "zeromq", "orders_per_s": 8000.0, "orders": 40_000, "pairs": 2}
+    assert title({"settings": settings}) == "80,000 orders over ZeroMQ, 2 pairs, each at 8,000 orders/s"
+
+
+def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
+    run = {"settings": {"transport": "tcp", "orders": None}, "counts": {"orders_sent": 12_345}}
+    assert title(run) == "12,345 orders over TCP"
+
+
+@pytest.mark.parametrize("transport", ["memory", "zeromq+inproc"])
+def test_threads_of_one_process_are_labelled_and_claim_nothing_of_tcp(transport: str) -> None:
+    said = " ".join(circumstances({"settings": {"transport": transport, "nagle": []}}))
+    assert said == "All components ran as threads of one process: not comparable with runs over a network."
+
+
+def test_nagle_is_named_where_it_was_on(tmp_path: Path) -> None:
+    folder = SyntheticRun(seconds=1, broker=True).write(tmp_path / "run")
+    assert "TCP_NODELAY at every end, except at: broker (Nagle's algorithm)." in words_of(page_of(folder))
+
+
+@pytest.mark.parametrize("status", ["saturated", "invalid", "partial"])
+def test_any_other_status_is_a_banner_with_its_reasons(tmp_path: Path, status: str) -> None:
+    folder = SyntheticRun(seconds=1).write(tmp_path / "run", status=status, reasons=["One.", "Two."])
+    page = page_of(folder)
+    assert f"<strong>{status.capitalize()}</strong>" in page
+    assert "One. Two." in words_of(page)
+
+
+def test_orders_lost_on_the_way_are_not_called_equal(tmp_path: Path) -> None:
+    counts = {"orders_sent": 8_000, "orders_received": 7_999}
+    folder = SyntheticRun(seconds=1).write(tmp_path / "run", counts=counts)
+    assert "orders sent ≠ received 8,000 received: 7,999" in words_of(page_of(folder))
+
+
+def test_every_count_is_shown_once(complete_run: Path) -> None:
+    words = words_of(page_of(complete_run))
+    assert "sent received checksum, xxh64 orders 40,000 40,000 3b0f6a1e77c2d954" in words
+    assert "statistics 99 99 not measured" in words
+    assert "Also counted trades confirmations quotes rejections junk frames handshakes refused samples" in words
+
+
+def test_sockets_have_the_columns_that_were_measured(tmp_path: Path, complete_run: Path) -> None:
+    assert "retransmits" in words_of(page_of(complete_run))
+    socket = {"component": "gateway", "local": "a:1", "peer": "b:2", "tcp_nodelay": True}
+    words = words_of(page_of(SyntheticRun(seconds=1).write(tmp_path / "run", sockets=[socket])))
+    assert "Sockets local peer TCP_NODELAY gateway a:1 b:2 on" in words
+
+
+def test_memory_is_in_the_unit_of_the_terminal(complete_run: Path) -> None:
+    assert '<data value="140000000">140</data>' in page_of(complete_run)
+
+
+def test_conditions_carry_their_units(complete_run: Path) -> None:
+    words = words_of(page_of(complete_run))
+    assert "warm up 0 s" in words
+    assert "memory 31.0 GiB" in words
+    assert "orders/s 8000" in words
+
+
+def test_a_run_as_fast_as_it_goes_has_no_due_times_no_lag_and_no_offered_rate(tmp_path: Path) -> None:
+    folder = SyntheticRun(seconds=3, scheduled=False).write(tmp_path / "run")
+    page = page_of(folder)
+    assert "24,000 orders over ZeroMQ, as fast as it goes" in words_of(page)
+    assert not re.search(r"\b(due|lag|offered)\b", words_of(page).replace("Completion time and lag", ""))
+    assert not re.search(r">(from due|lag|offered)<", page)
+
+
+def test_what_is_absent_was_not_measured_and_is_never_zero(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(orjson.dumps({"status": "complete", "components": {"engine": {}}}))
+    page = page_of(tmp_path)
+    assert "<data" not in page
+    assert words_of(page).count("not measured") > 15
+    assert words_of(page).count("Not measured.") == 5
+
+
+def test_a_killed_run_without_its_record_shows_what_the_spool_holds(tmp_path: Path) -> None:
+    folder = SyntheticRun(seconds=2).write(tmp_path / "run")
+    (folder / "run.json").unlink()
+    page = page_of(folder)
+    assert "before it wrote its record" in words_of(page)
+    assert page.count("<svg") == 5
+
+
+def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is not a run's folder"):
+        write_page(tmp_path)
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 3])
+def test_a_short_run_has_every_figure(tmp_path: Path, seconds: int) -> None:
+    assert page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run")).count("<svg") == 5
+
+
+def test_markup_in_any_text_of_run_json_is_escaped(tmp_path: Path) -> None:
+    run = SyntheticRun(seconds=1).write(tmp_path / "run")
+    poisoned = poison(orjson.loads((run / "run.json").read_bytes()))
+    (run / "run.json").write_bytes(orjson.dumps(poisoned))
+    page = page_of(run)
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def poison(value: Any) -> Any:
+    """The same record with markup in every text and every key that is not the interface's."""
+    if isinstance(value, dict):
+        return {key: poison(inner) for key, inner in value.items()} | {"<b>": '"><b>'}
+    if isinstance(value, list):
+        return [*map(poison, value), "<b>"] if all(isinstance(v, str) for v in value) else [*map(poison, value)]
+    return f"<b>{value}" if isinstance(value, str) else value
+
+
+def test_equal_folders_give_equal_pages(tmp_path: Path) -> None:
+    one, other = (SyntheticRun(seconds=2).write(tmp_path / name) for name in ("one", "other"))
+    assert page_of(one) == page_of(other)
+
+
+def test_the_page_appears_by_rename_and_leaves_nothing_else(tmp_path: Path) -> None:
+    folder = SyntheticRun(seconds=1).write(tmp_path / "run")
+    assert write_page(folder) == folder / "report.html"
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "run.json", "spool"]
+
+
+def test_ids_are_unique_and_every_reference_has_its_target(complete_run: Path) -> None:
+    page = page_of(complete_run)
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(|href=")#([^)"]*)', page)) <= set(ids)
+
+
+def test_the_page_names_no_resource_to_fetch(complete_run: Path) -> None:
+    page = page_of(complete_run)
+    links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(([^#)][^)]*)\)|@import', page)
+    fetched = [link for pair in links for link in pair if not link.startswith("data:")]
+    assert [link for link in fetched if link] == []
+
+
+@pytest.mark.parametrize("value", [(1, 0.5), [1, 0.5]])
+def test_a_setting_of_several_values_is_a_list_in_words(value: object) -> None:
+    assert plain(value) == "1, 0.5"
+
+
+def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
+    folder = SyntheticRun(seconds=3_600, orders_per_s=20).write(tmp_path / "run")
+    assert len(page_of(folder)) < 200_000
+
+
+def test_a_file_s_colours_are_the_page_s_light_ones() -> None:
+    root = (HERE / "page.css").read_text().partition("}")[0]
+    css = dict(re.findall(r"--(\w+): (#\w+);", root))
+    assert {name.removeprefix("exchange:"): css[name.removeprefix("exchange:")] for name in LIGHT} == {
+        name.removeprefix("exchange:"): colour for name, colour in LIGHT.items()
+    }

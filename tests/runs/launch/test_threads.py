@@ -1,0 +1,50 @@
+"""Components in threads of one process: where one fails, the others end, and every link is closed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exchange.settings import RunSettings
+from matching_engine.service import EngineService
+from runs.launch.threads import run_in_threads
+from transports.memory import LISTENERS
+
+
+@pytest.fixture(autouse=True)
+def same_switch_interval() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device", "orders.bin"), "engine: orders.bin: No space left on device"),
+        (ZeroDivisionError("by nothing"), "the engine broke: ZeroDivisionError: by nothing; see engine.log"),
+    ],
+)
+def test_a_component_that_fails_ends_the_run_with_its_reason(
+    error: Exception, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    step = EngineService._step
+
+    def fail_once_greeted(engine: EngineService, deadline_ns: int) -> None:
+        if engine._started:
+            raise error
+        step(engine, deadline_ns)
+
+    monkeypatch.setattr(EngineService, "_step", fail_once_greeted)
+    settings = RunSettings(transport="memory", orders_per_s=1000.0, orders=10_000_000, timeout_s=30.0)
+    _, outcome = run_in_threads(tmp_path, settings, lambda moment: None)
+    assert outcome.failures == (reason,)
+    assert not outcome.engines
+    assert outcome.gateways
+    assert outcome.reporters
+    assert not LISTENERS
+    assert "Traceback" not in capfd.readouterr().err
+    assert (tmp_path / "engine.log").exists() == isinstance(error, ZeroDivisionError)

@@ -1,0 +1,121 @@
+"""Following the components of a run with several pairs and reporters; each is a shell that says what one would."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from runs.launch import watch
+from runs.launch.household import Household
+from runs.launch.moment import Moment
+from runs.launch.watch import Watch
+from runs.lineup import Lineup
+
+READY = json.dumps({"event": "ready", "url": "there"})
+STREAMS: dict[str, Any] = {"orders": {"messages": 0, "checksum": ""}, "answers": {"messages": 0, "checksum": ""}}
+GATEWAY = {
+    **STREAMS, "settings": {}, "orders_answered": 0, "trades": 0, "confirmations": 0, "quotes": 0, "rejections": 0,
+    "junk_frames": 0, "samples": 0, "duration_s": None, "backlog_growth": 0, "usage": {}, "sockets": [],
+    "engine_said": None,
+}  # fmt: skip
+ENGINE = {**STREAMS, "junk_frames": 0, "handshakes_refused": 0, "usage": {}, "sockets": [], "gateway_said": None}
+REPORTER = {
+    "received": 0, "announced": 0, "checksums_agree": True, "junk_frames": 0, "handshakes_refused": 0, "samples": 0
+}  # fmt: skip
+RESULTS = {"gateway": GATEWAY, "engine": ENGINE, "reporter": REPORTER}
+
+
+def says(*what: str) -> str:
+    """A script that says so once it was told to start."""
+    return "; ".join([f"echo '{READY}'", "read start", *what])
+
+
+def result(role: str) -> str:
+    return f"echo '{json.dumps({'event': 'result', 'result': RESULTS[role]})}'"
+
+
+class Shells:
+    """Stands in for a household."""
+
+    def __init__(self) -> None:
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, script: str) -> None:
+        self.children[name] = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def say_start(self) -> None:
+        for child in self.children.values():
+            assert child.stdin is not None
+            child.stdin.write(b"start\n")
+            child.stdin.flush()
+
+    def signal(self, name: str, number: int = signal.SIGTERM) -> None:
+        self.children[name].send_signal(number)
+
+
+@pytest.fixture
+def shells() -> Iterator[Shells]:
+    shells = Shells()
+    yield shells
+    for child in shells.children.values():
+        child.kill()
+        child.communicate()
+
+
+def follow(shells: Shells, lineup: Lineup, moments: list[Moment] | None = None) -> Watch:
+    watch = Watch(cast(Household, shells), lineup, [].append if moments is None else moments.append)
+    watch.follow()
+    watch.close()
+    return watch
+
+
+def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells) -> None:
+    lineup = Lineup((1, 2), (1,))
+    for name in lineup.names:
+        shells.start(name, says("kill -9 $$" if name == "gateway.2" else "exec sleep 20"))
+    outcome = follow(shells, lineup).outcome()
+    assert outcome.failures == ("the gateway.2 was killed by SIGKILL",)
+    assert {"engine.2", "gateway", "reporter"} <= set(outcome.missing)
+
+
+def test_results_are_told_apart_by_name_and_seconds_are_added_up(shells: Shells) -> None:
+    lineup, moments = Lineup((1, 2), (1,)), list[Moment]()
+    second = json.dumps({"event": "second", "sent": 5, "answered": 4})
+    for name in lineup.names:
+        role = name.partition(".")[0]
+        shells.start(name, says(*[f"echo '{second}'"] * (role == "gateway"), result(role)))
+    outcome = follow(shells, lineup, moments).outcome()
+    assert (outcome.missing, outcome.failures) == ([], ())
+    assert (set(outcome.gateways), set(outcome.engines), set(outcome.reporters)) == ({1, 2}, {1, 2}, {1})
+    assert moments == [Moment(10, 8)]
+
+
+def test_who_has_another_reporter_may_go_on_for_longer(shells: Shells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair ends when it is done; its reporter and it are then to end together."""
+    monkeypatch.setattr(watch, "PATIENCE_S", 0.4)
+    lineup = Lineup((1, 2), (1, 2))
+    for name in lineup.names:
+        wait = ["sleep 1"] * name.endswith(".2")
+        shells.start(name, says(*wait, result(name.partition(".")[0])))
+    outcome = follow(shells, lineup).outcome()
+    assert (outcome.missing, outcome.failures) == ([], ())
+
+
+def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to_end(
+    shells: Shells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "PATIENCE_S", 0.4)
+    lineup = Lineup((1, 2), (1, 2))
+    for name in lineup.names:
+        goes_on = name == "engine" or name.endswith(".2")
+        shells.start(name, says("exec sleep 20" if goes_on else result(name)))
+    outcome = follow(shells, lineup).outcome()
+    assert "the engine did not end with the others" in outcome.failures
+    assert set(outcome.gateways) == {1}
+    for name in ("gateway.2", "engine.2", "reporter.2"):
+        assert shells.children[name].wait() == -signal.SIGTERM

@@ -1,0 +1,41 @@
+"""Real namespaces, where this machine has them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runs.errors import UserError
+from runs.network.probe import probe
+from runs.network.profile import parse
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def available() -> Callable[[str], str]:
+    """The network, if it can be had; the test is skipped with the reason otherwise."""
+
+    def check(text: str) -> str:
+        try:
+            probe().mechanism(parse(text))
+        except UserError as refusal:
+            pytest.skip(refusal.message)
+        return text
+
+    return check
+
+
+def until(condition: Callable[[], Any], what: str) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s, f"never happened: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], Any], str], None]:
+    return until

@@ -1,0 +1,41 @@
+"""A run whose components are each in a network namespace of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.broker import need_rabbitmq
+from tests.exchange_command import measured, measured_here
+
+SMALL = ("--rate", 1000, "--orders", 500, "--seed", 7)
+
+
+@pytest.fixture(autouse=True)
+def namespaces(available: Callable[[str], str]) -> None:
+    available("veth")
+
+
+@pytest.mark.parametrize(
+    "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("amqp", "tcp"))]
+)
+def test_the_same_orders_have_the_same_answers_wherever_the_components_are(transport: str, tmp_path: Path) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    said = measured(tmp_path, "--transport", transport, "--network", "veth", *SMALL)
+    assert said.code == 0, said.err
+    here = measured_here(tmp_path, *SMALL)
+    assert said.record["checksums"] == here.record["checksums"]
+    assert said.record["network"]["mechanism"] == "veth"
+    addresses = {end["component"]: end["local"].partition(":")[0] for end in said.record["sockets"]}
+    assert len(set(addresses.values())) == len(addresses), "each component has an address of its own"
+    assert addresses["gateway"] == said.record["network"]["address"]["gateway"] != "127.0.0.1"
+
+
+@pytest.mark.long
+def test_nagle_is_switched_and_read_back_there_too(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", "tcp", "--network", "veth", "--nagle", "all", *SMALL).record
+    assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
+    assert record["settings"]["network"] == "veth"

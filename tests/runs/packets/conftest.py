@@ -1,0 +1,22 @@
+"""What the tests of packets share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runs.errors import UserError
+from runs.packets.capture import Capture
+
+
+@pytest.fixture
+def pcap(tmp_path: Path) -> Path:
+    """A file for a capture; the test is left out where nothing can be captured."""
+    try:
+        with Capture([9], tmp_path / "probe.pcap", process_group=os.getpgrp()):
+            pass
+    except UserError as error:
+        pytest.skip(error.message)
+    return tmp_path / "it.pcap"

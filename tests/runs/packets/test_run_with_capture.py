@@ -1,0 +1,52 @@
+"""`exchange run --capture`: the kernel's counters of a run, and what tcpdump saw of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.run.capture import sentences
+from runs.packets.check import held_against
+from runs.packets.of_run import FILE, ports_of
+from tests.exchange_command import VALID, measured
+
+SAID = {"captured": 9, "received": 18, "dropped": 0}
+
+
+@pytest.mark.usefixtures("pcap")
+def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
+    said = measured(tmp_path, "--transport", "tcp", "--rate", 4000, "--orders", 4000, "--capture", "--name", "it")
+    capture = said.record["capture"]
+    assert said.record["status"] in VALID
+    assert (tmp_path / "it" / FILE).stat().st_size > 10_000
+    assert [(each["from"], each["to"]) for each in capture["directions"]] == [
+        ("gateway", "engine"),
+        ("engine", "gateway"),
+    ]
+    assert max(capture["off_by"].values()) < 0.005  # handshakes are a larger share of a short run
+    assert (capture["dropped"], capture["problem"]) == (0, None)
+
+
+def test_a_capture_that_cannot_be_read_is_a_sentence_and_not_the_end_of_the_record(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no capture at all, but long enough")
+    capture = held_against({"sockets": []}, tmp_path / FILE, SAID)
+    assert capture["directions"] == []
+    assert [line.partition(":")[0] for line in sentences(capture)] == ["the capture cannot be read"]
+
+
+def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
+    capture = held_against({"sockets": []}, tmp_path / "none", {**SAID, "dropped": 1_234})
+    assert "tcpdump lost 1,234 packets" in "\n".join(sentences(capture))
+
+
+@pytest.mark.parametrize(
+    ("url", "ports"),
+    [
+        ("tcp://127.0.0.1:4711", [4711]),
+        ("zeromq://127.0.0.1:4711?topology=simplex&back=4712", [4711, 4712]),
+        ("amqp://user@[::1]:5672/%2F", [5672]),
+    ],
+)
+def test_what_is_captured_is_where_gateway_and_engine_meet(url: str, ports: list[int]) -> None:
+    assert ports_of(url) == ports

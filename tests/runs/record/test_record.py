@@ -1,0 +1,39 @@
+"""run.json, from what is left of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from exchange.settings import RunSettings
+from runs.lineup import Lineup
+from runs.record.outcome import Outcome
+from runs.record.record import Conditions, make_record
+from tests.reports.live.told import completion
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        (RunSettings(orders_per_s=800.0), 800.0),
+        (RunSettings(orders_per_s=800.0, arrivals="poisson"), 800.0),
+        (RunSettings(orders_per_s=800.0, arrivals="ramp:0.5..1"), 600.0),
+        (RunSettings(orders_per_s=None), None),
+    ],
+)
+def test_the_offered_rate_is_the_mean_over_the_run(tmp_path: Path, settings: RunSettings, offered: float) -> None:
+    known = Conditions(name="x", url=None, settings=settings.as_dict(), host={}, versions={}, started_at="")
+    assert make_record(tmp_path, known, Outcome())["rates"] == {"offered_orders_per_s": offered}
+
+
+def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    records = [completion(0, "due", 1.0, source=source) for source in ("gateway.2", "gateway.3")]
+    lines = (orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY) for each in records)
+    (tmp_path / "spool" / "000001.jsonl").write_bytes(b"\n".join(lines))
+    known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
+    record = make_record(tmp_path, known, Outcome(lineup=Lineup((2,), (1,))))
+    assert record["completion_us"] == record["pairs"][0]["completion_us"]
+    assert record["completion_us"]["due"]["count"] == 1

@@ -1,0 +1,199 @@
+"""Components started one by one, as on hosts of their own: the record that the reporter keeps, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from exchange.instances import instance_of, role_of
+from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
+from exchange.settings import RunSettings
+from runs import by_hand as record_by_hand
+from tests.exchange_command import PATIENCE_S, Said, command, exchange
+
+
+def reserved_url(holder: socket.socket) -> str:
+    """A port that nobody else is given while the holder is open; the component may listen on it all the same."""
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return f"zeromq+tcp://127.0.0.1:{holder.getsockname()[1]}"
+
+
+class ByHand:
+    """Three commands, typed into three terminals; two more for a second pair."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.holders = [socket.socket() for _ in range(3)]
+        self.engine, self.reporter, self.second_engine = map(reserved_url, self.holders)
+        self._started: dict[str, subprocess.Popen[str]] = {}
+
+    def start(self, name: str, *words: object) -> None:
+        role, engine = role_of(name), self.engine if instance_of(name) == 1 else self.second_engine
+        places = {
+            "reporter": ["--listen", self.reporter, "--results", self.results],
+            "engine": ["--listen", engine, "--reporter", self.reporter],
+            "gateway": ["--engine", engine, "--reporter", self.reporter, "--results", self.results / "elsewhere"],
+        }
+        typed = command(role, *places[role], "--run", "first", *words)
+        self._started[name] = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def end(self) -> dict[str, Said]:
+        said = {}
+        for role, process in self._started.items():
+            out, err = process.communicate(timeout=PATIENCE_S)
+            said[role] = Said(process.returncode, out, err)
+            assert "Traceback" not in err
+        return said
+
+    def clear_up(self) -> None:
+        for process in self._started.values():
+            process.kill()
+            process.communicate()
+        for holder in self.holders:
+            holder.close()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return json.loads((self.results / "first" / "run.json").read_bytes())
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> Iterator[ByHand]:
+    typed = ByHand(tmp_path)
+    yield typed
+    typed.clear_up()
+
+
+def test_a_run_by_hand_leaves_a_record_that_says_what_was_run(by_hand: ByHand, tmp_path: Path) -> None:
+    before = datetime.now().astimezone()
+    by_hand.start("reporter")
+    by_hand.start("engine", "--timeout", 30)
+    by_hand.start("gateway", "--timeout", 30, "--rate", 2000, "--orders", 4000, "--cpu", 0, "--record")
+    assert {role: said.code for role, said in by_hand.end().items()} == dict.fromkeys(
+        ("reporter", "engine", "gateway"), 0
+    )
+    record = by_hand.record
+    settings = record["settings"]
+    assert (settings["transport"], settings["url"]) == ("zeromq+tcp", by_hand.engine)
+    assert (settings["cpus"], settings["orders"]) == ({"gateway": 0}, 4000)
+    waited_s = (datetime.now().astimezone() - datetime.fromisoformat(record["started_at"])).total_seconds()
+    assert datetime.fromisoformat(record["started_at"]) > before
+    assert waited_s > record["duration_s"]
+    assert (tmp_path / "elsewhere" / "first" / "orders.bin").stat().st_size == 40_000
+    said = exchange("report", tmp_path / "first", "--no-spark")
+    assert said.code == 0, said.err
+    assert "4,000 orders sent and received" in said.out
+    assert (tmp_path / "first" / "report.html").exists()
+
+
+@pytest.mark.long
+def test_without_a_gateway_nothing_is_invented_and_who_waited_fails(by_hand: ByHand, tmp_path: Path) -> None:
+    by_hand.start("reporter", "--timeout", 1)
+    by_hand.start("engine", "--timeout", 0.5)
+    said = by_hand.end()
+    assert {role: each.code for role, each in said.items()} == {"reporter": 1, "engine": 1}
+    assert "no gateway came" in said["engine"].err
+    record = by_hand.record
+    assert (record["status"], record["settings"]) == ("partial", {"url": None})
+    assert "settings unknown" in exchange("report", tmp_path / "first", "--no-spark").out
+
+
+@pytest.mark.long
+def test_a_disagreement_names_the_options_and_fails_at_both_ends(by_hand: ByHand, tmp_path: Path) -> None:
+    by_hand.start("reporter", "--timeout", 1)
+    by_hand.start("engine", "--policy", "exact-price", "--timeout", 20)
+    by_hand.start("gateway", "--timeout", 20)
+    said = by_hand.end()
+    assert (said["gateway"].code, said["engine"].code) == (2, 1)
+    assert "engine was started with --policy exact-price, this end with price-time" in said["gateway"].err
+    assert "gateway was started with --policy price-time, this end with exact-price" in said["engine"].err
+
+
+def test_streams_that_exist_are_not_overwritten(by_hand: ByHand, tmp_path: Path) -> None:
+    taken = tmp_path / "elsewhere" / "first" / "orders.bin"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("before")
+    by_hand.start("gateway", "--record", "--timeout", 5)
+    said = by_hand.end()["gateway"]
+    assert (said.code, taken.read_text()) == (2, "before")
+    assert "exists already" in said.err
+
+
+@pytest.mark.long
+def test_two_pairs_by_hand_report_to_one_reporter(by_hand: ByHand) -> None:
+    by_hand.start("reporter", "--pairs", 2)
+    for instance in (1, 2):
+        of_pair = ("--instance", instance, "--timeout", 30)
+        by_hand.start(f"engine.{instance}" if instance > 1 else "engine", *of_pair)
+        words = ("--rate", 2000, "--orders", 4000, "--seed", 7)
+        by_hand.start(f"gateway.{instance}" if instance > 1 else "gateway", *of_pair, *words)
+    said = by_hand.end()
+    assert {each.code for each in said.values()} == {0}, said
+    assert "gateway.2: done" in said["gateway.2"].err
+    record = by_hand.record
+    assert (record["settings"]["pairs"], record["settings"]["seed"], record["counts"]["orders_sent"]) == (2, 7, 8000)
+    first, second = record["pairs"]
+    assert first["checksums"]["orders"] != second["checksums"]["orders"]
+
+
+def ended(settings: RunSettings, seed: int) -> tuple[GatewayResult, EngineResult]:
+    """A pair that had one order, and said two messages each."""
+    counts = {stream: StreamCounts(messages=1, checksum=f"{0xA:016x}") for stream in ("orders", "answers")}
+    said = {"sent": 1, "sent_checksum": 0xA, "received": 0, "received_checksum": 0}
+    answered = {**said, "received": 1, "received_checksum": 0xA}
+    gateway = GatewayResult(
+        settings=settings.as_dict(), seed=seed, **counts, orders_answered=1, trades=0, confirmations=1, quotes=0,
+        rejections=0, junk_frames=0, samples=0, duration_s=0.5, backlog_growth=0, usage={}, sockets=[],
+        engine_said=answered, statistics_sent=2,
+    )  # fmt: skip
+    engine = EngineResult(
+        **counts, junk_frames=0, handshakes_refused=0, usage={}, sockets=[], gateway_said=said, statistics_sent=2
+    )
+    return gateway, engine
+
+
+def test_a_reporter_of_several_records_the_pairs_that_report_to_it(tmp_path: Path) -> None:
+    settings = RunSettings(transport="tcp://hostb:7000", seed=7, cpus={"gateway": 3})
+    results = {}
+    for pair in (2, 4):
+        gateway, engine = ended(settings, seed=pair)
+        results |= {f"gateway.{pair}": asdict(gateway), f"engine.{pair}": asdict(engine)}
+    reporter = ReporterResult(
+        received=8, announced=8, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0, results=results
+    )
+    who, before = RunSettings(pairs=4, reporters=2), record_by_hand.conditions("x")
+    assert record_by_hand.write_record(tmp_path, before, reporter, 2, who, cpu=1) == 0
+    record = json.loads((tmp_path / "run.json").read_bytes())
+    assert (record["status"], [pair["pair"] for pair in record["pairs"]]) == ("complete", [2, 4])
+    told = record["settings"]
+    assert (told["pairs"], told["reporters"], told["seed"], told["transport"]) == (4, 2, 7, "tcp")
+    assert told["cpus"] == {"gateway.2": 3, "gateway.4": 3, "reporter.2": 1}
+    assert record["counts"]["orders_sent"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("reporter", "--pairs", "17"), "--pairs is 17; allowed is a whole number from 1 to 16"),
+        (("reporter", "--pairs", "2", "--reporters", "3"), "--reporters is 3; allowed is a whole number from 1 to 2"),
+        (("reporter", "--instance", "2"), "--instance is 2; of --reporters 1 it is one of 1 to 1"),
+        (("engine", "--reporter", "tcp://x:1", "--instance", "17"), "17 is not in the range 1<=x<=16"),
+    ],
+)
+def test_what_cannot_be_of_a_run_is_told_in_a_sentence(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    role, *more = words
+    place = ["--results", str(tmp_path)] * (role == "reporter")
+    said = CliRunner().invoke(main, [role, "--listen", "tcp://127.0.0.1:0", "--run", "x", *place, *more])
+    assert (said.exit_code, told in said.output) == (2, True), said.output
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,102 @@
+"""A disk that fills up: a sentence, exit code 1, and no half of a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from reports.run.page import write_page
+from runs.component.streams import RecordedStream
+from runs.errors import UserError
+from runs.folder import new_run_folder, write_json
+from tests.exchange_command import exchange
+
+FULL = "No space left on device"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of one MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(disk: Path) -> None:
+    with contextlib.suppress(OSError), (disk / "filling").open("wb", buffering=0) as file:
+        while file.write(bytes(1 << 12)):
+            pass
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: Path) -> None:
+    said = exchange("tape", "--orders", 200_000, "--output", disk / "tape")
+    assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'tape'}: {FULL}\n")
+    exchange("tape", "--orders", 200_000, "--output", tmp_path / "tape")
+    said = exchange("match", tmp_path / "tape", "--answers", disk / "answers")
+    assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'answers'}: {FULL}\n")
+    assert names(disk) == []
+
+
+@pytest.mark.parametrize("transport", [pytest.param("memory", marks=pytest.mark.long), "zeromq"])
+def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, disk: Path) -> None:
+    words = ("--transport", transport, "--rate", "max", "--orders", 300_000, "--record", "--no-spark", "--name", "x")
+    said = exchange("run", *words, "--results", disk)
+    assert said.code == 1
+    assert FULL in said.err + said.out
+    assert "Traceback" not in said.err
+    assert [name for name in names(disk / "x") if "part" in name and "spool" not in name] == []
+
+
+def test_a_record_and_a_page_that_do_not_fit_leave_nothing_half_written(disk: Path) -> None:
+    (disk / "spool").mkdir()
+    fill(disk)
+    before = names(disk)
+    for write in (lambda: write_json(disk / "run.json", {"schema": 1}), lambda: write_page(disk)):
+        with pytest.raises(click.ClickException, match=FULL) as said:
+            write()
+        assert said.value.exit_code == 1
+    assert names(disk) == before
+
+
+def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
+    fill(disk)
+    with pytest.raises(UserError, match=FULL):
+        new_run_folder(disk, "x")
+    assert names(disk) == ["filling"]
+
+
+@pytest.mark.parametrize("master", ["none", pytest.param("local[2]", marks=pytest.mark.long)])
+def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: Path) -> None:
+    words = ("--instruments", 4, "--orders", 1_000_000, "--trades", "--master", master, "--name", "x")
+    said = exchange("simulate", *words, "--results", disk)
+    told = f"Error: cannot write trades into {disk / 'x' / 'trades'}: {FULL}; make room there"
+    assert (said.code, said.err.splitlines()[-1][: len(told)]) == (1, told)
+    assert "Traceback" not in said.err
+    assert names(disk) == []
+
+
+@pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="no /dev/full here")
+def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_path: Path) -> None:
+    stream = RecordedStream(tmp_path / "orders.bin")
+    with open("/dev/full", "wb") as full:
+        os.dup2(full.fileno(), stream._file.fileno())
+    stream.update(np.zeros(1, np.uint8))
+    with pytest.raises(OSError, match=r"orders\.bin"):
+        stream.close()

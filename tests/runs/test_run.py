@@ -1,0 +1,145 @@
+"""A run of the whole exchange, as its user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.exchange_command import ORDERS, STREAM, VALID, exchange, measured, measured_here
+
+PLAIN = pytest.param("zeromq?calls=plain", marks=pytest.mark.long)
+TRANSPORTS = ["zeromq", "zeromq+ipc", "zeromq+inproc", "tcp", "memory", PLAIN]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_same_seed_gives_the_same_streams_on_every_transport(
+    transport: str, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    said = measured(tmp_path, "--transport", transport, *STREAM)
+    assert said.code == 0, said.err
+    assert said.record["status"] == "complete"
+    assert said.record["checksums"] == matched["checksums"]
+
+
+@pytest.mark.parametrize("packing", [3, pytest.param(64, marks=pytest.mark.long)])
+def test_packing_changes_the_messages_and_not_the_streams(
+    packing: int, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    said = measured(tmp_path, *STREAM, "--packing", packing)
+    assert (said.record["status"], said.record["checksums"]) == ("complete", matched["checksums"])
+
+
+def test_a_record_counts_what_was_sent_and_received(tmp_path: Path) -> None:
+    record = measured_here(tmp_path, "--rate", 8000, "--orders", 8000, "--sampling-interval", 1000).record
+    counts = record["counts"]
+    assert counts["orders_sent"] == counts["orders_received"] == counts["orders_answered"] == 8000
+    assert counts["answers_sent"] == counts["answers_received"]
+    assert counts["answers_sent"] == sum(counts[kind] for kind in ("trades", "confirmations", "quotes", "rejections"))
+    assert counts["statistics_sent"] == counts["statistics_received"] > 0
+    assert counts["samples"] == 8
+
+
+def test_analysis_leaves_the_last_order_out_and_says_so(tmp_path: Path) -> None:
+    record = measured_here(tmp_path, "--rate", 8000, "--orders", 4000).record
+    assert [record["completion_us"][clock]["count"] for clock in ("handed_over", "due")] == [3999, 3999]
+    assert "the last order" in record["analysis"]["left_out"]
+
+
+def test_a_warm_up_is_left_out_of_the_figures_and_kept_in_the_counts(tmp_path: Path) -> None:
+    record = measured_here(tmp_path, "--rate", 2000, "--orders", 4000, "--warm-up", 1).record
+    assert 1900 <= record["completion_us"]["due"]["count"] < 3000  # 2000, and what the first second left unanswered
+    assert record["counts"]["orders_answered"] == 4000
+
+
+def test_rate_max_has_no_schedule_and_so_no_lag_and_is_never_saturated(tmp_path: Path) -> None:
+    record = measured_here(tmp_path, "--rate", "max", "--orders", 50_000).record
+    assert record["status"] == "complete"
+    assert record["settings"]["window"] == 16_384
+    assert (record["rates"]["offered_orders_per_s"], record["lag_us"]) == (None, {})
+    assert list(record["completion_us"]) == ["handed_over"]
+
+
+def test_a_rate_that_nobody_could_hold_is_saturated_and_exits_0_with_the_reason(tmp_path: Path) -> None:
+    said = measured_here(tmp_path, "--rate", 50_000_000, "--orders", 500_000)
+    assert (said.code, said.record["status"]) == (0, "saturated")
+    assert "offered orders/s were achieved" in said.record["reasons"][0]
+
+
+def test_a_duration_ends_a_run_in_band(tmp_path: Path) -> None:
+    for rate in (2000, "max"):
+        record = measured_here(tmp_path, "--rate", rate, "--duration", 0.5).record
+        assert record["status"] in VALID, "neither is an end that was forced"
+        assert record["counts"]["orders_sent"] == (1000 if rate == 2000 else record["counts"]["orders_received"])
+
+
+def test_recorded_streams_replay_to_the_same_answers(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--rate", "max", "--orders", ORDERS, "--record", "--name", "taped").record
+    taped = tmp_path / "taped"
+    again = exchange("match", taped / "orders.bin", "--answers", tmp_path / "again.bin", "--json").record
+    assert again["checksums"] == record["checksums"]
+    assert (tmp_path / "again.bin").read_bytes() == (taped / "answers.bin").read_bytes()
+
+
+def test_orders_that_the_book_cannot_take_are_rejected_one_by_one(tmp_path: Path) -> None:
+    counts = measured_here(tmp_path, "--rate", "max", "--orders", 5000, "--prices", "990..1009").record["counts"]
+    assert 2000 < counts["rejections"] < 3000
+    assert counts["orders_answered"] == 5000
+
+
+def test_policies_and_price_ranges_reach_the_engine(tmp_path: Path) -> None:
+    exact = measured_here(tmp_path, "--rate", "max", "--orders", 20_000, "--policy", "exact-price").record
+    wide = measured_here(
+        tmp_path, "--rate", "max", "--orders", 20_000, "--prices", "1..65534", "--max-price", 65534
+    ).record
+    assert exact["counts"]["answers_sent"] / 20_000 == pytest.approx(1.92, rel=0.01)  # 1.98 over 1,000,000
+    assert (exact["status"], wide["status"], wide["counts"]["rejections"]) == ("complete", "complete", 0)
+
+
+def test_a_run_leaves_its_record_its_spool_and_its_page(tmp_path: Path) -> None:
+    words = ("--json", "--no-spark", "--results", tmp_path)
+    said = exchange("run", *words, "--rate", "max", "--orders", 1000, "--name", "here")
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {"run.json", "report.html", "spool"}
+    assert all(path.suffix == ".jsonl" for path in (tmp_path / "here" / "spool").iterdir())
+    assert said.out.encode() == (tmp_path / "here" / "run.json").read_bytes()
+
+
+def test_the_components_stay_where_they_are_told_and_listen_on_loopback(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--rate", "max", "--orders", 1000, "--cpus", "gateway=0,engine=0,reporter=0").record
+    assert record["settings"]["cpus"] == {"gateway": 0, "engine": 0, "reporter": 0}
+    assert "127.0.0.1" in record["settings"]["url"]
+
+
+def test_one_order_is_a_run(tmp_path: Path) -> None:
+    said = measured_here(tmp_path, "--rate", 0.5, "--orders", 1)
+    assert (said.code, said.record["counts"]["orders_answered"]) == (0, 1)
+
+
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
+def test_nagle_is_on_where_it_was_asked_for_and_read_back_at_every_end(transport: str, tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", transport, "--nagle", "engine", "--rate", 2000, "--orders", 1000).record
+    assert record["status"] in VALID
+    assert record["settings"]["nagle"] == ["engine"]
+    found = [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]]
+    assert found == [("gateway", True), ("engine", False), ("reporter", True), ("reporter", True)]
+    gateway, engine, *_ = record["sockets"]
+    assert gateway["bytes_out"] >= 1000 * 10
+    assert gateway["segments_out"] == pytest.approx(engine["segments_in"], abs=5)
+
+
+def test_all_is_whoever_there_is(tmp_path: Path) -> None:
+    record = measured(tmp_path, "--transport", "tcp", "--nagle", "all", "--rate", 2000, "--orders", 10).record
+    assert record["settings"]["nagle"] == ["gateway", "engine", "reporter"]
+    assert {end["tcp_nodelay"] for end in record["sockets"]} == {False}
+
+
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
+def test_simplex_is_a_connection_for_each_direction_with_the_same_streams(
+    transport: str, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    record = measured(tmp_path, "--transport", transport, "--topology", "simplex", *STREAM).record
+    assert (record["status"], record["checksums"]) == ("complete", matched["checksums"])
+    assert record["settings"]["topology"] == "simplex"
+    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
+    assert len({end["local"] for end in ends}) == 2
+    assert sorted(end["bytes_out"] > 10 * ORDERS / 2 for end in ends) == [False, True], "orders leave on one of them"

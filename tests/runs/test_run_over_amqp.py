@@ -1,0 +1,164 @@
+"""A run of the whole exchange through a real RabbitMQ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.broker import need_rabbitmq
+from tests.exchange_command import ORDERS, STREAM, Running, measured, until
+from transports.amqp.address import PASSWORD
+from transports.amqp.probe import Probe
+from transports.rabbitmq import Node, NodeSettings, private_node
+
+
+@pytest.fixture(autouse=True)
+def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that this user may have up."""
+    need_rabbitmq()
+    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+
+
+@pytest.fixture
+def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    return f"amqp://{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}"
+
+
+@pytest.mark.parametrize(
+    ("client", "delivery"),
+    [
+        ("compiled", "durable"),
+        pytest.param("joined", "confirmed", marks=pytest.mark.long),
+        pytest.param("pika", "acked", marks=pytest.mark.long),
+        pytest.param("compiled", "lossy", marks=pytest.mark.long),  # what other tests run
+    ],
+)
+def test_the_same_seed_gives_the_same_streams_through_a_broker(
+    client: str, delivery: str, tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    how = ("--amqp-client", client, "--delivery", delivery, *STREAM)
+    said = measured(tmp_path, "--transport", at_broker, "--name", "streams", *how)
+    assert said.code == 0, said.err
+    record = said.record
+    assert record["checksums"] == matched["checksums"]
+    assert (record["settings"]["amqp_client"], record["settings"]["delivery"]) == (client, delivery)
+    links = record["broker"]["links"]
+    assert links["gateway"]["published"] == ORDERS + 2, "orders, a hello, an end"
+    confirmed = [link["confirmed"] == link["published"] for link in links.values()]
+    assert confirmed == [delivery in {"confirmed", "durable"}] * 2
+    probe = Probe(at_broker, "streams")
+    assert probe.depth() == {}, "the run has taken its queues down"
+    probe.close()
+
+
+@pytest.mark.long
+def test_pairs_and_reporters_have_queues_of_their_own_and_leave_none(
+    tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    how = ("--pairs", 2, "--reporters", 2, *STREAM, "--name", "pairs")
+    said = measured(tmp_path, "--transport", at_broker, *how)
+    assert said.code == 0, said.err
+    first, second = said.record["pairs"]
+    assert first["checksums"] == matched["checksums"] != second["checksums"]
+    assert said.record["broker"]["deepest_queue"].keys() >= {"order", "2.order", "statistics", "2.statistics"}
+    probe = Probe(at_broker, "pairs", ["2.order", "2.trade", "2.statistics"])
+    assert probe.depth() == {}, "the run has taken its queues down"
+    probe.close()
+
+
+@pytest.mark.long
+def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
+        monkeypatch.setenv(PASSWORD, node.password)
+        place = f"amqp://{node.user}@{node.host}:{node.port}"
+        said = measured(tmp_path, "--transport", place, "--rate", 100, "--orders", 10, "--timeout", 2)
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert "it is in alarm for want of memory or disk" in said.record["reasons"][0]
+
+
+def test_a_broker_of_its_own_is_set_as_told_measured_and_removed(
+    running: Callable[..., Running], tmp_path: Path
+) -> None:
+    run = running("--transport", "amqp", "--nagle", "broker", "--rate", 2000, "--orders", 4000).under_way()
+    family = run.family()
+    assert any("beam" in process.name() for process in family)
+    said = run.finish()
+    record = said.record
+    assert said.code == 0, said.err
+    assert record["components"]["broker"]["cpu_s"] > 0
+    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
+    assert record["settings"]["nagle"] == ["broker"]
+    ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
+    assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
+        (role, role != "broker") for role in ends
+    ]
+    until(lambda: all(is_gone(process) for process in family), "broker and components gone")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.long
+def test_simplex_is_a_connection_to_publish_on_and_one_to_consume_on(
+    tmp_path: Path, at_broker: str, matched: dict[str, object]
+) -> None:
+    record = measured(tmp_path, "--transport", at_broker, "--topology", "simplex", *STREAM).record
+    assert record["checksums"] == matched["checksums"]
+    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
+    assert len({end["local"] for end in ends}) == 2
+    assert record["broker"]["links"]["gateway"]["published"] == ORDERS + 2
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Running], tmp_path: Path) -> None:
+    run = running("--transport", "amqp", "--rate", 2000, "--duration", 600, "--timeout", 5).under_way()
+    family = run.family()
+    next(process for process in family if "beam" in process.name()).kill()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert any("the broker at 127.0.0.1" in reason and "went away" in reason for reason in said.record["reasons"])
+    assert "Traceback" not in said.err
+    assert said.record["counts"]["orders_sent"] > 0
+    until(lambda: all(is_gone(process) for process in family), "components gone")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--transport", "amqp://me:secret@localhost"), "a URL takes no password"),
+        (("--transport", "amqps"), "amqps needs an address"),
+        (("--transport", "amqp://me@localhost", "--nagle", "broker"), "is not ours"),
+        (("--transport", "amqp?delivery=acked"), "--delivery"),
+        (("--transport", "zeromq", "--delivery", "acked"), "zeromq has no broker"),
+        (("--transport", "tcp", "--amqp-client", "pika"), "tcp has no broker"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    refused = measured(tmp_path / "results", *words)
+    assert refused.code == 2
+    assert said in refused.err
+    assert "secret" not in refused.err
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_a_wrong_password_ends_the_run_before_it_starts(
+    tmp_path: Path, at_broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PASSWORD, "wrong")
+    refused = measured(tmp_path / "results", "--transport", at_broker)
+    assert refused.code == 2
+    assert "refuses user 'exchange'" in refused.err
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_no_rabbitmq_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(tmp_path / "nowhere"))
+    refused = measured(tmp_path / "results", "--transport", "amqp")
+    assert refused.code == 2
+    assert "apt-get install rabbitmq-server" in refused.err
