@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from exchange.usage import Usage
+from messaging import round_trips
 from messaging.roles import End, Role
 from runs.component.component import sentence
 from transports.base import BadAddress, CannotListen, Link, TransportError
@@ -84,12 +85,12 @@ class Player:
 
     def ask(self, link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> None:
         """One after the other; how long each answer took, in ns. Silence where one did not come."""
-        if link.ask(questions, answers, took_ns, self._patience_ns) < questions.count:
+        if round_trips.ask(link, questions, answers, took_ns, self._patience_ns) < questions.count:
             raise Silence(f"no answer came for {self._patience_ns / 1e9:g} s")
 
     def echo(self, link: Link, batch: FrameBatch, most: int) -> int:
         """Answer for a while with what comes; how often."""
-        done = link.echo(batch, most, time.monotonic_ns() + TICK_NS)
+        done = round_trips.echo(link, batch, most, time.monotonic_ns() + TICK_NS)
         if done:
             self.progressed()
         elif time.monotonic_ns() > self._until_ns:

@@ -10,6 +10,7 @@ from messaging.answer import wrong_with_each
 from messaging.flow import Consume, Publish
 from messaging.player import OPEN_NS, Player
 from messaging.roles import End, Role, Told
+from messaging.round_trips import await_subscribers
 from transports.base import PeerGone
 
 
@@ -21,7 +22,7 @@ class PublishToAll(Publish):
 
     def __call__(self, player: Player) -> Told:
         try:
-            player.link.await_peers(self.subscribers, time.monotonic_ns() + OPEN_NS)
+            await_subscribers(player.link, self.subscribers, time.monotonic_ns() + OPEN_NS)
         except PeerGone as why:
             return Told(stopped=str(why))
         return super().__call__(player)

@@ -16,6 +16,7 @@ from exchange.settings import RunSettings
 from messaging.payload import Receipt, Source
 from messaging.places import Places
 from messaging.player import opened
+from messaging.round_trips import load_compiled
 from runs.broker.broker_of_run import BrokerOfRun, broker_of_run
 from runs.broker.brokers_held import Brokers
 from runs.component.component import settle_down
@@ -24,7 +25,6 @@ from runs.launch.household import Household
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
 from transports.base import BadAddress, Link, PeerGone
-from transports.frames import FrameBatch
 from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
@@ -117,7 +117,7 @@ def _warm(places: Places) -> None:
             for sender, receiver in ((connector, listener), (listener, connector)):
                 _pass_on(sender, receiver)
             for link in (listener, connector):
-                link.echo(FrameBatch(1), 0, 0)
+                load_compiled(link)
 
 
 def _load(places: Places, pattern: Pattern) -> None:

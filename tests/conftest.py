@@ -33,6 +33,7 @@ SHARING = {
     "tests/runs/test_run_over_amqp.py": "shared node",
     "tests/messaging/test_bench_over_amqp.py": "shared node",
     "tests/messaging/test_roles_by_hand.py": "shared node",
+    "tests/messaging/test_round_trips.py": "shared node",
     "tests/messaging/test_benchmarks.py": "benchmarks",
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from transports import bounce
-from transports.frames import FrameBatch, Longs
+from transports.frames import FrameBatch
 from transports.pattern import TWO_ENDS, Pattern
 
 
@@ -127,31 +126,6 @@ class Link(ABC):
         """Sleep until something is there (`readable`) or can go (`writable`), a signal, or `until_ns` (monotonic).
 
         Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
-        """
-
-    def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
-        """Send a batch's messages one at a time, each once the answer to the one before is there; how many have theirs.
-
-        `answers` is empty and has room for all; `took_ns` gets how long each took. Fewer than were asked where one
-        took longer than `longest_ns`, or could not be sent for as long.
-        """
-        return bounce.ask(self, questions, answers, took_ns, longest_ns)
-
-    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:  # noqa: ARG002
-        """The same for as far as it can be compiled, from question `answers.count` on; for a moment, no longer.
-
-        When the question went that `answers.count` then is the number of, where its answer is not there yet; else 0.
-        """
-        return 0
-
-    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """Send back what comes, as it is, in a batch of one, until so many have gone, or it is late; how many went."""
-        return bounce.echo(self, batch, most, until_ns)
-
-    def await_peers(self, count: int, until_ns: int) -> None:  # noqa: B027
-        """Of who publishes: until so many subscribers will miss nothing that is sent from now on. PeerGone in time.
-
-        Where a broker holds the subscriptions, whoever has connected is there.
         """
 
     def sockets(self) -> list[dict[str, Any]]:

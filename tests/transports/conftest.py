@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from messaging.round_trips import await_subscribers
 from transports.amqp.address import PASSWORD
 from transports.amqp.probe import Probe
 from transports.base import Link
@@ -98,7 +99,7 @@ def publishing(
         subscribers = [connect(publisher.url, TOKEN, deadline_ns(), pattern, each) for each in of_subscribers]
         for link in subscribers:
             closing.callback(link.close)
-        publisher.await_peers(len(subscribers), deadline_ns())
+        await_subscribers(publisher, len(subscribers), deadline_ns())
         yield publisher, subscribers
 
 

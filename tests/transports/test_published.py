@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from messaging.round_trips import await_subscribers
 from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, until, urls_with
 from transports.base import Address, BadAddress, Link, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
@@ -61,7 +62,7 @@ def test_several_publish_to_one_exchange_and_each_subscriber_has_all_of_each(pat
         for link in (*subscribers, *publishers):
             closing.callback(link.close)
         for k, publisher in enumerate(publishers):
-            publisher.await_peers(len(subscribers), deadline_ns())
+            await_subscribers(publisher, len(subscribers), deadline_ns())
             for batch in spread(publisher, subscribers, numbered(20 + k)):
                 assert list(batch) == numbered(20 + k)
 
@@ -171,7 +172,7 @@ def test_who_has_nothing_to_do_sleeps_though_he_never_sent(url: str) -> None:
 def test_subscribers_who_do_not_come_are_missed() -> None:
     link = listen("zeromq://127.0.0.1:0", TOKEN, Pattern.FANOUT)
     with pytest.raises(PeerGone, match="0 of 2 subscribers came"):
-        link.await_peers(2, deadline_ns(0.01))
+        await_subscribers(link, 2, deadline_ns(0.01))
     link.close()
 
 

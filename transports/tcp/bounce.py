@@ -124,7 +124,8 @@ class Bouncer:
         return not self._stream._used and not self._stream.unsent
 
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """See Link.ask_ahead. What is there of an answer, or was not written of a question, Python goes on with."""
+        """Ask as far as nothing unusual happens. Python goes on with a question that was written in part, or an answer
+        that came in part."""
         stream = self._stream
         number, sent_ns, have, written = _ask(
             stream.fd, questions.buffer, questions.offsets, answers.count, questions.count,

@@ -67,14 +67,14 @@ class TcpLink(Link):
         return first if self._outbound is None else self._outbound.send(batch, first)
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        """Ask by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
-    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:  # noqa: ARG002
+        """Send frames back by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
         bouncer = self._bouncer
-        if bouncer is not None and (done := bouncer.echo(most, until_ns)):
-            return done
-        return super().echo(batch, min(most, 1), until_ns if bouncer is None else time.monotonic_ns() + 1)
+        return 0 if bouncer is None else bouncer.echo(most, until_ns)
 
     @property
     def _bouncer(self) -> Bouncer | None:

@@ -99,7 +99,7 @@ class Bouncer:
         _echo(0, buffer, 0, 0, 0, self._clock)
 
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """See Link.ask_ahead."""
+        """Ask as far as nothing unusual happens; returns when the question that waits for its answer was sent, or 0."""
         number, sent_ns, error = _ask(
             self._calls.handle, questions.buffer, questions.offsets, answers.count, questions.count,
             answers.buffer, answers.offsets, answers.largest_frame, took_ns, self._clock,

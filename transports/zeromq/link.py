@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from transports import bounce
 from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.pattern import TWO_ENDS, Pattern
@@ -102,19 +101,14 @@ class ZeroMqLink(Link):
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        """Ask by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
-    def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        if self._bouncer is None:
-            return super().echo(batch, min(most, 1), until_ns)
-        done = self._bouncer.echo(batch, most, until_ns)
-        if batch.count:
-            bounce.send_all(self, batch, 0)
-            return done + 1
-        if done < most:
-            self.wait(time.monotonic_ns())
-        return done
+    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        """Send frames back by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
+        bouncer = self._bouncer
+        return 0 if bouncer is None else bouncer.echo(batch, most, until_ns)
 
     @property
     def _bouncer(self) -> Bouncer | None:
@@ -137,6 +131,7 @@ class ZeroMqLink(Link):
             self._audience.serve()
 
     def await_peers(self, count: int, until_ns: int) -> None:
+        """Wait for subscribers; see CountsSubscribers of messaging/round_trips.py."""
         audience = self._audience
         while audience is not None and audience.count < count:
             if time.monotonic_ns() >= until_ns:

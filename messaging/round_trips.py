@@ -1,0 +1,130 @@
+"""Questions and answers, one at a time, over any link; and waiting for subscribers.
+
+All of it works by the calls that every link has. A link may offer faster or better calls of its own: it has the methods
+of `CompiledRoundTrips`, or of `CountsSubscribers`, and needs to import nothing for that.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol, runtime_checkable
+
+from transports.base import Link
+from transports.frames import FrameBatch, Longs
+
+
+@runtime_checkable
+class CompiledRoundTrips(Protocol):
+    """Round trips with no Python between a call and the next: `zeromq` and `tcp` offer them."""
+
+    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
+        """Do what `ask` does, from question `answers.count` on, as far as compiled code can; for a moment at most.
+
+        Returns the send time (monotonic, ns) of the question that still waits for its answer; 0 if none does.
+        """
+
+    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
+        """Do what `echo` does, as far as compiled code can; returns how many frames went back.
+
+        `batch` is empty before; afterwards it may hold a frame that came and could not be sent back yet.
+        """
+
+
+@runtime_checkable
+class CountsSubscribers(Protocol):
+    """A publisher that has no broker: `zeromq` has one."""
+
+    def await_peers(self, count: int, until_ns: int) -> None:
+        """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
+
+
+def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
+    """Send the questions one at a time, each once the answer to the one before has come; returns how many have theirs.
+
+    `answers` is empty and has room for all; `took_ns` gets the time of each round trip in ns. Fewer than all questions
+    are answered if one took longer than `longest_ns`, or could not be sent for as long.
+    """
+    if min(answers.capacity_frames, len(took_ns)) < questions.count:
+        raise ValueError(f"no room for {questions.count} answers")
+    compiled = link if isinstance(link, CompiledRoundTrips) else None
+    while (number := answers.count) < questions.count:
+        sent_ns = compiled.ask_ahead(questions, answers, took_ns) if compiled else 0
+        if answers.count > number and not sent_ns:
+            continue
+        number, until_ns = answers.count, time.monotonic_ns() + longest_ns
+        sent_ns = sent_ns or _send_one(link, questions, number, until_ns)
+        if not sent_ns or not (answered_ns := _await_answer(link, answers, until_ns)):
+            break
+        took_ns[number] = answered_ns - sent_ns
+        if answers.count > number + 1:  # more than was asked for: the numbers of what follows would be wrong
+            return number + 1
+    return answers.count
+
+
+def _send_one(link: Link, batch: FrameBatch, number: int, until_ns: int) -> int:
+    """Returns when it was sent; 0 if it could not be sent in time."""
+    count, batch.count = batch.count, number + 1
+    try:
+        sent_ns = time.monotonic_ns()
+        return sent_ns if send_all(link, batch, until_ns, number) else 0
+    finally:
+        batch.count = count
+
+
+def _await_answer(link: Link, answers: FrameBatch, until_ns: int) -> int:
+    """Returns when it came; 0 if it did not come in time."""
+    while not link.receive(answers):
+        if time.monotonic_ns() >= until_ns:
+            return 0
+        link.wait(until_ns)
+    return time.monotonic_ns()
+
+
+def echo(link: Link, batch: FrameBatch, most: int, until_ns: int) -> int:
+    """Send back every frame that comes, until `most` have gone or it is `until_ns`; returns how many went.
+
+    `batch` is scratch space. A last batch may go back whole, and so make it more than `most`.
+    """
+    compiled, done = link if isinstance(link, CompiledRoundTrips) else None, 0
+    while done < most and time.monotonic_ns() < until_ns:
+        batch.clear()
+        done += compiled.echo_ahead(batch, most - done, until_ns) if compiled else 0
+        if done < most:
+            done += _echo_or_wait(link, batch, until_ns)
+    return done
+
+
+def _echo_or_wait(link: Link, batch: FrameBatch, until_ns: int) -> int:
+    """Send back what is in the batch or has come already; wait if nothing has."""
+    if not batch.count and not link.receive(batch):
+        link.wait(until_ns)
+    else:
+        send_all(link, batch, 0)
+    return batch.count
+
+
+def load_compiled(link: Link) -> None:
+    """Load what the link has of compiled round trips, so that the first one is as fast as the others."""
+    if isinstance(link, CompiledRoundTrips):
+        link.echo_ahead(FrameBatch(1), 0, 0)
+
+
+def send_all(link: Link, batch: FrameBatch, until_ns: int, first: int = 0) -> bool:
+    """Send the batch from frame `first` on; returns whether all went by `until_ns`. 0 is no limit."""
+    first = link.send(batch, first)
+    while first < batch.count:
+        now_ns = time.monotonic_ns()
+        if until_ns and now_ns >= until_ns:
+            return False
+        link.wait(until_ns or now_ns + 1_000_000_000, readable=False, writable=True)
+        first = link.send(batch, first)
+    return True
+
+
+def await_subscribers(link: Link, count: int, until_ns: int) -> None:
+    """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone if they do not come in time.
+
+    A broker holds the subscriptions of whoever has connected, so over one there is nothing to wait for.
+    """
+    if isinstance(link, CountsSubscribers):
+        link.await_peers(count, until_ns)
