@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import orjson
 
 from exchange.instances import INSTANCES, named
+from exchange.json_records import SCHEMA
 from exchange.measurements import Source
 from exchange.messages import Statistics, encode
 
-SCHEMA = 1
 COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
     "completion", "traffic", "process", "session", "throughput", "sample", "end", "result",
 )  # fmt: skip
@@ -20,6 +20,56 @@ COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
 SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
 SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
 """What a source says in a record of its own; the reporter makes the others."""
+
+
+class SpoolRecord(TypedDict):
+    """A line of the spool."""
+
+    schema: int
+    source: str
+    kind: str
+    wall_ns: int
+    monotonic_ns: int
+    payload: dict[str, Any]
+
+
+class Completion(TypedDict):
+    """Log buckets of the orders that were answered in a second, by one clock."""
+
+    second: int
+    clock: str
+    last_order: bool
+    count: int
+    sum_ns: int
+    min_ns: int
+    max_ns: int
+    bucket: list[int]
+    bucket_count: list[int]
+
+
+class Traffic(TypedDict):
+    """Counts of a second."""
+
+    second: int
+    orders_sent: int
+    orders_answered: int
+    messages_received: int
+
+
+class Process(TypedDict):
+    """Use of the processor since the clock started."""
+
+    second: int
+    cpu_s: float
+
+
+class Throughput(TypedDict):
+    meter: int
+    rate_per_s: float
+
+
+PAYLOADS: dict[str, type] = {COMPLETION: Completion, TRAFFIC: Traffic, PROCESS: Process, THROUGHPUT: Throughput}
+"""Payloads by kind, as far as readers without Spark rely on them."""
 
 
 @dataclass(frozen=True, kw_only=True)

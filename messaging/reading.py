@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runs.record.unread import Record, Shape, read_record
+from exchange.json_records import Record
+from exchange.study_records import BenchRecord
+from runs.record.reading import read_record
 
 FILE = "bench.json"
-SCHEMA = 1
-SHAPE: Shape = {
-    "name": str, "benchmark": str, "status": str, "reasons": list, "started_at": str, "settings": dict, "rows": list,
-    "host": dict, "versions": dict,
-}  # fmt: skip
 
 
 def read(folder: Path) -> Record:
     """bench.json's content."""
-    return read_record(folder / FILE, SCHEMA, SHAPE)
+    return read_record(folder / FILE, BenchRecord)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import orjson
 
+from exchange.json_records import Record
 from messaging.figures import figures_of
 from messaging.page import write_page
 from messaging.reading import read
@@ -16,7 +17,6 @@ from reports.drawing.canvas import page_style
 from reports.drawing.colours import LIGHT
 from reports.drawing.figure_files import write_figures
 from runs.errors import UserError
-from runs.record.unread import Record
 
 
 def report_bench(folder: Path, asked: Asked) -> int:

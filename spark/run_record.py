@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from exchange import run_record
 from exchange.arrivals import is_steady
+from exchange.json_records import Record, UnusableRecord, decode
 from spark.errors import RunUnfinishedError, RunUnreadableError
 
-RUN_SCHEMA = 1
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
 """The experiment of runs that are no trial's."""
@@ -39,34 +38,22 @@ class RunRecord:
 
 
 def read_run(folder: Path) -> RunRecord:
-    """The record of a finished run, whose spool is there too."""
-    record = _read_json(folder)
-    if record.get("schema") != RUN_SCHEMA:
-        raise RunUnreadableError(
-            f"{folder / 'run.json'} has schema {record.get('schema')!r}, and this version reads {RUN_SCHEMA}: "
-            "analyse the run with the version that made it"
-        )
-    if not (folder / "spool").is_dir():
-        raise RunUnreadableError(f"{folder} has no spool: only run.json is left of this run, and nothing to analyse")
-    return _facts(folder, record)
-
-
-def _read_json(folder: Path) -> dict[str, Any]:
+    """The record of a finished run, whose spool is there too. RunUnfinishedError, RunUnreadableError."""
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
-        record = json.loads((folder / "run.json").read_text("utf-8"))
+        record = decode((folder / "run.json").read_bytes(), run_record.RunRecord)
     except FileNotFoundError as missing:
         raise RunUnfinishedError(
             f"{folder} has no run.json, so the run has not finished: wait for its end, or repeat it"
         ) from missing
     except OSError as failure:
         raise RunUnreadableError(f"cannot read {failure.filename}: {failure.strerror}") from failure
-    except ValueError as failure:
-        raise RunUnreadableError(f"{folder / 'run.json'} is damaged ({failure}): repeat the run") from failure
-    if not isinstance(record, dict):
-        raise RunUnreadableError(f"{folder / 'run.json'} is damaged (no JSON object): repeat the run")
-    return record
+    except UnusableRecord as failure:
+        raise RunUnreadableError(f"{folder / 'run.json'} {failure}") from failure
+    if not (folder / "spool").is_dir():
+        raise RunUnreadableError(f"{folder} has no spool: only run.json is left of this run, and nothing to analyse")
+    return _facts(folder, record)
 
 
 def experiment_of(folder: Path) -> str:
@@ -75,7 +62,7 @@ def experiment_of(folder: Path) -> str:
     return above.name if any((above / mark).exists() for mark in TRIAL_MARKS) else ALONE
 
 
-def _facts(folder: Path, record: dict[str, Any]) -> RunRecord:
+def _facts(folder: Path, record: Record) -> RunRecord:
     settings, rates = record.get("settings") or {}, record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
     return RunRecord(

@@ -9,9 +9,10 @@ import click
 from cli.looking_back import benches, capacities, runs, simulations, trials
 from cli.looking_back.unlike_then import unlike_then
 from exchange.allowed import BadSetting
+from exchange.json_records import Record
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.record.unread import Record, Unread
+from runs.record.reading import Unusable
 from runs.record.written_settings import UnknownSettings, settings_as_written
 
 LEAST = ("transport", "orders_per_s", "orders", "seed")
@@ -48,7 +49,7 @@ def trial_again(folder: Path, results: str, name: str | None, *, with_spark: boo
     plan = read_plan(folder)
     try:
         _warn(trials.read(folder)["conditions"])
-    except Unread:
+    except Unusable:
         click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
     return compare(plan, results, name, as_json, show)
 

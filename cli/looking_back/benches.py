@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.looking_back.fields import differing, part_of
-from cli.looking_back.row import Row, unread_row
+from cli.looking_back.row import Row, unusable_row
+from exchange.json_records import Record
 from messaging import reading
-from runs.record.unread import Record, Unread
+from runs.record.reading import Unusable
 from transports.registry import scheme_of
 
 FILE, read = reading.FILE, reading.read
@@ -20,8 +21,8 @@ CAVEAT = "Two benchmarks were run at different times, so what differs may be the
 def row(folder: Path) -> Row:
     try:
         record = read(folder)
-    except Unread as error:
-        return unread_row(folder, "bench", error)
+    except Unusable as error:
+        return unusable_row(folder, "bench", error)
     parts = record.get("parts", [record])
     made = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
     return Row(

@@ -5,31 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.looking_back.fields import differing, part_of
-from cli.looking_back.row import Row, unread_row
-from runs.record.unread import Record, Shape, Unread, read_record
+from cli.looking_back.row import Row, unusable_row
+from exchange.json_records import Record
+from exchange.study_records import CapacityRecord
+from runs.record.reading import Unusable, read_record
 from transports.registry import scheme_of
 
 FILE = "capacity.json"
 MARKS = (FILE,)
-SCHEMA = 1
-SHAPE: Shape = {
-    "name": str, "status": str, "started_at": str, "objective": str, "settings": dict, "search": dict, "flags": list,
-    "capacity_orders_per_s": dict | None, "probes": list, "searches": list, "host": dict, "versions": dict,
-}  # fmt: skip
 CAVEAT = "Two searches were made at different times, so what differs may be the machine's."
 
 
 def read(folder: Path) -> Record:
     """capacity.json's content."""
-    return read_record(folder / FILE, SCHEMA, SHAPE)
+    return read_record(folder / FILE, CapacityRecord)
 
 
 def row(folder: Path) -> Row:
     """Its offered rate is the capacity that was found."""
     try:
         record = read(folder)
-    except Unread as error:
-        return unread_row(folder, "capacity", error)
+    except Unusable as error:
+        return unusable_row(folder, "capacity", error)
     found = record["capacity_orders_per_s"]
     return Row(
         name=folder.name,

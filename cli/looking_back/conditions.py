@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from exchange.json_records import Record
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.run.terminal import COLUMNS
-from runs.record.unread import Record
 
 ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
 """Settings that the headline, the counts, or a line of their own tell."""

@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.looking_back.fields import ABSENT
+from exchange.json_records import Record
 from reports.formats import condition
 from reports.rounding import number
 from reports.run.terminal import COLUMNS
-from runs.record.unread import Record
 
 USABLE = {"complete", "saturated"}
 Cell = Callable[[str, Any], str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runs.record.unread import Record
+from exchange.json_records import Record
 
 ABSENT = "absent"
 

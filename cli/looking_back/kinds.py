@@ -10,8 +10,8 @@ from typing import Protocol
 
 from cli.looking_back import again, benches, capacities, run_difference, runs, simulations, trial_difference, trials
 from cli.looking_back.row import Row
+from exchange.json_records import Record
 from runs.errors import UserError
-from runs.record.unread import Record
 
 
 class Rerun(Protocol):
@@ -29,7 +29,7 @@ class Kind:
     """Its record, which `read` reads."""
     row: Callable[[Path], Row]
     read: Callable[[Path], Record]
-    """Unread where there is none that this version can use."""
+    """Unusable where there is none that this version can use."""
     show: Callable[[Path, Record], None]
     differ: Callable[[Record, Record], Record]
     """What differs between two; `show_difference` presents it."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from runs.record.unread import Unread
+from runs.record.reading import Unusable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class Row:
     """What there is to tell, where all this does not apply."""
 
 
-def unread_row(folder: Path, what: str, error: Unread) -> Row:
+def unusable_row(folder: Path, what: str, error: Unusable) -> Row:
     written_at = last_written_at(folder)
-    return Row(name=folder.name, what=what, status=error.status, reason=error.told, last_written_at=written_at)
+    return Row(name=folder.name, what=what, status=error.status, reason=error.reason, last_written_at=written_at)
 
 
 def last_written_at(folder: Path) -> str | None:

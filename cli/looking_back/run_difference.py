@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from cli.looking_back.difference_table import columns, said, setting, sides
 from cli.looking_back.fields import differing, part_of
+from exchange.json_records import Record
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.rounding import number
 from runs.metrics import COMPARED, HELD_BACK, Metric, lag_us
-from runs.record.unread import Record
 
 CONDITIONS: dict[str, tuple[str, ...] | None] = {
     "settings": None, "host": None, "versions": None, "network": ("mechanism",),

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.looking_back.row import Row, unread_row
+from cli.looking_back.row import Row, unusable_row
+from exchange.json_records import Record
+from exchange.run_record import RunRecord
 from runs.metrics import completion_us
-from runs.record.unread import UNFINISHED, Record, Shape, Unread, read_record
+from runs.record.reading import UNFINISHED, Unusable, read_record
 from transports.registry import scheme_of
 
 FILE = "run.json"
 MARKS = (FILE, "spool", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
 """One of them is in every folder of a run that came to measure."""
-SCHEMA = 1
-SHAPE: Shape = {
-    "name": str, "status": str, "reasons": list, "started_at": str | None, "settings": dict | None,
-    "counts": dict | None, "checksums": dict | None, "rates": dict | None, "completion_us": dict | None,
-    "lag_us": dict | None, "components": dict | None, "sockets": list | None, "host": dict | None,
-    "versions": dict | None, "network": dict | None, "pairs": list | None,
-}  # fmt: skip
 
 
 def read(folder: Path) -> Record:
-    """run.json's content; Unread where the run goes on, was killed, or left something else."""
+    """run.json's content; Unusable where the run goes on, was killed, or left something else."""
     if not (folder / FILE).exists():
-        raise Unread(
+        raise Unusable(
             folder, UNFINISHED,
             f"has no {FILE}: the run goes on, or was killed; exchange report {folder} shows what its spool holds",
         )  # fmt: skip
-    return read_record(folder / FILE, SCHEMA, SHAPE)
+    return read_record(folder / FILE, RunRecord)
 
 
 def row(folder: Path) -> Row:
     try:
         record = read(folder)
-    except Unread as error:
-        return unread_row(folder, "run", error)
+    except Unusable as error:
+        return unusable_row(folder, "run", error)
     settings = record.get("settings") or {}
     transport = settings.get("transport")
     return Row(

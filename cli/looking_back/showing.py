@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cli.looking_back.finding import find
-from runs.record.unread import damage_told
+from runs.record.reading import damage_named
 
 
 def show(results: Path, name: str, as_json: bool) -> None:
@@ -17,5 +17,5 @@ def show(results: Path, name: str, as_json: bool) -> None:
     if as_json:
         click.echo((folder / kind.file).read_bytes(), nl=False)
         return
-    with damage_told(folder):
+    with damage_named(folder):
         kind.show(folder, record)

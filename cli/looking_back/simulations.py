@@ -5,33 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.looking_back.fields import differing, part_of
-from cli.looking_back.row import Row, unread_row
+from cli.looking_back.row import Row, unusable_row
+from exchange.json_records import Record
+from exchange.study_records import SimulationRecord
 from exchange.words import counted
-from runs.record.unread import UNFINISHED, Record, Shape, Unread, read_record
+from runs.record.reading import UNFINISHED, Unusable, read_record
 
 FILE = "simulation.json"
 MARKS = (FILE, "instruments.parquet", "trades")
-SCHEMA = 1
-SHAPE: Shape = {
-    "name": str, "status": str, "started_at": str, "settings": dict, "master": str, "partitions": int, "totals": dict,
-    "per_instrument": dict, "checksums": dict, "rates": dict, "trades": dict | None, "host": dict, "versions": dict,
-}  # fmt: skip
 CAVEAT = "The same settings must give the same checksums; speed is the machine's, and the hour's."
 
 
 def read(folder: Path) -> Record:
-    """simulation.json's content; Unread where it goes on, or was killed."""
+    """simulation.json's content; Unusable where it goes on, or was killed."""
     if not (folder / FILE).exists():
-        raise Unread(folder, UNFINISHED, f"has no {FILE}: the simulation goes on, or was killed")
-    return read_record(folder / FILE, SCHEMA, SHAPE)
+        raise Unusable(folder, UNFINISHED, f"has no {FILE}: the simulation goes on, or was killed")
+    return read_record(folder / FILE, SimulationRecord)
 
 
 def row(folder: Path) -> Row:
     """How much was matched, and how fast, in words: it has no offered rate and no completion time."""
     try:
         record = read(folder)
-    except Unread as error:
-        return unread_row(folder, "simulation", error)
+    except Unusable as error:
+        return unusable_row(folder, "simulation", error)
     orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
     return Row(
         name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],

@@ -9,7 +9,7 @@ from datetime import datetime
 from cli.looking_back.row import Row
 from exchange.words import counted
 from reports.formats import is_number
-from runs.record.unread import UNFINISHED
+from runs.record.reading import UNFINISHED
 
 LEAST_NAME = 12
 ENOUGH = 34

@@ -7,8 +7,8 @@ from typing import Any
 
 from cli.looking_back.difference_table import columns, said, setting, sides
 from cli.looking_back.fields import differing, part_of
+from exchange.json_records import Record
 from reports.rounding import with_interval
-from runs.record.unread import Record
 
 SIDES = ("first", "second")
 PLAN = ("study", "seed", "repeats")

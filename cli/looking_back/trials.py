@@ -6,27 +6,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cli.looking_back.row import Row, last_written_at, unread_row
-from runs.record.unread import NEWER, UNFINISHED, Record, Shape, Unread, damage_told, read_record
+from cli.looking_back.row import Row, last_written_at, unusable_row
+from exchange.json_records import NEWER, Record
+from exchange.study_records import ComparisonRecord, PlanRecord
+from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from transports.registry import scheme_of
 
 PLAN, FILE = "plan.json", "comparison.json"
 MARKS = (PLAN, FILE)
-SCHEMA = 1
-PLAN_SHAPE: Shape = {"study": str | None, "seed": int, "repeats": int, "arms": list, "order": list}
-SHAPE: Shape = {
-    "name": str, "study": str, "status": str, "caveats": list, "seed": int, "repeats": int, "blocks": list,
-    "metrics": dict, "verdicts": list, "arms": list, "conditions": dict,
-}  # fmt: skip
 
 
 def read(folder: Path) -> Record:
-    """comparison.json's content; Unread where the trial goes on, was killed, or left something else."""
+    """comparison.json's content; Unusable where the trial goes on, was killed, or left something else."""
     if (folder / FILE).exists():
-        return read_record(folder / FILE, SCHEMA, SHAPE)
+        return read_record(folder / FILE, ComparisonRecord)
     plan = read_plan(folder)
     made, planned, study = _made(folder, plan), len(plan["order"]), study_of(plan)
-    raise Unread(
+    raise Unusable(
         folder, UNFINISHED,
         f"has no {FILE}: {made} of {planned} runs are there; where it does not go on, "
         f"exchange {study} --resume {folder.name} does",
@@ -36,10 +32,10 @@ def read(folder: Path) -> Record:
 def row(folder: Path) -> Row:
     try:
         plan = read_plan(folder)
-        with damage_told(folder):
+        with damage_named(folder):
             return _row(folder, plan)
-    except Unread as error:
-        return unread_row(folder, "trial", error)
+    except Unusable as error:
+        return unusable_row(folder, "trial", error)
 
 
 def _row(folder: Path, plan: Record) -> Row:
@@ -55,16 +51,16 @@ def _row(folder: Path, plan: Record) -> Row:
     )
     try:
         found = read(folder)
-    except Unread as error:
+    except Unusable as error:
         known = replace(planned, runs=_made(folder, plan), last_written_at=last_written_at(folder))
-        return replace(known, status=error.status, reason=error.told)
+        return replace(known, status=error.status, reason=error.reason)
     runs = sum(len(arm["runs"]) for arm in found["arms"])
     return replace(planned, status=found["status"], started_at=found["conditions"].get("started_at"), runs=runs)
 
 
 def read_plan(folder: Path) -> Record:
-    """plan.json's content; Unread where there is none that this version knows."""
-    return read_record(folder / PLAN, SCHEMA, PLAN_SHAPE)
+    """plan.json's content; Unusable where there is none that this version knows."""
+    return read_record(folder / PLAN, PlanRecord)
 
 
 def study_of(plan: Record) -> str:
@@ -84,9 +80,9 @@ def show(folder: Path, record: Record) -> None:
 
 
 def show_of(folder: Path, study: str) -> Callable[[Record], None]:
-    """What presents it: the command's own. Unread where this version has no such command."""
+    """What presents it: the command's own. Unusable where this version has no such command."""
     from experiments.trials.report import SHOWN
 
     if study not in SHOWN:
-        raise Unread(folder, NEWER, f"was made by exchange {study}, which this version does not have")
+        raise Unusable(folder, NEWER, f"was made by exchange {study}, which this version does not have")
     return SHOWN[study]

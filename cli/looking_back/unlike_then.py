@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from cli.looking_back.fields import ABSENT, differing, part_of
+from exchange.json_records import Record
 from exchange.settings import RunSettings
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import plain
 from runs.record.host import host_facts, versions
-from runs.record.unread import Record
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 

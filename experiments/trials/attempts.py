@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 from pathlib import Path
-from typing import Any
 
-import orjson
-
+from exchange import json_records
+from exchange.json_records import NEWER, SCHEMA, UnusableRecord, decode
+from exchange.run_record import RunRecord
 from experiments.trials.plan import WARM_UP, Step
 from runs.folder import new_run_folder
-from runs.record.record import SCHEMA
 
-Record = dict[str, Any]
+Record = json_records.Record
 
 VALID = ("complete", "saturated")
 """The statuses of a run whose figures can be used."""
 ATTEMPT = re.compile("(?P<step>.+)-[0-9a-f]{6}")
-NEWER = f"its run.json is of a newer schema than {SCHEMA}, which this exchange reads"
+NEWER_RECORD = f"its run.json is of a newer schema than {SCHEMA}, which this exchange reads"
 UNRECORDED = "ended before it wrote its record"
 
 
@@ -51,14 +50,13 @@ def is_valid(record: Record) -> bool:
 
 
 def read_record(folder: Path) -> Record:
-    """run.json's content; a record that cannot be read is a partial run's."""
+    """run.json's content; a record that cannot be used is a partial run's."""
     try:
-        record: Record = orjson.loads((folder / "run.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        return decode((folder / "run.json").read_bytes(), RunRecord)
+    except OSError:
         return unmeasured(folder, UNRECORDED)
-    if not isinstance(record, dict) or "status" not in record:
-        return unmeasured(folder, UNRECORDED)
-    return record if record.get("schema", SCHEMA) <= SCHEMA else unmeasured(folder, NEWER)
+    except UnusableRecord as error:
+        return unmeasured(folder, NEWER_RECORD if error.status == NEWER else UNRECORDED)
 
 
 def unmeasured(folder: Path, reason: str) -> Record:

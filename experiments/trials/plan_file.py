@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from exchange.allowed import BadSetting
+from exchange.json_records import SCHEMA
+from exchange.study_records import PlanRecord
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
 from experiments.trials.study import COMPARE, STUDIES
 from runs.errors import UserError
 from runs.folder import write_json
-from runs.record.readable import read_record
+from runs.record.reading import record_for_report
 from runs.record.written_settings import UnknownSettings, settings_as_written
 
-SCHEMA = 1
 ANEW = "start anew under another name"
-NEEDED = ("seed", "repeats", "arms", "order")
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def write_plan(folder: Path, plan: Plan) -> None:
 def read_plan(folder: Path) -> Plan:
     """UserError where the folder holds no plan of ours, or one that this version would run otherwise."""
     path = folder / "plan.json"
+    if not path.exists():
+        raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it")
+    written = record_for_report(path, PlanRecord)
     try:
-        written = read_record(path, SCHEMA, NEEDED)
         plan = _plan(written)
-    except FileNotFoundError as error:
-        raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it") from error
     except UnknownSettings as error:
         raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
-    except (OSError, AttributeError, KeyError, TypeError, BadSetting) as error:
+    except (AttributeError, KeyError, TypeError, BadSetting) as error:
         raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
     if not _means_the_same(written, plan_as_dict(plan)):
         raise UserError(f"{path} was written by another version of exchange: {ANEW}")

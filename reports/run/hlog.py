@@ -15,7 +15,7 @@ from reports.run.completion_figures import warm_up_s
 from reports.run.completion_series import merged
 from reports.run.run_folder import Record, RunFolder
 from runs.errors import UserError, cannot_write
-from runs.record.readable import damaged
+from runs.record.reading import damaged
 from runs.whole_file import whole_text
 
 FILE = "completion.hlog"

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from exchange.run_record import RunRecord
 from reports.asked import Asked
 from reports.drawing.canvas import page_style
 from reports.drawing.colours import LIGHT
@@ -19,10 +20,7 @@ from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.seconds import show_seconds
 from reports.run.terminal import show_record
 from runs.errors import UserError
-from runs.record.readable import read_record
-from runs.record.record import SCHEMA
-
-NEEDED = ("name", "status", "reasons")
+from runs.record.reading import record_for_report
 
 
 def report_run(folder: Path, asked: Asked) -> int:
@@ -30,7 +28,7 @@ def report_run(folder: Path, asked: Asked) -> int:
     finished = (folder / "run.json").exists()
     if asked.quiet and not finished:
         raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
-    record = read_record(folder / "run.json", SCHEMA, NEEDED) if finished else {}
+    record = record_for_report(folder / "run.json", RunRecord) if finished else {}
     known = read_run_folder(folder)
     _show(folder, record, asked)
     made = show_seconds(folder, quiet=asked.quiet) if finished and asked.with_spark else True

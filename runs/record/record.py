@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.arrivals import Arrivals
+from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
 from runs.folder import write_json
@@ -14,8 +15,6 @@ from runs.record.outcome import Outcome
 from runs.record.spool import completion, merged
 from runs.record.status import judge
 from runs.record.totals import checksums, components, counts, duration_s, rates
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from exchange.instances import instance_of
+from exchange.json_records import Record, UnusableRecord, check, decode
 from exchange.measurements import LogBuckets
-from exchange.records import COMPLETION, SCHEMA
-from runs.record.readable import readable
-
-HEAD = ("source", "kind", "wall_ns", "monotonic_ns", "payload")
-"""What every record has."""
+from exchange.records import COMPLETION, PAYLOADS, SpoolRecord
+from runs.record.reading import damaged
 
 
-def records(run_folder: Path) -> Iterator[dict[str, Any]]:
+def records(run_folder: Path) -> Iterator[Record]:
     """Every record, in order of arrival. UserError at one that cannot be read."""
     for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-            yield readable(line, f"{path}, line {number},", SCHEMA, HEAD)
+            try:
+                record = decode(line, SpoolRecord)
+                if kind := PAYLOADS.get(record["kind"]):
+                    check(record["payload"], kind)
+            except UnusableRecord as error:
+                raise damaged(f"{path}, line {number},", str(error)) from error
+            yield record
 
 
 def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:

@@ -121,7 +121,8 @@ class MadeUpRun:
     def _run_json(self, settings: dict[str, Any]) -> dict[str, Any]:
         known = {"transport": "zeromq", "orders_per_s": float(self.orders_per_s), "warm_up_s": 0.0}
         rates = {"orders_per_s": self.orders_per_s * 0.999}
-        return {"schema": 1, "name": "made-up", "status": "complete", "settings": {**known, **settings}, "rates": rates}
+        head = {"schema": 1, "name": "made-up", "status": "complete", "reasons": []}
+        return {**head, "settings": {**known, **settings}, "rates": rates}
 
 
 SESSION = {"version": "0.1.0", "policy": "price-time", "packing": 1, "max_price": 999}

@@ -53,14 +53,14 @@ def test_a_damaged_record_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_a_record_of_another_schema_is_refused(tmp_path: Path) -> None:
     (MadeUpRun(seconds=1).write(tmp_path / "run") / "run.json").write_text(json.dumps({"schema": 2}))
-    with pytest.raises(RunUnreadableError, match="has schema 2, and this version reads 1"):
+    with pytest.raises(RunUnreadableError, match="has schema 2, and this version of exchange reads 1"):
         summarize(tmp_path / "run")
 
 
 def test_a_folder_that_is_none_or_has_no_spool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunUnreadableError, match="is no folder"):
         summarize(tmp_path / "nothing")
-    (tmp_path / "run.json").write_text(json.dumps({"schema": 1}))
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 1, "name": "run", "status": "partial", "reasons": []}))
     with pytest.raises(RunUnreadableError, match="has no spool"):
         summarize(tmp_path)
 

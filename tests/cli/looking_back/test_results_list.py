@@ -94,10 +94,10 @@ def test_a_trial_without_a_record_tells_how_far_it_came(there: Path) -> None:
     [
         ("killed", "unfinished", "the run goes on, or was killed"),
         ("killed-trial", "unfinished", "4 of 4 runs are there"),
-        ("no-json", "damaged", "run.json is no JSON"),
-        ("a-list", "damaged", "JSON of another shape"),
-        ("no-status", "damaged", "status missing"),
-        ("of-tomorrow", "newer", "has schema 2, and this version of exchange knows 1"),
+        ("no-json", "damaged", "run.json is damaged: it is no JSON"),
+        ("a-list", "damaged", "holds no JSON object"),
+        ("no-status", "damaged", "missing required field `status`"),
+        ("of-tomorrow", "newer", "has schema 2, and this version of exchange reads 1"),
     ],
 )
 def test_a_record_that_cannot_be_read_is_listed_as_what_it_is(there: Path, name: str, status: str, why: str) -> None:

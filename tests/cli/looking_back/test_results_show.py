@@ -76,7 +76,7 @@ def test_a_newer_record_is_never_interpreted(tmp_path: Path) -> None:
     for words in (["show", "tomorrow"], ["diff", "tomorrow", "tomorrow"], ["rerun", "tomorrow"]):
         said = results(tmp_path, *words)
         assert (said.exit_code, said.stdout) == (1, "")
-        assert "schema 2, and this version of exchange knows 1" in said.stderr
+        assert "schema 2, and this version of exchange reads 1" in said.stderr
 
 
 def test_a_trial_of_a_command_that_this_version_lacks_is_said_to_be_one(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_every_figure_is_a_file_named_after_it(trial: Path) -> None:
 
 @pytest.mark.parametrize(
     ("plan_json", "sentence"),
-    [(b"{", "plan.json is damaged"), (b'{"schema": 2}', "schema 2; this exchange reads up to 1")],
+    [(b"{", "plan.json is damaged"), (b'{"schema": 2}', "schema 2, and this version of exchange reads 1")],
 )
 def test_a_damaged_or_newer_plan_is_said_in_a_sentence(trial: Path, plan_json: bytes, sentence: str) -> None:
     (trial / "plan.json").write_bytes(plan_json)

@@ -118,7 +118,8 @@ def test_hostile_text_in_a_run_does_nothing(browser: Browser, tmp_path: Path) ->
 
 
 def test_a_run_that_measured_nothing_still_opens(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_bytes(orjson.dumps({"status": "partial", "reasons": ["Interrupted."]}))
+    record = {"schema": 1, "name": "run", "status": "partial", "reasons": ["Interrupted."]}
+    (tmp_path / "run.json").write_bytes(orjson.dumps(record))
     write_page(tmp_path)
     with opened(browser, tmp_path, size=PHONE) as page:
         assert "Interrupted." in page.locator("#banner").inner_text()

@@ -125,7 +125,8 @@ def test_a_run_as_fast_as_it_goes_has_no_due_times_no_lag_and_no_offered_rate(tm
 
 
 def test_what_is_absent_was_not_measured_and_is_never_zero(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_bytes(orjson.dumps({"status": "complete", "components": {"engine": {}}}))
+    head = {"schema": 1, "name": "run", "status": "complete", "reasons": []}
+    (tmp_path / "run.json").write_bytes(orjson.dumps({**head, "components": {"engine": {}}}))
     page = page_of(tmp_path)
     assert "<data" not in page
     assert words_of(page).count("not measured") > 15
@@ -160,9 +161,11 @@ def test_markup_in_any_text_of_run_json_is_escaped(tmp_path: Path) -> None:
 
 
 def poison(value: Any) -> Any:
-    """The same record with markup in every text and every key that is not the interface's."""
+    """The same record with markup in every text, and one more key that is markup in every part."""
     if isinstance(value, dict):
-        return {key: poison(inner) for key, inner in value.items()} | {"<b>": '"><b>'}
+        poisoned = {key: poison(inner) for key, inner in value.items()}
+        beside = list(poisoned.values())
+        return {**poisoned, '"><b>': beside[0]} if beside else poisoned
     if isinstance(value, list):
         return [*map(poison, value), "<b>"] if all(isinstance(v, str) for v in value) else [*map(poison, value)]
     return f"<b>{value}" if isinstance(value, str) else value

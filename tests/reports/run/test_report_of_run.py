@@ -84,15 +84,15 @@ def test_hlog_is_written_beside_the_record(run: Path) -> None:
 DAMAGED = {
     "run.json is damaged: ": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "na'),
     "it holds no JSON object": lambda run: (run / "run.json").write_bytes(b"[]"),
-    "it lacks name, reasons": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "status": "complete"}'),
-    "run.json is of schema 2; this exchange reads up to 1": lambda run: (run / "run.json").write_bytes(
+    "missing required field `name`": lambda run: (run / "run.json").write_bytes(b'{"schema": 1, "status": "complete"}'),
+    "run.json has schema 2, and this version of exchange reads 1": lambda run: (run / "run.json").write_bytes(
         b'{"schema": 2}'
     ),
     "000001.jsonl, line 2, is damaged": lambda run: (run / "spool" / "000001.jsonl").write_bytes(
         (run / "spool" / "000001.jsonl").read_bytes().split(b"\n")[0] + b'\n{"schem'
     ),
-    "it lacks source, kind": lambda run: (run / "spool" / "000001.jsonl").write_bytes(b'{"schema": 1}\n'),
-    "a record of kind completion lacks": lambda run: (run / "spool" / "000001.jsonl").write_bytes(
+    "missing required field `source`": lambda run: (run / "spool" / "000001.jsonl").write_bytes(b'{"schema": 1}\n'),
+    "missing required field `second`": lambda run: (run / "spool" / "000001.jsonl").write_bytes(
         b'{"schema":1,"source":"gateway","kind":"completion","wall_ns":1,"monotonic_ns":1,"payload":{}}\n'
     ),
 }
