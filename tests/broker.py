@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from transports.borrowed import borrowed
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
-from transports.rabbitmq.finding import find_server
+from transports.rabbitmq.boot import find_server
+from transports.sockets import borrowed
 
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
 PATIENCE_S = 20.0

@@ -1,53 +1,129 @@
-"""What a live TCP socket says of itself, asked of the kernel by its descriptor, and Nagle's switch on it."""
+"""The kernel's view of live TCP sockets: addresses, TCP_NODELAY, and the counters of struct tcp_info (linux/tcp.h).
+
+Everything is asked of a descriptor: one of ours, or one borrowed from another process.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import socket
+import struct
 from collections.abc import Iterator
 from typing import Any
 
-from transports.tcp_info import counters, since
+INTERNET = (socket.AF_INET, socket.AF_INET6)
+TCP_INFO = getattr(socket, "TCP_INFO", 11)
+TCP_INFO_BYTES = 232
+_OFFSETS = {
+    "retransmits": (100, "I"),
+    "bytes_in": (128, "Q"),
+    "segments_out": (136, "I"),
+    "segments_in": (140, "I"),
+    "bytes_out": (200, "Q"),
+}
+"""Each counter's offset in struct tcp_info, and its type as in the struct module."""
+COUNTERS = tuple(_OFFSETS)
+PIDFD_GETFD = 438
+"""The system call's number: the same on x86 and on every architecture added since 2011."""
+_MAPPED = bytes(10) + b"\xff\xff"
+"""The first 12 bytes of an IPv4 address inside IPv6."""
 
 
 def set_nodelay(descriptor: int | None, nodelay: bool) -> None:
-    """TCP_NODELAY of a live connection, whoever made it; nothing where it is gone, or is none of TCP."""
-    with contextlib.suppress(OSError), _ours(descriptor) as sock:
-        if sock.family in {socket.AF_INET, socket.AF_INET6}:
+    """Set TCP_NODELAY on a live connection. A descriptor that is closed, or no TCP socket, is ignored."""
+    with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
+        if sock.family in INTERNET:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
 
 
 def read_back(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any]]:
-    """Of each descriptor that is a connected TCP socket: local, peer, tcp_nodelay, what was asked for, counters."""
+    """Local, peer, tcp_nodelay, tcp_nodelay_asked and counters of each descriptor that is a connected TCP socket."""
     found = []
     for descriptor in descriptors:
-        with contextlib.suppress(OSError), _ours(descriptor) as sock:
-            if sock.family in {socket.AF_INET, socket.AF_INET6}:
+        with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
+            if sock.family in INTERNET:
                 found.append({**described(sock), "tcp_nodelay_asked": nodelay_asked, **counters(sock)})
     return found
 
 
 def counted_since(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two readings of a link's sockets: the later one, its counters as differences."""
-    earlier = {(socket["local"], socket["peer"]): socket for socket in before}
-    return [since(socket, earlier.get((socket["local"], socket["peer"]), {})) for socket in now]
+    """The later of two readings of a link's sockets, with its counters as differences to the earlier one."""
+    earlier = {(each["local"], each["peer"]): each for each in before}
+    return [since(each, earlier.get((each["local"], each["peer"]), {})) for each in now]
+
+
+def since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """The later of two readings of one connection: counters as differences, other facts as they are."""
+    return {name: value - before.get(name, 0) if name in COUNTERS else value for name, value in now.items()}
 
 
 def described(sock: socket.socket) -> dict[str, Any]:
-    """local, peer, tcp_nodelay. OSError where it is not connected."""
+    """Local, peer and tcp_nodelay. OSError if the socket is not connected."""
     nodelay = bool(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
     return {"local": _name(sock.getsockname()), "peer": _name(sock.getpeername()), "tcp_nodelay": nodelay}
 
 
+def counters(sock: socket.socket) -> dict[str, int]:
+    """Counters since the connection was made; those that this kernel does not know are left out.
+
+    segments_out, segments_in (pure acknowledgements included), bytes_out, bytes_in (payload), retransmits.
+    """
+    try:
+        return parse(sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES))
+    except OSError:
+        return {}
+
+
+def parse(info: bytes) -> dict[str, int]:
+    """The counters in a struct tcp_info, which may be cut short."""
+    return {
+        name: struct.unpack_from(f"={kind}", info, offset)[0]
+        for name, (offset, kind) in _OFFSETS.items()
+        if offset + struct.calcsize(f"={kind}") <= len(info)
+    }
+
+
+def _name(address: tuple[Any, ...]) -> str:
+    """host:port of a socket's address; IPv4 inside IPv6 is written as IPv4."""
+    host = str(address[0]).removeprefix("::ffff:")
+    return f"[{host}]:{address[1]}" if ":" in host else f"{host}:{address[1]}"
+
+
+def address_name(address: bytes, port: int) -> str:
+    """The same from an address in network order: 127.0.0.1:4711 or [::1]:4711.
+
+    A link-local address has no zone (%eth0), since the bytes do not hold it.
+    """
+    if len(address) == 16 and address.startswith(_MAPPED):
+        address = address[12:]
+    if len(address) == 4:
+        return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
+    return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+
+
 @contextlib.contextmanager
-def _ours(descriptor: int | None) -> Iterator[socket.socket]:
-    """A duplicate, closed at once: kept open, it would keep the connection alive. OSError where there is none."""
+def _duplicate(descriptor: int | None) -> Iterator[socket.socket]:
+    """A duplicate, closed at the end of the block: left open, it would keep the connection alive. OSError if None."""
     with socket.socket(fileno=os.dup(-1 if descriptor is None else descriptor)) as sock:
         yield sock
 
 
-def _name(address: tuple[Any, ...]) -> str:
-    """host:port; a v4 address that a v6 socket accepted is written as v4."""
-    host = str(address[0]).removeprefix("::ffff:")
-    return f"[{host}]:{address[1]}" if ":" in host else f"{host}:{address[1]}"
+@contextlib.contextmanager
+def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
+    """A duplicate of another process's socket, by pidfd_getfd (Linux 5.6).
+
+    OSError if the socket is gone, if we may not trace that process, or if the system has no such call.
+    """
+    if not hasattr(os, "pidfd_open"):
+        raise OSError("this system lends no descriptors: pidfd_getfd is Linux's")
+    pidfd = os.pidfd_open(pid)
+    try:
+        ours = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, pidfd, descriptor, 0)
+    finally:
+        os.close(pidfd)
+    if ours < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    with socket.socket(fileno=ours) as sock:
+        yield sock

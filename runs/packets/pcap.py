@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.packets.headers import BEFORE_IP, BadCapture, Ends, Segment, segment
-from transports.inet_diag import address_name
+from transports.sockets import address_name
 
 FILE_HEADER, FRAME_HEADER = 24, 16  # bytes
 LONGEST_FRAME = 1 << 18  # bytes that are kept of a frame, at most: tcpdump's own limit

@@ -15,8 +15,16 @@ from transports.base import Address, BadAddress
 from transports.frames import FrameBatch
 from transports.pattern import Pattern
 from transports.registry import known_schemes, listen, transport_of
-from transports.sockets import counted_since, read_back, set_nodelay
-from transports.tcp_info import COUNTERS, LENGTH, counters, parse
+from transports.sockets import (
+    COUNTERS,
+    TCP_INFO_BYTES,
+    address_name,
+    counted_since,
+    counters,
+    parse,
+    read_back,
+    set_nodelay,
+)
 
 OVER_TCP = sorted(scheme for scheme in known_schemes() if scheme in transport_of(scheme).over_tcp)
 LISTENING = [scheme for scheme in OVER_TCP if not scheme.startswith("amqp")]
@@ -99,7 +107,7 @@ def test_a_descriptor_that_is_gone_or_no_socket_is_left_alone() -> None:
 
 
 def test_counters_are_where_linux_keeps_them() -> None:
-    info = bytearray(LENGTH)
+    info = bytearray(TCP_INFO_BYTES)
     for offset, kind, value in ((100, "I", 1), (128, "Q", 2), (136, "I", 3), (140, "I", 4), (200, "Q", 5)):
         struct.pack_into(f"={kind}", info, offset, value)
     expected = {"retransmits": 1, "bytes_in": 2, "segments_out": 3, "segments_in": 4, "bytes_out": 5}
@@ -107,10 +115,19 @@ def test_counters_are_where_linux_keeps_them() -> None:
     assert set(expected) == set(COUNTERS)
 
 
-@given(st.binary(max_size=2 * LENGTH))
+@given(st.binary(max_size=2 * TCP_INFO_BYTES))
 def test_an_older_kernel_s_shorter_struct_has_fewer_counters(info: bytes) -> None:
     assert set(parse(info)) <= set(COUNTERS)
     assert ("bytes_out" in parse(info)) == (len(info) >= 208)
+
+
+@pytest.mark.parametrize(
+    ("address", "written"),
+    [("127.0.0.1", "127.0.0.1:80"), ("::1", "[::1]:80"), ("::ffff:10.0.0.1", "10.0.0.1:80")],
+)
+def test_an_address_in_network_order_is_written_as_a_socket_s_is(address: str, written: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    assert address_name(socket.inet_pton(family, address), 80) == written
 
 
 def test_what_is_no_tcp_socket_has_no_counters() -> None:

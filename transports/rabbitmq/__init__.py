@@ -1,18 +1,19 @@
-"""A private RabbitMQ node: in a folder of its own, on loopback only, gone when we are. See docs/broker.md."""
+"""A private RabbitMQ node in a folder of its own, on loopback only; it ends with us. See docs/broker.md.
 
-from transports.rabbitmq.address import NodeAddress
-from transports.rabbitmq.errors import (
-    BadNodeSetting,
-    NodeDidNotStart,
-    NodePortTaken,
-    RabbitMqError,
-    RabbitMqMissing,
-)
-from transports.rabbitmq.node import Node, private_node
-from transports.rabbitmq.settings import NodeSettings
+TransportError
+└── RabbitMqError
+    ├── RabbitMqMissing   not installed, or not where EXCHANGE_RABBITMQ_SERVER says
+    ├── BadNodeSetting    nonsense in NodeSettings
+    ├── NodePortTaken     another process has the port that was asked for
+    └── NodeDidNotStart   the node ended, or did not speak AMQP in time
+"""
+
+from transports.rabbitmq.address import NodeAddress, Where
+from transports.rabbitmq.boot import RabbitMqMissing
+from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
+from transports.rabbitmq.process import NodeUsage
+from transports.rabbitmq.settings import BadNodeSetting, NodeSettings, RabbitMqError
 from transports.rabbitmq.standing import reclaim, running_node, start_standing_node
-from transports.rabbitmq.usage import NodeUsage
-from transports.rabbitmq.where import Where
 
 __all__ = [
     "BadNodeSetting",

@@ -1,25 +1,40 @@
-"""How the Erlang machine is started: what it is told, and what it does before RabbitMQ.
+"""The start of a node: RabbitMQ's script, the environment it runs in, and the folder with all that it reads.
 
-No distribution, no epmd. The node has a name, which RabbitMQ needs, but does not listen for other nodes
-(`-dist_listen false`); nor does it ask epmd anything, since a port is given instead (`-erl_epmd_port`). With the name
-on the command line RabbitMQ's own check, which starts an epmd for good, is left out. All of this is in the environment
-(ERL_FLAGS), so that it holds for any Erlang machine that the node might start.
+There is no distribution and no epmd. The node has a name, which RabbitMQ needs, but does not listen for other nodes
+(`-dist_listen false`), and does not ask epmd for a port, since it is given one (`-erl_epmd_port`). The name stands on
+the command line, so RabbitMQ skips its own check of it, which starts an epmd for good. ERL_FLAGS carries all this, so
+it holds for every Erlang machine that the node may start.
 
-~/.erlang runs before RabbitMQ, and makes four things so:
+~/.erlang runs before RabbitMQ and does four things:
 
-- RabbitMQ's epmd monitor is replaced by one that does nothing: every minute it would start an Erlang machine of its
-  own, in the middle of what is measured, to bring up an epmd on port 4369.
-- SIGTERM ends the node at once, like SIGKILL. What it holds is thrown away, and a proper end takes seconds.
-- End of file on stdin ends it too: the other end is held by whoever started it, and closes however that one ends.
-- RabbitMQ's modules are loaded together, on all processors. Left to itself, RabbitMQ loads the same thousand
-  modules one by one, looking for each in ninety folders: 3 of the 4.5 s that a start took.
+- It replaces RabbitMQ's epmd monitor by one that does nothing. RabbitMQ's would start an Erlang machine every minute,
+  in the middle of a measurement, to bring up an epmd on port 4369.
+- It lets SIGTERM end the node at once, like SIGKILL. A proper end takes seconds, and the node's data is thrown away.
+- It ends the node at end of file on stdin: whoever started the node holds the other end, which closes however that
+  process ends.
+- It loads RabbitMQ's modules together, on all processors. RabbitMQ alone loads the same thousand modules one by one and
+  searches ninety folders for each: 3 of the 4.5 s that a start took.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+from transports.rabbitmq.settings import NodeSettings, RabbitMqError
+
+NAMED_BY = "EXCHANGE_RABBITMQ_SERVER"
+USUAL_PLACES = (
+    "/usr/lib/rabbitmq/bin/rabbitmq-server",
+    "/opt/homebrew/sbin/rabbitmq-server",
+    "/usr/local/sbin/rabbitmq-server",
+)
+WRAPPER = "rabbitmq-script-wrapper"
+"""Debian's /usr/sbin/rabbitmq-server: it changes to the user rabbitmq, who may not use our folder."""
 NO_DISTRIBUTION = "-dist_listen false -start_epmd false -erl_epmd_port 1"
 ARGUMENTS = "-sname {name} +B i"
 END_AT_END_OF_FILE = """\
@@ -53,37 +68,123 @@ code:add_pathsa([Folder || App <- maps:keys(Apps), Folder <- [code:lib_dir(App, 
 ]).
 {module, rabbit_epmd_monitor} = code:load_binary(rabbit_epmd_monitor, "idle", Idle).
 """
-"""A module that cannot be loaded early is loaded when it is called, as ever."""
+"""A module that cannot be loaded early is loaded at its first call, as always."""
 LOOPBACK_NAMES = '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n'
-"""Spares the machine its helpers for looking up names."""
+"""Makes the helpers for looking up names unnecessary."""
+LAST_LINES = 12
 
 
-def startup(outlives_us: bool) -> str:
-    return STARTUP if outlives_us else END_AT_END_OF_FILE + STARTUP
+class RabbitMqMissing(RabbitMqError):
+    """RabbitMQ is not installed, or not where EXCHANGE_RABBITMQ_SERVER says."""
+
+    def __init__(self, reason: str = "RabbitMQ is not installed") -> None:
+        super().__init__(
+            f"{reason}: on Debian and Ubuntu `sudo apt-get install rabbitmq-server`, on macOS `brew install rabbitmq`"
+        )
 
 
-def environment(folder: Path, name: str) -> dict[str, str]:
-    """All of it: nothing of ours is inherited but PATH, since any RABBITMQ_ or ERL_ variable could lead astray."""
-    nowhere = str(folder / "none")
-    return {
-        "PATH": os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/bin", "/usr/bin", "/bin")),
-        "LC_ALL": "C.UTF-8",
-        "HOME": str(folder / "home"),
-        "ERL_INETRC": str(folder / "inetrc"),
-        "ERL_FLAGS": NO_DISTRIBUTION,
-        "ERL_EPMD_PORT": "1",  # nobody's: whatever else fails, no epmd of somebody else's hears of us
-        "ERL_EPMD_ADDRESS": "127.0.0.1",
-        "ERL_CRASH_DUMP": os.devnull,
-        "RUNNING_UNDER_SYSTEMD": "true",  # the script becomes the node, instead of waiting for it
-        "RABBITMQ_NODENAME": name,
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ARGUMENTS.format(name=name),
-        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.config"),
-        "RABBITMQ_ADVANCED_CONFIG_FILE": nowhere,
-        "RABBITMQ_CONFIG_FILES": nowhere,
-        "RABBITMQ_CONF_ENV_FILE": nowhere,
-        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
-        "RABBITMQ_MNESIA_BASE": str(folder / "data"),
-        "RABBITMQ_PID_FILE": str(folder / "data" / "pid"),
-        "RABBITMQ_LOG_BASE": str(folder / "log"),
-        "RABBITMQ_LOGS": str(folder / "log" / "node.log"),
-    }
+def find_server() -> Path:
+    """The start script, from EXCHANGE_RABBITMQ_SERVER, the usual places, or PATH. RabbitMqMissing if there is none."""
+    named = os.environ.get(NAMED_BY)
+    if named:
+        if not _is_program(named):
+            raise RabbitMqMissing(f"{NAMED_BY} names {named}, which is no program")
+        return Path(named)
+    on_path = shutil.which("rabbitmq-server")
+    for place in (*USUAL_PLACES, *([on_path] if on_path else [])):
+        if _is_program(place) and Path(place).resolve().name != WRAPPER:
+            return Path(place)
+    raise RabbitMqMissing()
+
+
+def _is_program(place: str) -> bool:
+    return Path(place).is_file() and os.access(place, os.X_OK)
+
+
+@dataclass(frozen=True)
+class NodeFolder:
+    """The folder of a node: everything that it reads and writes, readable only by its owner."""
+
+    path: Path
+    name: str
+    password: str
+
+    @classmethod
+    def make(cls, path: Path, settings: NodeSettings, host: str, port: int, user: str, outlives_us: bool) -> NodeFolder:
+        """A new folder with a new password. RabbitMqError if it cannot be made."""
+        path = path.absolute()
+        name, password = f"exchange-{secrets.token_hex(6)}@localhost", secrets.token_urlsafe(24)
+        files = {
+            "name": name,
+            "password": password,
+            "rabbitmq.config": settings.terms(host, port, user, password),
+            "enabled_plugins": "[].\n",
+            "inetrc": LOOPBACK_NAMES,
+            "home/.erlang": STARTUP if outlives_us else END_AT_END_OF_FILE + STARTUP,
+        }
+        try:
+            for folder in (path, path / "home", path / "data", path / "log"):
+                folder.mkdir(mode=0o700, parents=folder is path)
+            for file, text in files.items():
+                write_private(path / file, text)
+        except OSError as error:
+            raise RabbitMqError(f"cannot make RabbitMQ's folder {path}: {error.strerror}") from error
+        return cls(path, name, password)
+
+    @classmethod
+    def left_at(cls, path: Path) -> NodeFolder:
+        """The folder that an ended node has left, for a restart. RabbitMqError if it is gone."""
+        try:
+            return cls(path, (path / "name").read_text(), (path / "password").read_text())
+        except OSError as error:
+            raise RabbitMqError(f"cannot use RabbitMQ's folder {path}: {error.strerror}") from error
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The node's whole environment. Only PATH is inherited: a RABBITMQ_ or ERL_ variable could mislead the node."""
+        folder, nowhere = self.path, str(self.path / "none")
+        return {
+            "PATH": os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/bin", "/usr/bin", "/bin")),
+            "LC_ALL": "C.UTF-8",
+            "HOME": str(folder / "home"),
+            "ERL_INETRC": str(folder / "inetrc"),
+            "ERL_FLAGS": NO_DISTRIBUTION,
+            "ERL_EPMD_PORT": "1",  # nobody's port: whatever else fails, the node reaches no other epmd
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_CRASH_DUMP": os.devnull,
+            "RUNNING_UNDER_SYSTEMD": "true",  # the script becomes the node, instead of waiting for it
+            "RABBITMQ_NODENAME": self.name,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ARGUMENTS.format(name=self.name),
+            "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.config"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": nowhere,
+            "RABBITMQ_CONFIG_FILES": nowhere,
+            "RABBITMQ_CONF_ENV_FILE": nowhere,
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+            "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+            "RABBITMQ_PID_FILE": str(folder / "data" / "pid"),
+            "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_LOGS": str(folder / "log" / "node.log"),
+        }
+
+    def open_output(self) -> BinaryIO:
+        """The file for the node's output before it has a log; a restarted node appends to it."""
+        return _open_private(self.path / "log" / "output", os.O_APPEND)
+
+    def last_lines(self) -> str:
+        """The last lines of the node's log, or of its output if it has no log yet."""
+        for file in (self.path / "log" / "node.log", self.path / "log" / "output"):
+            lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+            if filled := [line for line in lines if line.strip()]:
+                return "\n".join(filled[-LAST_LINES:])
+        return ""
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read."""
+    with _open_private(path) as file:
+        file.write(text.encode())
+
+
+def _open_private(path: Path, how: int = os.O_EXCL) -> BinaryIO:
+    """Only the owner can read the file, from its first byte on."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb")

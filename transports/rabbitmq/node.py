@@ -14,14 +14,10 @@ from typing import Any
 
 import psutil
 
-from transports.rabbitmq.address import NodeAddress
-from transports.rabbitmq.ending import end
-from transports.rabbitmq.errors import NodeDidNotStart, NodePortTaken
-from transports.rabbitmq.finding import find_server
-from transports.rabbitmq.folder import NodeFolder
-from transports.rabbitmq.greeting import Greeting, greeting_of
-from transports.rabbitmq.settings import NodeSettings
-from transports.rabbitmq.where import Where
+from transports.rabbitmq.address import Greeting, NodeAddress, Where, greeting_of
+from transports.rabbitmq.boot import NodeFolder, find_server
+from transports.rabbitmq.process import end
+from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
 LOOPBACK = Where()
 USER = "exchange"
@@ -30,9 +26,23 @@ READY_S = 60.0
 LOOK_EVERY_S = 0.02
 
 
+class NodePortTaken(RabbitMqError):
+    """Another process has the port that was asked for."""
+
+    def __init__(self, port: int, why: str) -> None:
+        super().__init__(f"port {port} cannot be had for RabbitMQ ({why}): name another, or none for a free one")
+
+
+class NodeDidNotStart(RabbitMqError):
+    """The node ended, or did not speak AMQP in time."""
+
+    def __init__(self, what: str, last_lines: str) -> None:
+        super().__init__(f"RabbitMQ {what}" + (f"; it said last:\n{last_lines}" if last_lines else ""))
+
+
 @dataclass(frozen=True)
 class Node(NodeAddress):
-    """A node that is ours to stop."""
+    """A node that we started, and stop."""
 
     folder: Path
     process: subprocess.Popen[bytes] = field(repr=False)
@@ -42,18 +52,18 @@ class Node(NodeAddress):
         cls, folder: Path, settings: NodeSettings | None = None, *, process_group: int | None = None,
         outlives_us: bool = False, port: int = 0, patience_s: float = READY_S, where: Where = LOOPBACK,
     ) -> Node:  # fmt: skip
-        """Start it and wait until it speaks AMQP; the folder must not exist, and is removed by `stop`.
+        """Start a node and wait until it speaks AMQP. The folder must not exist; `stop` removes it.
 
-        process_group    it joins this one, of our session; None makes it lead a session of its own
-        outlives_us      it goes on when we end; otherwise it ends with us, however we end
-        port             0 takes a free one
+        process_group    the group of our session that the node joins; None makes it lead a session of its own
+        outlives_us      the node goes on when we end; otherwise it ends with us, however we end
+        port             0 takes a free port
         where            on loopback, or in another network namespace
-        RabbitMqMissing, NodePortTaken, NodeDidNotStart: then nothing is left.
+        RabbitMqMissing, NodePortTaken, NodeDidNotStart: nothing of the node is left then.
         """
         settings, server = settings or NodeSettings(), find_server()
         with _reserved(port, where) as reserved:
-            kept = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
-            return cls._up(kept, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
+            new = NodeFolder.make(folder, settings, where.host, reserved, USER, outlives_us)
+            return cls._up(new, server, reserved, settings.facts, process_group, outlives_us, patience_s, where)
 
     @classmethod
     def _up(
@@ -71,19 +81,19 @@ class Node(NodeAddress):
         return cls(where.host, port, USER, folder.password, VHOST, process.pid, about, folder.path, process)
 
     def restart(self, patience_s: float = READY_S) -> Node:
-        """End it, if it has not ended, and start it over its own folder: same address, same user, what was durable.
+        """End the node and start it over its own folder: same address, same user, same durable queues.
 
-        It leads a session of its own. What is to be stopped is the new one: they have one folder.
+        The new node leads a session of its own. Stop the new one only: both have the same folder.
         NodePortTaken leaves the folder to `stop`; after other errors nothing is left, as with `start`.
         """
         outlives_us, server = self.process.stdin is None, find_server()
         _end(self.process)
         with _reserved(self.port, LOOPBACK) as port:
-            kept = NodeFolder.left_at(self.folder)
-            return self._up(kept, server, port, self.facts()["settings"], None, outlives_us, patience_s)
+            left = NodeFolder.left_at(self.folder)
+            return self._up(left, server, port, self.facts()["settings"], None, outlives_us, patience_s)
 
     def stop(self) -> None:
-        """End it and what it started, and remove its folder. May be called again."""
+        """End the node and its children, and remove its folder. May be called again."""
         _stop(self.process, self.folder)
 
 
@@ -91,7 +101,7 @@ class Node(NodeAddress):
 def private_node(
     folder: Path, process_group: int | None = None, settings: NodeSettings | None = None, where: Where = LOOPBACK
 ) -> Iterator[Node]:
-    """A node for as long as the context is open, or we live."""
+    """A node that ends with the context, or with us."""
     node = Node.start(folder, settings, process_group=process_group, where=where)
     try:
         yield node
@@ -101,7 +111,7 @@ def private_node(
 
 @contextlib.contextmanager
 def _reserved(port: int, where: Where) -> Iterator[int]:
-    """Nobody else is given the port: a socket is bound to it and does not listen. The node sets SO_REUSEADDR too."""
+    """Bind the port without listening, so that nobody else gets it. The node sets SO_REUSEADDR too."""
     with where.open_socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

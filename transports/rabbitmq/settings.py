@@ -1,4 +1,4 @@
-"""What a private node can be told, and RabbitMQ's words for it: Erlang terms."""
+"""NodeSettings: the settings of a private node, written for RabbitMQ as Erlang terms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from transports.rabbitmq.errors import BadNodeSetting
+from transports.base import TransportError
+
+
+class RabbitMqError(TransportError):
+    """The error of everything that goes wrong with a private node."""
+
+
+class BadNodeSetting(RabbitMqError):
+    """A value in NodeSettings that makes no sense."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(f"{field} is {value!r}: it takes {allowed}")
 
 
 @dataclass(frozen=True)
@@ -16,7 +27,7 @@ class NodeSettings:
     """TCP_NODELAY of the sockets that the node accepts."""
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
-    """Of each accepted socket; None leaves them to the kernel."""
+    """Buffers of each accepted socket; None leaves them to the kernel."""
     memory_mark: float = 0.4
     """Publishers pause above it: a share of the machine's memory up to 1, or bytes."""
     disk_limit_bytes: int = 50_000_000
@@ -55,7 +66,7 @@ class NodeSettings:
         return "[{rabbit, [\n" + ",\n".join(f"  {{{name}, {term}}}" for name, term in given.items()) + "\n]}].\n"
 
     def _socket_options(self) -> list[str]:
-        """RabbitMQ's own defaults, with what was asked for: a list given to it replaces its own."""
+        """RabbitMQ's own defaults and our settings: a list in rabbitmq.config replaces RabbitMQ's whole list."""
         options = ["{backlog, 128}", "{linger, {true, 0}}", "{exit_on_close, false}"]
         options.append(f"{{nodelay, {str(self.nodelay).lower()}}}")
         buffers = {"sndbuf": self.send_buffer_bytes, "recbuf": self.receive_buffer_bytes}

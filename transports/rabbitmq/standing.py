@@ -3,7 +3,7 @@
     FOLDER/state.json   0600: address, password, pid and when that process began; written once the node is ready
     FOLDER/node/        the node's own folder
 
-Who starts or stops holds a lock on FOLDER itself. What a killed command or node left there is reclaimed by the next.
+Starting and stopping take a lock on FOLDER itself. The next command reclaims what a killed command or node has left.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from pathlib import Path
 import psutil
 
 from transports.rabbitmq.address import NodeAddress
-from transports.rabbitmq.ending import end, left_in, lives
-from transports.rabbitmq.errors import RabbitMqError
-from transports.rabbitmq.folder import write_private
+from transports.rabbitmq.boot import write_private
 from transports.rabbitmq.node import Node
-from transports.rabbitmq.settings import NodeSettings
+from transports.rabbitmq.process import end, left_in, lives
+from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
 NAMED_BY = "EXCHANGE_BROKER_DIR"
 SAME_START_S = 2.0
-"""Start times of one process, read at different times, differ by less: the clock may have been set."""
+"""Two readings of one process's start time differ by less than this, even if the clock was set in between."""
 
 
 def standing_folder() -> Path:
@@ -50,21 +49,21 @@ def running_node() -> NodeAddress | None:
 
 
 def start_standing_node(settings: NodeSettings | None = None) -> tuple[NodeAddress, bool]:
-    """(the node, whether it had to be started): what is left of one that is gone is reclaimed first."""
+    """(the node, whether it had to be started). What a dead node has left is reclaimed first."""
     with _locked(standing_folder()) as folder:
         if up := running_node():
             return up, False
         _clear(folder)
         node = Node.start(folder / "node", settings, outlives_us=True)
         try:
-            return _keep(folder, node), True
+            return _write_state(folder, node), True
         except BaseException:
             node.stop()
             raise
 
 
 def reclaim() -> bool:
-    """End the standing node and remove everything of it; whether there was one."""
+    """End the standing node and remove all its files. True if there was one."""
     was_up = running_node() is not None
     if standing_folder().exists():
         with _locked(standing_folder()) as folder:
@@ -74,7 +73,7 @@ def reclaim() -> bool:
     return was_up
 
 
-def _keep(folder: Path, node: Node) -> NodeAddress:
+def _write_state(folder: Path, node: Node) -> NodeAddress:
     address = NodeAddress(node.host, node.port, node.user, node.password, node.vhost, node.pid, node.about)
     state = {"address": asdict(address), "began_s": psutil.Process(node.pid).create_time()}
     write_private(folder / "state.new", json.dumps(state))
@@ -92,15 +91,15 @@ def _clear(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """One command at a time. The folder's own lock: it may be removed while we wait for it, then again."""
-    import fcntl  # not on every system on which components run
+    """Lock the folder, for one command at a time; again if the folder was replaced while we waited for its lock."""
+    import fcntl  # some systems on which components run have none
 
     try:
         while True:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.closing(_Handle(folder)) as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX)
-                if handle.is_still_it():
+                if handle.is_the_folder():
                     yield folder
                     return
     except OSError as error:
@@ -108,6 +107,8 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 
 class _Handle:
+    """An open descriptor of a folder."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._descriptor = os.open(folder, os.O_RDONLY)
@@ -115,7 +116,7 @@ class _Handle:
     def fileno(self) -> int:
         return self._descriptor
 
-    def is_still_it(self) -> bool:
+    def is_the_folder(self) -> bool:
         with contextlib.suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(self._descriptor), self._folder.stat())
         return False

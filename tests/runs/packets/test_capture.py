@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 import psutil
@@ -22,8 +23,7 @@ from runs.packets.check import held_against
 from runs.packets.pcap import counts
 from runs.packets.rows import packet_rows
 from tests.exchange_command import until
-from transports import tcp_info
-from transports.inet_diag import connections
+from transports.sockets import counted_since, counters, described
 
 ROUNDS = 3_000
 ORDER, ANSWER = bytes(40), bytes(70)
@@ -70,18 +70,22 @@ def name(end: socket.socket) -> str:
     return "{}:{}".format(*end.getsockname())
 
 
-def as_record(ends: tuple[socket.socket, socket.socket], before: list[dict[str, object]]) -> dict[str, object]:
+def reading(end: socket.socket) -> dict[str, Any]:
+    return described(end) | counters(end)
+
+
+def as_record(ends: tuple[socket.socket, socket.socket], before: list[dict[str, Any]]) -> dict[str, object]:
     """What a run's record says of both ends since then."""
-    (one, other), since = ends, [tcp_info.since(tcp_info.counters(e), b) for e, b in zip(ends, before, strict=True)]
+    since = counted_since([reading(end) for end in ends], before)
     sockets = [
-        {"component": "gateway", "local": name(one), "peer": name(other), **since[0]},
-        {"component": "engine", "local": name(other), "peer": name(one), **since[1]},
+        {"component": "gateway", **since[0]},
+        {"component": "engine", **since[1]},
     ]
     return {"sockets": sockets, "duration_s": 1.0, "counts": {"orders_sent": ROUNDS}}
 
 
 def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
-    before = [tcp_info.counters(end) for end in ends]
+    before = [reading(end) for end in ends]
     with Capture([ends[0].getsockname()[1]], pcap, process_group=os.getpgrp()) as capture:
         play(*ends, ROUNDS)
     record = as_record(ends, before)
@@ -94,20 +98,22 @@ def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
     assert capture.captured.captured == pytest.approx(sum(row.segments for row in rows), rel=0.001)
 
 
-def test_a_connections_whole_life_is_captured_as_inet_diag_tells_it(pcap):
+def test_a_connections_whole_life_is_captured_as_the_kernel_counts_it(pcap):
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
-        with Capture([port], pcap, process_group=os.getpgrp()):
-            with socket.create_connection(("127.0.0.1", port)) as one, door.accept()[0] as other:
-                play(one, other, ROUNDS)
-                found = connections(port)
-            accepted = next(end for end in found if end.local == f"127.0.0.1:{port}")
+        with (
+            Capture([port], pcap, process_group=os.getpgrp()),
+            socket.create_connection(("127.0.0.1", port)) as one,
+            door.accept()[0] as other,
+        ):
+            play(one, other, ROUNDS)
+            accepted = reading(other)
         traffic = counts(pcap)
-    sent, received = (traffic[way] for way in ((accepted.local, accepted.peer), (accepted.peer, accepted.local)))
-    assert sent.payload_bytes == accepted.counters["bytes_out"] == ROUNDS * len(ANSWER)
-    assert received.payload_bytes == accepted.counters["bytes_in"] == ROUNDS * len(ORDER)
-    assert sent.segments == pytest.approx(accepted.counters["segments_out"], rel=0.001)
-    assert received.segments == pytest.approx(accepted.counters["segments_in"], rel=0.001)
+    sent, received = (traffic[accepted[a], accepted[b]] for a, b in (("local", "peer"), ("peer", "local")))
+    assert sent.payload_bytes == accepted["bytes_out"] == ROUNDS * len(ANSWER)
+    assert received.payload_bytes == accepted["bytes_in"] == ROUNDS * len(ORDER)
+    assert sent.segments == pytest.approx(accepted["segments_out"], rel=0.001)
+    assert received.segments == pytest.approx(accepted["segments_in"], rel=0.001)
 
 
 def test_segments_that_leave_in_one_piece_are_captured_as_one_with_all_their_payload(pcap):
@@ -121,7 +127,7 @@ def test_segments_that_leave_in_one_piece_are_captured_as_one_with_all_their_pay
                 sent = sender.submit(one.sendall, block)
                 assert other.recv(len(block), socket.MSG_WAITALL) == block
                 sent.result()
-            counted = tcp_info.counters(one)
+            counted = counters(one)
     assert counts(pcap)[way].payload_bytes == counted["bytes_out"] >= len(block)
     assert counted["segments_out"] > len(block) / 1460 > 2 * counts(pcap)[way].segments
 

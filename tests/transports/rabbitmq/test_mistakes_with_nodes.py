@@ -18,7 +18,7 @@ from transports.rabbitmq import (
     NodeSettings,
     RabbitMqError,
     RabbitMqMissing,
-    finding,
+    boot,
 )
 
 Pretender = Callable[[str], None]
@@ -26,7 +26,7 @@ Pretender = Callable[[str], None]
 
 @pytest.fixture
 def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "USUAL_PLACES", ())
+    monkeypatch.setattr(boot, "USUAL_PLACES", ())
     monkeypatch.setenv("PATH", "/nowhere")
 
 
@@ -59,13 +59,13 @@ def test_debian_s_wrapper_that_changes_the_user_is_not_taken(tmp_path: Path, mon
     (tmp_path / "rabbitmq-server").symlink_to(wrapper)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RabbitMqMissing):
-        finding.find_server()
+        boot.find_server()
 
 
 def test_a_server_that_was_named_wrongly_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", "/nowhere/rabbitmq-server")
     with pytest.raises(RabbitMqMissing, match="EXCHANGE_RABBITMQ_SERVER names /nowhere/rabbitmq-server"):
-        finding.find_server()
+        boot.find_server()
 
 
 def test_a_taken_port_is_named(tmp_path: Path, pretender: Pretender) -> None:
