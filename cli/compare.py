@@ -46,16 +46,16 @@ def command(
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
     """
     from exchange.allowed import BadSetting
-    from experiments import comparing
     from experiments.comparison_arms import comparison_arms
     from experiments.trials.plan import Plan
+    from experiments.trials.trial import resume_trial, run_trial, show_plan
 
     if resume is not None:
         nothing_beside_resume(ctx)
-        raise SystemExit(comparing.resume(results, resume, as_json))
+        raise SystemExit(resume_trial(results, resume, as_json))
     arms = comparison_arms(transports, rates, seconds, given)
     try:
         plan = Plan(arms=arms, repeats=repeats, seed=given["seed"])
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
-    raise SystemExit(comparing.show_plan(plan, as_json) if dry_run else comparing.compare(plan, results, name, as_json))
+    raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))

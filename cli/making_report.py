@@ -11,7 +11,7 @@ from runs.errors import UserError
 def report(folder: Path, asked: Asked) -> int:
     """The exit code. UserError where the folder is no run's, trial's or benchmark's, or is damaged."""
     if (folder / "plan.json").exists():
-        from experiments.trials.report import report_trial
+        from experiments.trials.trial import report_trial
 
         return report_trial(folder, asked)
     if (folder / "bench.json").exists():

@@ -48,20 +48,17 @@ def command(
     Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
     """
     from exchange.allowed import BadSetting
-    from experiments import comparing
-    from experiments.nagle_arms import nagle_arms
+    from experiments.comparison_arms import nagle_arms
     from experiments.trials.plan import Plan
     from experiments.trials.study import NAGLE
-    from reports.comparison.nagle_table import show
+    from experiments.trials.trial import resume_trial, run_trial, show_plan
 
     if resume is not None:
         nothing_beside_resume(ctx)
-        raise SystemExit(comparing.resume(results, resume, as_json, NAGLE, show))
+        raise SystemExit(resume_trial(results, resume, as_json, NAGLE))
     try:
         arms = nagle_arms(transports, rates, roles, seconds, given)
         plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
-    if dry_run:
-        raise SystemExit(comparing.show_plan(plan, as_json))
-    raise SystemExit(comparing.compare(plan, results, name, as_json, show))
+    raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))

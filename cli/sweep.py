@@ -34,22 +34,22 @@ def command(
 
     Example: exchange sweep --transports zeromq,amqp --rates 1000,2000,4000,6000,8000 --orders 1000000
     """
-    from experiments import comparing
     from experiments.sweep.file import EXAMPLE
     from experiments.sweep.planning import confirm, planned
     from experiments.trials.study import SWEEP
+    from experiments.trials.trial import resume_trial, run_trial, show_plan
 
     if example:
         click.echo(EXAMPLE.read_text(), nl=False)
         return
     if resume is not None:
         nothing_beside_resume(ctx)
-        raise SystemExit(comparing.resume(results, resume, as_json, SWEEP))
+        raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
     plan = planned(file, typed(ctx))
     if dry_run:
-        raise SystemExit(comparing.show_plan(plan, as_json))
+        raise SystemExit(show_plan(plan, as_json))
     confirm(plan, yes)
-    raise SystemExit(comparing.compare(plan, results, name, as_json))
+    raise SystemExit(run_trial(plan, results, name, as_json))
 
 
 command.params += shared_options()

@@ -1,30 +1,31 @@
-"""What a comparison compares: transports, at each of some rates, with the same orders."""
+"""The arms of `exchange compare` and `exchange nagle`: transports at rates, and Nagle's algorithm off or on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from exchange.settings import RunSettings
+from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
 from experiments.trials.arms import Arm, Factor, arms_of
 from runs.errors import UserError
 from runs.options import run_settings
 from runs.run import runs_in_one_process
 
 ABOUT_A_BROKER = ("amqp_client", "delivery")
-"""What only the arms with a broker are told; where there are none, all are, and refuse it."""
+"""Settings for the arms that have a broker only. If no arm has one, all arms get them and refuse them."""
+NAGLE_OFF = "Nagle off"
 
 
 def comparison_arms(
     transports: Sequence[str], rates: Sequence[float | None], seconds: float, given: dict[str, Any]
 ) -> tuple[Arm, ...]:
-    """A run of about so many seconds for every transport at every rate. A mistake in any of them is said here."""
+    """Every transport at every rate, in runs of about `seconds`. UserError for a mistake in any arm."""
     settings = ArmSettings(transports, seconds, given)
     return of_one_kind(arms_of(settings, [transport_factor(transports)], [rate_factor(rates)]))
 
 
 def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
-    """UserError where threads of one process would be held against processes: their figures do not compare."""
+    """The same arms. UserError if some run in threads and others in processes: their figures do not compare."""
     kinds = {runs_in_one_process(arm.settings): arm.settings.transport for arm in arms}
     if len(kinds) > 1:
         raise UserError(f"{kinds[True]} runs in threads of one process, {kinds[False]} in processes: compare one kind")
@@ -32,22 +33,22 @@ def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
 
 
 class ArmSettings:
-    """Makes an arm's settings of what it chooses and what all arms are given."""
+    """Makes an arm's settings from its own choices and from `given`, which all arms share."""
 
     def __init__(self, transports: Sequence[str], seconds: float, given: dict[str, Any]) -> None:
-        """`seconds` is how long a run is that is told neither its orders nor its duration."""
+        """`seconds` is the length of a run for which neither orders nor a duration is given."""
         self._seconds, self._given = seconds, given
         self._some_have_a_broker = any(map(has_broker, transports))
-        self._about_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
+        self._given_to_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
 
     def __call__(self, **chosen: Any) -> RunSettings:
-        all_of_it = has_broker(chosen["transport"]) or not self._some_have_a_broker
-        told = {**(self._given if all_of_it else self._about_all), **chosen}
-        if told.get("orders") is None and told.get("duration_s") is None:
-            told |= _length(chosen["orders_per_s"], self._seconds)
-        made = run_settings(**{"orders": None, **told})
-        runs_in_one_process(made)
-        return made
+        gets_all = has_broker(chosen["transport"]) or not self._some_have_a_broker
+        fields = {**(self._given if gets_all else self._given_to_all), **chosen}
+        if fields.get("orders") is None and fields.get("duration_s") is None:
+            fields |= _length(chosen["orders_per_s"], self._seconds)
+        settings = run_settings(**{"orders": None, **fields})
+        runs_in_one_process(settings)
+        return settings
 
 
 def has_broker(transport: str) -> bool:
@@ -55,14 +56,14 @@ def has_broker(transport: str) -> bool:
 
 
 def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
-    """A number of orders, so that every run at a rate has the same ones; without a rate, only time ends a run."""
+    """A number of orders, so that all runs at a rate have the same ones; without a rate, a duration."""
     if orders_per_s is None:
         return {"duration_s": seconds}
     return {"orders": max(1, round(orders_per_s * seconds))}
 
 
 def transport_factor(transports: Sequence[str]) -> Factor:
-    """The same transport twice compares it with itself: what the method calls equal should be."""
+    """A level for each transport; a repeated one gets a number, so that it is compared with itself."""
     if len(transports) < 2:
         raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is held against itself")
     times_seen = {place: transports[: place + 1].count(name) for place, name in enumerate(transports)}
@@ -75,3 +76,36 @@ def rate_factor(rates: Sequence[float | None]) -> Factor:
     if len(levels) < len(rates) or not rates:
         raise UserError("--rates needs one or more, each once, as 1000,2000,4000")
     return Factor("orders_per_s", levels)
+
+
+def nagle_arms(
+    transports: Sequence[str], rates: Sequence[float | None], levels: Sequence[str], seconds: float,
+    given: dict[str, Any],
+) -> tuple[Arm, ...]:  # fmt: skip
+    """Each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
+
+    A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one.
+    """
+    if not transports or len(set(transports)) < len(transports):
+        raise UserError("--transports needs one or more, each once, as tcp,zeromq,amqp")
+    settings = ArmSettings(transports, seconds, given)
+    return tuple(arm for transport in transports for arm in _nagle_arms_over(transport, rates, levels, settings))
+
+
+def _nagle_arms_over(
+    transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
+) -> tuple[Arm, ...]:
+    nagle = {NAGLE_OFF: ()} | {words: roles for level in levels for words, roles in _nagle_level(level, transport)}
+    blocks = [Factor("transport", {transport: transport}), rate_factor(rates)]
+    return arms_of(settings, [Factor("nagle", nagle)], blocks)
+
+
+def _nagle_level(level: str, transport: str) -> list[tuple[str, tuple[str, ...]]]:
+    """(words, roles) of a level; none over a transport that lacks one of the roles."""
+    known = NAGLE_ROLES if has_broker(transport) else ROLES
+    if level == "all":
+        return [("Nagle on", known)]
+    roles = tuple(level.split("+"))
+    if not set(roles) <= set(NAGLE_ROLES):
+        raise UserError(f"--roles takes levels of {', '.join(NAGLE_ROLES)}, joined by +, or all; {level!r} is none")
+    return [(f"Nagle on at {' and '.join(roles)}", roles)] if set(roles) <= set(known) else []

@@ -42,16 +42,16 @@ def _settings(path: Path, written: Record) -> RunSettings:
 
 def trial_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001
     """The new trial's exit code; its runs have no tables of Spark's, as those of any trial."""
-    show = trials.show_of(folder, trials.study_of(trials.read_plan(folder)))
-    from experiments.comparing import compare
-    from experiments.trials.plan_file import read_plan
+    trials.show_of(folder, trials.study_of(trials.read_plan(folder)))
+    from experiments.trials.plan import read_plan
+    from experiments.trials.trial import run_trial
 
     plan = read_plan(folder)
     try:
         _warn(trials.read(folder)["conditions"])
     except Unusable:
         click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
-    return compare(plan, results, name, as_json, show)
+    return run_trial(plan, results, name, as_json)
 
 
 def capacity_again(folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG001

@@ -81,8 +81,8 @@ def show(folder: Path, record: Record) -> None:
 
 def show_of(folder: Path, study: str) -> Callable[[Record], None]:
     """What presents it: the command's own. Unusable where this version has no such command."""
-    from experiments.trials.report import SHOWN
+    from experiments.trials.trial import SHOW
 
-    if study not in SHOWN:
+    if study not in SHOW:
         raise Unusable(folder, NEWER, f"was made by exchange {study}, which this version does not have")
-    return SHOWN[study]
+    return SHOW[study]

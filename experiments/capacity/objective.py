@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.trials.attempts import Record
+from exchange.json_records import Record
 from runs.errors import UserError
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from exchange.json_records import Record
 from exchange.settings import RunSettings
 from experiments.capacity.objective import Objective
-from experiments.trials.attempts import Record
 from reports.live.progress import progress_bar
 from runs.broker.brokers_held import Brokers
 from runs.folder import new_run_folder

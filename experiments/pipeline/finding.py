@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from exchange.settings import RunSettings
-from experiments.trials.attempts import is_warm_up
+from experiments.trials.observations import is_warm_up
 from runs.errors import UserError
 from runs.folders import run_folders
 from runs.metrics import COMPARED, HELD_BACK, packets

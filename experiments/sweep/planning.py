@@ -15,9 +15,9 @@ from experiments.sweep.arms import sweep_arms
 from experiments.sweep.description import Description, typed_levels
 from experiments.sweep.file import read_description
 from experiments.sweep.keys import SHORT, keys
-from experiments.trials.announcing import duration
 from experiments.trials.plan import Plan, expected_s
 from experiments.trials.study import SWEEP
+from experiments.trials.trial import duration
 from runs.errors import UserError
 
 A_DAY_S = 86_400.0

@@ -1,4 +1,4 @@
-"""What a trial compares: arms, one for each point of a product of settings."""
+"""Arms, which a trial compares: one for each point of a product of settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from exchange.settings import RunSettings
 
 MakeSettings = Callable[..., RunSettings]
-"""Settings from what an arm chooses, field by field; raises a user's mistake."""
+"""Makes settings from the fields that an arm chooses. UserError for a mistake."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A field of the settings that differs between arms: its levels, by the words a reader sees."""
+    """A field of the settings that differs between arms; `levels` are its values by the words a reader sees."""
 
     field: str
     levels: Mapping[str, Any]
@@ -30,10 +30,10 @@ class Arm:
     block: str
     settings: RunSettings
     levels: Mapping[str, str] = field(default_factory=dict)
-    """What makes the contender: a factor's words by its field. Empty where a single thing does, its name."""
+    """The words of each of the contender's factors, by field; empty if the name alone makes the contender."""
 
     def differs_in_one(self, other: Arm) -> bool:
-        """Of the factors that both have, one: of arms that differ in more, no one could say which of them it was."""
+        """True if the arms differ in exactly one shared factor: with more, no one could say which one mattered."""
         if not self.levels or not other.levels:
             return True
         both = self.levels.keys() & other.levels.keys()
@@ -45,12 +45,12 @@ class Arm:
 
     @property
     def slug(self) -> str:
-        """The label as a part of a folder's name."""
+        """The label as part of a folder's name."""
         return re.sub(r"[^a-z0-9.]+", "-", self.label.replace(",", "").lower()).strip("-")
 
 
 def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[Arm, ...]:
-    """Every contender in every block; every arm's settings are made here, so that a mistake costs no run."""
+    """Every contender in every block. Makes all settings at once, so that a mistake costs no run."""
     return tuple(
         Arm(_words(contender), _words(block), make(**_values(contender), **_values(block)), _levels(contender))
         for block in _points(blocks)
@@ -63,7 +63,7 @@ Level = tuple[str, str, Any]
 
 
 def _points(factors: Sequence[Factor]) -> list[tuple[Level, ...]]:
-    """The factors' product."""
+    """The product of the factors."""
     return list(product(*([(words, f.field, value) for words, value in f.levels.items()] for f in factors)))
 
 

@@ -1,22 +1,26 @@
-"""Under which conditions the runs of a trial were made, and in what they differ although they should not."""
+"""The conditions of a trial's runs, and the caveats that a reader must know before the figures."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-if TYPE_CHECKING:
-    from experiments.trials.attempts import Record
-    from experiments.trials.observations import Observations
+from exchange.json_records import Record
+from exchange.words import counted
+from experiments.trials.observations import Observations
+from experiments.trials.plan import Plan
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
-"""The port that was free, and the load, which is told as a range."""
+"""Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
+MOST_NOISE = 0.1
+"""A larger share of the processors' time is a caveat."""
 
 
 def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
-    """What the runs had in common; `differences` says by field which runs had what."""
+    """What the runs had in common; `differences` lists each field that differed, with the runs of each value."""
     arms = list(observed)
     runs = [record for arm in arms for record in arm.runs.values()]
     if not runs:
@@ -25,31 +29,31 @@ def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
     return {
         "started_at": started[0],
         "last_started_at": started[-1],
-        "host": _without(runs[0], "host"),
+        "host": _comparable(runs[0], "host"),
         "load_before": _load(runs),
-        "versions": _without(runs[0], "versions"),
+        "versions": _comparable(runs[0], "versions"),
         "differences": [*_between(runs, "host"), *_between(runs, "versions"), *_settings(arms)],
     }
 
 
 def _load(runs: list[Record]) -> dict[str, float]:
-    """The machine's load average over a minute before each run, the least and the most."""
+    """The least and the greatest load average of the minute before a run."""
     loads = [run["host"]["load_before"][0] for run in runs if run.get("host", {}).get("load_before")]
     return {"min": min(loads), "max": max(loads)} if loads else {}
 
 
-def _without(run: Record, part: str) -> dict[str, Any]:
+def _comparable(run: Record, part: str) -> dict[str, Any]:
     return {name: value for name, value in run.get(part, {}).items() if (part, name) not in DIFFERS_BY_RUN}
 
 
 def _between(runs: list[Record], part: str) -> Iterator[dict[str, Any]]:
-    names = dict.fromkeys(name for run in runs for name in _without(run, part))
+    names = dict.fromkeys(name for run in runs for name in _comparable(run, part))
     for name in names:
         yield from _difference(f"{part}.{name}", {run["name"]: run.get(part, {}).get(name) for run in runs})
 
 
 def _settings(arms: list[Observations]) -> Iterator[dict[str, Any]]:
-    """A run is held against the settings that its arm was to have."""
+    """Differences between each run's settings and the planned ones of its arm."""
     for arm in arms:
         planned = orjson.loads(orjson.dumps(arm.arm.settings.as_dict()))
         for name, value in planned.items():
@@ -58,7 +62,7 @@ def _settings(arms: list[Observations]) -> Iterator[dict[str, Any]]:
 
 
 def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Nothing where all are alike."""
+    """Nothing if all values are equal."""
     values = list(by_run.values())
     if any(value != values[0] for value in values):
         groups = {orjson.dumps(value): value for value in values}
@@ -66,3 +70,76 @@ def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any
             "field": field,
             "values": [{"value": v, "runs": [run for run in by_run if by_run[run] == v]} for v in groups.values()],
         }
+
+
+def caveats(plan: Plan, observed: dict[str, Observations], conditions: dict[str, Any]) -> Iterator[str]:
+    """Sentences about the runs: missing, excluded, saturated, contradictory, noisy, or under other conditions."""
+    yield from _missing(plan, observed)
+    yield from _excluded(observed)
+    yield from _saturated(observed)
+    yield from _streams(plan, observed)
+    yield from _noisy(observed)
+    yield from _differences(conditions)
+
+
+def _missing(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+    planned = plan.repeats * len(plan.arms)
+    valid = sum(len(arm.runs) for arm in observed.values())
+    if valid < planned:
+        yield f"{valid} of {planned} planned runs are there"
+
+
+def _excluded(observed: dict[str, Observations]) -> Iterator[str]:
+    """How many runs of an arm do not count, and the first one's reason."""
+    for arm in observed.values():
+        if arm.excluded:
+            kinds = Counter(record["status"] for _, record in arm.excluded)
+            why = next((reason for _, record in arm.excluded for reason in record["reasons"]), "")
+            yield f"{arm.arm.label}: left out {', '.join(f'{n} {kind}' for kind, n in kinds.items())}: {why}"
+
+
+def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
+    """The compared arms of which some runs did not keep up."""
+    some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
+    if some:
+        arms = [f"{arm.arm.label} (in {arm.saturated} of {len(arm.runs)})" for arm in some]
+        yield f"compared although some runs saturated: {', '.join(arms)}"
+
+
+def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+    """Blocks in which equal orders had different answers."""
+    for block in plan.blocks:
+        runs = [run for arm in plan.arms_of(block) for run in observed[arm.label].runs.values()]
+        same_orders: dict[str, set[str]] = {}
+        for run in runs:
+            sums = run.get("checksums", {})
+            same_orders.setdefault(sums.get("orders"), set()).add(sums.get("answers"))
+        if any(len(answers) > 1 for answers in same_orders.values()):
+            yield f"{block}: the same orders had different answers; do not trust these runs"
+
+
+def _noisy(observed: dict[str, Observations]) -> Iterator[str]:
+    """How many runs had much other work, or steal, on the machine."""
+    shares = [
+        share for arm in observed.values() for run in arm.runs.values() if (share := noise_share(run)) is not None
+    ]
+    noisy = [share for share in shares if share > MOST_NOISE]
+    if noisy:
+        yield (
+            f"other work or steal took over {MOST_NOISE:.0%} of the processors beside {len(noisy)} of "
+            f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}"
+        )
+
+
+def noise_share(run: Record) -> float | None:
+    """The share of the machine's CPU time that other work and steal took during a run; None if not measured."""
+    noise, cores = run.get("noise"), run.get("host", {}).get("cores")
+    if not noise or not cores or not noise["window_s"]:
+        return None
+    return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
+
+
+def _differences(conditions: dict[str, Any]) -> Iterator[str]:
+    for difference in conditions["differences"]:
+        parts = [f"{part['value']} in {counted(len(part['runs']), 'runs')}" for part in difference["values"]]
+        yield f"conditions differ: {difference['field']} is {', '.join(parts)}"

@@ -1,23 +1,78 @@
-"""What was measured of an arm: its valid runs, repeat by repeat, and those that do not count."""
+"""A trial's runs on disk, and what was measured of each arm.
+
+Each attempt at a step has a folder of its own, `STEP-xxxxxx`. The first valid attempt counts; the others stay.
+"""
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord, decode
+from exchange.run_record import RunRecord
 from experiments.trials.arms import Arm
-from experiments.trials.attempts import Record, attempts, is_valid
-from experiments.trials.plan import Plan, Step
+from experiments.trials.plan import FILE as PLAN
+from experiments.trials.plan import WARM_UP, Plan, Step
+from runs.folder import new_run_folder
 from runs.metrics import Metric
 
-LEAST_SHARE_HELD = 0.5
-"""An arm whose saturated runs are more than this share did not hold its rate."""
+VALID = ("complete", "saturated")
+"""The statuses of runs with usable figures."""
+ATTEMPT = re.compile("(?P<step>.+)-[0-9a-f]{6}")
+NEWER_RECORD = f"its run.json is of a newer schema than {SCHEMA}, which this exchange reads"
+UNRECORDED = "ended before it wrote its record"
+MOST_SATURATED = 0.5
+"""An arm with a larger share of saturated runs did not keep its rate."""
+
+
+def new_attempt(trial: Path, step: Step) -> Path:
+    """A new folder; a run's name is its token on every link and queue, so no two attempts share one."""
+    return new_run_folder(trial, f"{step.name}-{secrets.token_hex(3)}")
+
+
+def attempts(trial: Path) -> dict[str, list[Record]]:
+    """The records of all attempts by step name, oldest first; a killed attempt has a partial record.
+
+    Reads the folder once, since it may hold thousands of runs.
+    """
+    found: dict[str, list[Record]] = {}
+    for folder in trial.iterdir():
+        named = ATTEMPT.fullmatch(folder.name)
+        if named and folder.is_dir():
+            found.setdefault(named["step"], []).append(read_record(folder))
+    return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
+
+
+def is_warm_up(run: Path) -> bool:
+    """True for the folder of a trial's warm-up run, which is in none of the trial's figures."""
+    return run.name.startswith(f"{WARM_UP:02}-") and (run.parent / PLAN).exists()
+
+
+def is_valid(record: Record) -> bool:
+    """True if the run's figures can be used."""
+    return record["status"] in VALID
+
+
+def read_record(folder: Path) -> Record:
+    """run.json's content, or a partial run's record if it cannot be used."""
+    try:
+        return decode((folder / "run.json").read_bytes(), RunRecord)
+    except OSError:
+        return unmeasured(folder, UNRECORDED)
+    except UnusableRecord as error:
+        return unmeasured(folder, NEWER_RECORD if error.status == NEWER else UNRECORDED)
+
+
+def unmeasured(folder: Path, reason: str) -> Record:
+    """The record of a run that measured nothing."""
+    return {"schema": 1, "name": folder.name, "status": "partial", "reasons": [reason]}
 
 
 @dataclass(frozen=True)
 class Observations:
-    """`runs` and `excluded` by repeat; a repeat without a valid run is missing from `runs`."""
+    """An arm's runs: `runs` has the valid run of each repeat that has one, `excluded` all others by repeat."""
 
     arm: Arm
     runs: dict[int, Record]
@@ -26,15 +81,15 @@ class Observations:
 
     @property
     def saturated(self) -> int:
-        """Valid runs that did not keep up with what they were offered."""
+        """The number of valid runs that did not keep up with the offered load."""
         return sum(record["status"] == "saturated" for record in self.runs.values())
 
     @property
-    def is_held(self) -> bool:
-        return self.saturated <= LEAST_SHARE_HELD * len(self.runs)
+    def kept_rate(self) -> bool:
+        return self.saturated <= MOST_SATURATED * len(self.runs)
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """By repeat, where it was measured; read once, for every pair asks anew."""
+        """The metric's values by repeat, without repeats that did not measure it; cached for further comparisons."""
         if metric not in self._read:
             read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
             self._read[metric] = {repeat: value for repeat, value in read.items() if value is not None}
@@ -42,23 +97,18 @@ class Observations:
 
 
 def observe(trial: Path, plan: Plan) -> dict[str, Observations]:
-    """By the arm's label."""
-    made = attempts(trial)
-    return {arm.label: _of(made, plan, arm) for arm in plan.arms}
+    """The observations of every arm, by its label."""
+    records = attempts(trial)
+    return {arm.label: _observations(records, plan, arm) for arm in plan.arms}
 
 
-def _of(made: dict[str, list[Record]], plan: Plan, arm: Arm) -> Observations:
+def _observations(records: dict[str, list[Record]], plan: Plan, arm: Arm) -> Observations:
     runs: dict[int, Record] = {}
     excluded: list[tuple[int, Record]] = []
     for repeat in range(1, plan.repeats + 1):
-        for record in made.get(Step(repeat, arm).name, ()):
+        for record in records.get(Step(repeat, arm).name, ()):
             if is_valid(record) and repeat not in runs:
                 runs[repeat] = record
             else:
                 excluded.append((repeat, record))
     return Observations(arm, runs, excluded)
-
-
-def run_as_dict(repeat: int, record: Record) -> dict[str, Any]:
-    """A run, as results point to it: its name is its folder's."""
-    return {"repeat": repeat, "run": record["name"], "status": record["status"], "reasons": record["reasons"]}

@@ -1,23 +1,38 @@
-"""In which order the runs of a trial are made: repeats interleaved, so that a machine's drift meets every arm."""
+"""A trial's plan: its arms, the order of its runs, and plan.json.
+
+Repeats are interleaved, so that drift of the machine affects every arm alike. plan.json is written before the first
+run, so that the trial can go on after an interruption.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from exchange.allowed import BadSetting
+from exchange.json_records import SCHEMA
 from exchange.settings import RunSettings
+from exchange.study_records import PlanRecord
 from experiments.trials.arms import Arm
-from experiments.trials.study import COMPARE, Study
+from experiments.trials.study import COMPARE, STUDIES, Study
+from runs.errors import UserError
+from runs.folder import write_json
+from runs.record.reading import record_for_report
+from runs.record.written_settings import UnknownSettings, settings_as_written
+
+FILE = "plan.json"
+ANEW = "start anew under another name"
 
 WARM_UP = 0
-"""The repeat of runs that are made first and are never counted."""
+"""The repeat number of warm-up runs, which come first and never count."""
 OVERHEAD_S = 2.5
-"""Around a run: processes start, load their compiled kernels, end, and the page is written."""
+"""Time of a run beside its orders: processes start, load their compiled kernels and end, and the page is written."""
 UNKNOWN_S = 5.0
-"""A run of so many orders as fast as it goes; only running it tells."""
+"""Assumed length of a run without a rate; only running it tells."""
 MOST_REPEATS = 1_000
 MOST_PAUSE_S = 3_600.0
 
@@ -36,14 +51,14 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every arm once a repeat; equal plans give equal orders."""
+    """Every arm once in each repeat; equal plans give equal orders."""
 
     arms: tuple[Arm, ...]
     repeats: int
     seed: int
     study: Study = COMPARE
     pause_s: float = 0.0
-    """Between two runs, for what the one before left to drain: closing sockets, a broker's queues, a disk's writes."""
+    """Time between two runs for closing sockets, a broker's queues and disk writes to drain."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -63,19 +78,19 @@ class Plan:
         return list(dict.fromkeys(arm.block for arm in self.arms))
 
     @property
-    def pairs(self) -> list[tuple[Arm, Arm]]:
-        """The arms that are compared with each other, block by block: those that differ in one thing."""
-        every = (pair for block in self.blocks for pair in combinations(self.arms_of(block), 2))
-        pairs = [(first, second) for first, second in every if first.differs_in_one(second)]
+    def compared_arms(self) -> list[tuple[Arm, Arm]]:
+        """The arms to compare with each other, block by block: those that differ in one factor."""
+        every = (two for block in self.blocks for two in combinations(self.arms_of(block), 2))
+        comparable = [(first, second) for first, second in every if first.differs_in_one(second)]
         firsts = {block: self.arms_of(block)[0] for block in self.blocks}
-        return [pair for pair in pairs if not self.study.against_the_first or pair[0] is firsts[pair[0].block]]
+        return [two for two in comparable if not self.study.against_the_first or two[0] is firsts[two[0].block]]
 
     def arms_of(self, block: str) -> list[Arm]:
         return [arm for arm in self.arms if arm.block == block]
 
     @property
     def warm_ups(self) -> list[Step]:
-        """One for each contender over each transport, at its first arm."""
+        """One run for each contender over each transport, with its first arm."""
         firsts: dict[tuple[str, str], Arm] = {}
         for arm in self.arms:
             firsts.setdefault((arm.contender, arm.settings.transport), arm)
@@ -83,7 +98,7 @@ class Plan:
 
     @property
     def steps(self) -> list[Step]:
-        """Blocks shuffled within a repeat, arms within their block: what is compared stands close together."""
+        """Blocks shuffled within a repeat, arms shuffled within their block: compared runs are close in time."""
         random = Random(self.seed)
         return [step for repeat in range(1, self.repeats + 1) for step in self._repeat(repeat, random)]
 
@@ -97,10 +112,79 @@ class Plan:
 
 
 def expected_s(plan: Plan, steps: Sequence[Step]) -> float:
-    """How long so many runs will take."""
+    """How long these runs will take."""
     return sum(run_s(step.arm.settings) + plan.pause_s for step in steps)
 
 
 def run_s(settings: RunSettings) -> float:
-    """How long a run will take, its start and end included."""
+    """How long a run will take, with its start and its end."""
     return (settings.length_s or UNKNOWN_S) + OVERHEAD_S
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """plan.json's content: the arms' settings, and the names of all runs in their order."""
+    return {
+        "schema": SCHEMA,
+        "study": plan.study.name,
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "pause_s": plan.pause_s,
+        "arms": [_arm_as_dict(arm) for arm in plan.arms],
+        "warm_ups": [step.name for step in plan.warm_ups],
+        "order": [step.name for step in plan.steps],
+    }
+
+
+def _arm_as_dict(arm: Arm) -> dict[str, Any]:
+    return {
+        "contender": arm.contender,
+        "block": arm.block,
+        "levels": dict(arm.levels),
+        "settings": arm.settings.as_dict(),
+    }
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    write_json(folder / FILE, plan_as_dict(plan))
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan in a trial's folder.
+
+    UserError if there is no plan, if it is damaged, or if this version would run it differently.
+    """
+    path = folder / FILE
+    if not path.exists():
+        raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it")
+    written = record_for_report(path, PlanRecord)
+    try:
+        plan = _plan(written)
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; {ANEW}") from error
+    except (AttributeError, KeyError, TypeError, BadSetting) as error:
+        raise UserError(f"{path} is damaged ({error}): {ANEW}") from error
+    if not _means_the_same(written, plan_as_dict(plan)):
+        raise UserError(f"{path} was written by another version of exchange: {ANEW}")
+    return plan
+
+
+def _means_the_same(written: dict[str, Any], planned: dict[str, Any]) -> bool:
+    """True if every written setting is unchanged; a setting that is newer than the file has its default."""
+    settings = [(old["settings"], new["settings"]) for old, new in zip(written["arms"], planned["arms"], strict=True)]
+    same = all(name in new and new[name] == value for old, new in settings for name, value in old.items())
+    return same and written["order"] == planned["order"]
+
+
+def _plan(written: dict[str, Any]) -> Plan:
+    return Plan(
+        arms=tuple(_arm(arm) for arm in written["arms"]),
+        repeats=written["repeats"],
+        seed=written["seed"],
+        study=STUDIES[written.get("study", COMPARE.name)],
+        pause_s=written.get("pause_s", 0.0),
+    )
+
+
+def _arm(written: dict[str, Any]) -> Arm:
+    settings = settings_as_written(written["settings"])
+    return Arm(written["contender"], written["block"], settings, written.get("levels", {}))

@@ -1,4 +1,4 @@
-"""A trial's results as one record, in which every number leads to the runs it came from."""
+"""comparison.json: a trial's results as one record, in which every number leads to the runs it came from."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from exchange.estimates import CONFIDENCE, RESAMPLES, Estimate, median
-from experiments.trials.caveats import caveats
-from experiments.trials.conditions import conditions
-from experiments.trials.observations import Observations, observe, run_as_dict
-from experiments.trials.plan import Plan
-from experiments.trials.plan_file import plan_as_dict
-from experiments.trials.significance import ALPHA, repeats_needed
-from experiments.trials.verdicts import Verdict, judge_all, most_rows
+from exchange.json_records import SCHEMA, Record
+from experiments.trials.conditions import caveats, conditions
+from experiments.trials.observations import Observations, observe
+from experiments.trials.plan import Plan, plan_as_dict
+from experiments.trials.verdicts import ALPHA, Verdict, judge_all, most_rows, repeats_needed, unreachable
 from runs.metrics import Metric
 
-SCHEMA = 1
+FILE = "comparison.json"
 
 
 def results(trial: Path, plan: Plan) -> dict[str, Any]:
-    """Of whatever runs there are."""
+    """The results of all runs in the trial's folder so far."""
     observed = observe(trial, plan)
     found = conditions(observed.values())
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
@@ -29,7 +27,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "name": trial.name,
         "study": plan.study.name,
         "status": "complete" if complete else "partial",
-        "caveats": caveats(plan, observed, found),
+        "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found)])),
         "seed": plan.seed,
         "repeats": plan.repeats,
         "contenders": plan.contenders,
@@ -63,16 +61,21 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
         "contender": arm.arm.contender,
         "block": arm.arm.block,
         "settings": arm.arm.settings.as_dict(),
-        "held": arm.is_held,
+        "held": arm.kept_rate,
         "saturated": arm.saturated,
-        "runs": [run_as_dict(*run) for run in arm.runs.items()],
-        "excluded": [run_as_dict(*run) for run in arm.excluded],
+        "runs": [_run(*run) for run in arm.runs.items()],
+        "excluded": [_run(*run) for run in arm.excluded],
         "metrics": {metric.name: found for metric in plan.study.metrics if (found := _metric(arm, metric, plan.seed))},
     }
 
 
+def _run(repeat: int, record: Record) -> dict[str, Any]:
+    """A reference to a run: its name is its folder's."""
+    return {"repeat": repeat, "run": record["name"], "status": record["status"], "reasons": record["reasons"]}
+
+
 def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
-    """Empty where no run measured it; `by_repeat` holds the run's value for each repeat in which it was."""
+    """The median with its interval, and the values by repeat; empty if no run measured the metric."""
     values = arm.values(metric)
     if not values:
         return {}
@@ -86,17 +89,17 @@ def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
-    pair = verdict.pair
+    row = verdict.row
     return {
-        "metric": pair.metric.name,
-        "block": pair.first.arm.block,
-        "first": pair.first.arm.label,
-        "second": pair.second.arm.label,
+        "metric": row.metric.name,
+        "block": row.first.arm.block,
+        "first": row.first.arm.label,
+        "second": row.second.arm.label,
         "outcome": verdict.outcome,
         "sentence": verdict.sentence,
         **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
         "p": verdict.p,
         "p_holm": verdict.p_holm,
         "share_of_repeats_first_lower": verdict.share_lower,
-        "repeats": pair.repeats,
+        "repeats": row.repeats,
     }

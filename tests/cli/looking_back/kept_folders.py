@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import main
 from exchange.settings import RunSettings
-from experiments.trials.plan_file import write_plan
+from experiments.trials.plan import write_plan
 from experiments.trials.results import results as results_of_trial
 from tests.experiments.trials.made_trials import HOST, VERSIONS, plan, put_all
 

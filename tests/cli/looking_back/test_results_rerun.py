@@ -11,7 +11,7 @@ import pytest
 from kept_folders import put_bytes, put_run, put_trial, record, results
 
 from exchange.settings import RunSettings
-from experiments import comparing
+from experiments.trials import trial
 from experiments.trials.plan import Plan
 from runs.record.host import host_facts, versions
 from tests.exchange_command import exchange, measured
@@ -30,12 +30,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         said.update(settings=settings, results=results, name=name, **how)
         return 0
 
-    def compare(planned: Plan, results: str, name: str | None, *_: object) -> int:
+    def run_trial(planned: Plan, results: str, name: str | None, *_: object) -> int:
         said.update(plan=planned, results=results, name=name)
         return 0
 
     monkeypatch.setattr("cli.running.run", run)
-    monkeypatch.setattr(comparing, "compare", compare)
+    monkeypatch.setattr(trial, "run_trial", run_trial)
     return said
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from exchange.estimates import Estimate
-from experiments.nagle_arms import nagle_arms
+from experiments.comparison_arms import nagle_arms
 from experiments.trials.observations import observe
-from experiments.trials.plan import Plan
-from experiments.trials.plan_file import read_plan, write_plan
-from experiments.trials.study import COMPARE, NAGLE
+from experiments.trials.plan import Plan, read_plan, write_plan
+from experiments.trials.study import COMPARE, NAGLE, hurts_or_helps
 from experiments.trials.verdicts import judge_all, most_rows
-from experiments.trials.wording import hurts_or_helps
 from runs.errors import UserError
 from runs.metrics import packets
 from tests.experiments.trials.made_trials import put_all
@@ -43,7 +41,7 @@ def test_a_level_with_a_broker_has_no_arm_where_there_is_none() -> None:
 
 
 def test_every_level_is_held_against_off_and_against_nothing_else() -> None:
-    pairs = planned(roles=("gateway", "engine", "all"), transports=["tcp"], rates=[1000.0]).pairs
+    pairs = planned(roles=("gateway", "engine", "all"), transports=["tcp"], rates=[1000.0]).compared_arms
     assert [first.contender for first, _ in pairs] == ["Nagle off"] * 3
     assert len({second.contender for _, second in pairs}) == 3
 

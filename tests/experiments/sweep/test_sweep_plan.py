@@ -11,9 +11,8 @@ from click.testing import CliRunner
 from cli.main import main
 from experiments.sweep.file import EXAMPLE
 from experiments.sweep.planning import confirm, planned
-from experiments.trials.plan import Plan
-from experiments.trials.plan_file import read_plan, write_plan
-from experiments.trials.verdicts import judged_pairs
+from experiments.trials.plan import Plan, read_plan, write_plan
+from experiments.trials.verdicts import planned_rows
 from runs.errors import UserError
 
 
@@ -45,14 +44,14 @@ def test_every_combination_is_an_arm_under_every_condition() -> None:
 
 def test_arms_are_held_against_those_that_differ_in_one_thing_alone() -> None:
     plan = plan_of("transport=tcp,zeromq", "packing=1,10")
-    pairs = {(first.contender, second.contender) for first, second in plan.pairs}
+    pairs = {(first.contender, second.contender) for first, second in plan.compared_arms}
     assert pairs == {
         ("tcp, packing 1", "tcp, packing 10"),
         ("tcp, packing 1", "zeromq, packing 1"),
         ("tcp, packing 10", "zeromq, packing 10"),
         ("zeromq, packing 1", "zeromq, packing 10"),
     }
-    assert len(judged_pairs(plan)) == 4 * 3
+    assert len(planned_rows(plan)) == 4 * 3
 
 
 def test_what_only_a_broker_has_makes_no_arms_where_there_is_none() -> None:

@@ -9,7 +9,7 @@ import orjson
 
 from exchange.settings import RunSettings
 from experiments.trials.arms import Arm, Factor, arms_of
-from experiments.trials.attempts import new_attempt
+from experiments.trials.observations import new_attempt
 from experiments.trials.plan import Plan, Step
 
 HOST = {"cpu": "AMD EPYC", "cores": 2, "load_before": [0.5, 0.4, 0.3]}

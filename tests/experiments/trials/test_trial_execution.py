@@ -13,10 +13,9 @@ import pytest
 from made_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
-from experiments.trials.execution import execute, to_do
+from experiments.trials.execution import Progress, execute, to_do
 from experiments.trials.observations import observe
 from experiments.trials.plan import Plan
-from experiments.trials.progress import Progress
 from runs.errors import UserError
 
 MADE = plan(repeats=3)

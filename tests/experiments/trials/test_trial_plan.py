@@ -14,8 +14,7 @@ from made_trials import arms, plan
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from experiments.trials.arms import Factor, arms_of
-from experiments.trials.plan import OVERHEAD_S, Plan, run_s
-from experiments.trials.plan_file import read_plan, write_plan
+from experiments.trials.plan import OVERHEAD_S, Plan, read_plan, run_s, write_plan
 from runs.errors import UserError
 
 RATES = (1000.0, 2000.0, 4000.0)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from exchange.estimates import RESAMPLES, median, ratio_of_medians
-from experiments.trials.significance import ALPHA, holm, paired_p, repeats_needed, share_lower, smallest_p
+from experiments.trials.verdicts import ALPHA, holm, paired_p, repeats_needed, share_lower, smallest_p
 
 ROWS, REPEATS = 15, 10
 

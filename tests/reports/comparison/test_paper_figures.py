@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.comparison_arms import ArmSettings, rate_factor, transport_factor
-from experiments.nagle_arms import nagle_arms
+from experiments.comparison_arms import ArmSettings, nagle_arms, rate_factor, transport_factor
 from experiments.trials.arms import arms_of
 from experiments.trials.plan import Plan
 from experiments.trials.results import results

@@ -1,0 +1,170 @@
+"""A trial from its plan to its record, table and page, and the report of a trial's folder."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from exchange.words import counted
+from experiments.trials.execution import Progress, execute, measure_with_page, to_do
+from experiments.trials.plan import WARM_UP, Plan, Step, expected_s, plan_as_dict, read_plan, write_plan
+from experiments.trials.results import FILE, results
+from experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
+from experiments.trials.verdicts import unreachable
+from reports.asked import Asked
+from reports.comparison.figures import trial_figures
+from reports.comparison.nagle_table import show as show_nagle
+from reports.comparison.page import write_page
+from reports.comparison.paper_figures import paper_figures
+from reports.comparison.table import COLUMNS, show
+from reports.drawing.canvas import page_style
+from reports.drawing.colours import LIGHT
+from reports.drawing.figure_files import write_figures
+from reports.rows import flat, print_rows, trial_rows
+from runs.broker.brokers_held import Brokers
+from runs.errors import UserError
+from runs.folder import new_run_folder, write_json
+from runs.interrupts import ended_as_by_ctrl_c
+
+SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
+"""Functions that print a trial's record, by study."""
+
+
+def show_plan(plan: Plan, as_json: bool) -> int:
+    """Print what would be run. The exit code, 0."""
+    if as_json:
+        click.echo(orjson.dumps(plan_as_dict(plan), option=orjson.OPT_INDENT_2))
+    else:
+        steps = [*plan.warm_ups, *plan.steps]
+        _print([*announcement(plan, steps), *listing(steps)])
+    return 0
+
+
+def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
+    """Make a new trial. The exit code: 0, or 1 if a planned run is missing."""
+    unnamed = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.study.name}-{secrets.token_hex(3)}"
+    folder = new_run_folder(Path(parent), name or unnamed)
+    write_plan(folder, plan)
+    try:
+        with ended_as_by_ctrl_c():
+            return _make_runs(folder, plan, as_json)
+    except UserError:
+        shutil.rmtree(folder)
+        raise
+
+
+def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> int:
+    """Make the missing runs of an interrupted trial, then its table and page. The exit code, as run_trial's."""
+    folder = Path(parent) / name
+    plan = read_plan(folder)
+    if plan.study is not study:
+        raise UserError(
+            f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
+        )
+    with ended_as_by_ctrl_c():
+        return _make_runs(folder, plan, as_json)
+
+
+def _make_runs(folder: Path, plan: Plan, as_json: bool) -> int:
+    steps = to_do(folder, plan)
+    _print(announcement(plan, steps), to_stderr=as_json)
+    with Brokers() as brokers:
+        ended = execute(folder, steps, partial(measure_with_page, brokers=brokers), Progress(steps), plan.pause_s)
+    record = _write_results(folder, plan)
+    page = write_page(folder, record)
+    if as_json and plan.study.rows_as_json:
+        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
+    elif as_json:
+        click.echo((folder / FILE).read_bytes(), nl=False)
+    else:
+        SHOW[plan.study.name](record)
+        click.echo(f"page: {page}")
+    if not ended:
+        again = f"exchange {plan.study.name} --resume {folder.name}"
+        click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
+    return 0 if record["status"] == "complete" else 1
+
+
+def _write_results(folder: Path, plan: Plan) -> dict[str, Any]:
+    record = results(folder, plan)
+    write_json(folder / FILE, record)
+    return record
+
+
+def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
+    for sentence in sentences:
+        click.echo(sentence, err=to_stderr)
+
+
+def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
+    """The number of runs, the expected time, and a warning if the plan can lead to no verdict."""
+    warm_ups = sum(step.repeat == WARM_UP for step in steps)
+    remaining = len(steps) - warm_ups
+    left = f", {remaining} of them left" if remaining < len(plan.steps) else ""
+    yield _folded(
+        f"{_contenders(plan)}; {counted(len(plan.blocks), f'{plan.study.block}s')}, "
+        f"{counted(plan.repeats, 'repeats')}: {counted(len(plan.steps), 'runs')}{left} and "
+        f"{counted(warm_ups, 'warm-ups')}, about {duration(expected_s(plan, steps))}"
+    )
+    if warning := unreachable(plan):
+        yield _folded(f"warning: {warning}")
+
+
+def _folded(sentence: str) -> str:
+    return "\n".join(textwrap.wrap(sentence, COLUMNS))
+
+
+def _contenders(plan: Plan) -> str:
+    """The names of the contenders, or only their number if a name has several parts."""
+    names = plan.contenders
+    return ", ".join(names) if not any(", " in name for name in names) else counted(len(names), "contenders")
+
+
+def listing(steps: Sequence[Step]) -> Iterator[str]:
+    """A line for each run, in order."""
+    for step in steps:
+        yield f"{'warm-up' if step.repeat == WARM_UP else f'repeat {step.repeat}':<10} {step.arm.label}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in a readable unit: 40 s, 3 min, 1.5 hours, 2 days."""
+    for unit, unit_s, decimals in (("days", 86_400.0, 0), ("hours", 3_600.0, 1), ("min", 60.0, 0)):
+        if seconds >= 1.5 * unit_s:
+            return f"{seconds / unit_s:.{decimals}f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def report_trial(folder: Path, asked: Asked) -> int:
+    """Make a trial's record, table, page and figure files from the runs in its folder. The exit code, 0."""
+    if asked.hlog:
+        raise UserError(f"--hlog is of one run, and {folder} is a trial's folder: give the folder of a run in it")
+    record = _write_results(folder, read_plan(folder))
+    if asked.as_json:
+        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
+    elif asked.as_csv:
+        print_rows(map(flat, trial_rows(record)))
+    else:
+        SHOW[record["study"]](record)
+    for what, path in _write_page_and_figures(folder, record, asked).items():
+        click.echo(f"{what}: {path}", err=asked.quiet)
+    return 0
+
+
+def _write_page_and_figures(folder: Path, record: dict[str, Any], asked: Asked) -> dict[str, Path]:
+    paths = {"page": write_page(folder, record)}
+    if asked.figures:
+        with page_style(LIGHT):
+            figures = chain(trial_figures(record), paper_figures(record))
+            drawn = ((figure.name, figure.title, figure.chart) for figure in figures)
+            paths["figures"] = write_figures(folder, drawn)
+    return paths
