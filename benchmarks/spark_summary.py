@@ -59,7 +59,7 @@ def summarize_rows(folder: Path) -> None:
     from pyspark.sql import functions as fn
 
     from spark.percentiles import row_figures
-    from spark.session import open_session
+    from spark.sessions.session import open_session
     from spark.whole_files import CONTENT, PATH, whole_files
 
     with open_session(settings=HEAP) as spark:

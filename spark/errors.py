@@ -1,4 +1,4 @@
-"""What can go wrong with Spark, each a sentence that says what to do.
+"""The errors of spark/, each a sentence that says what to do, and the sentences made of Spark's own exceptions.
 
 SparkError
 ├── SparkUnavailableError    no usable Java, or its JVM did not start
@@ -6,10 +6,20 @@ SparkError
 ├── RunUnfinishedError       no run.json: the run goes on, or was killed
 ├── TablesUnwritableError    the disk is full or read-only
 ├── DatasetUnreadableError   the tables of many runs are damaged, or there are none
-├── FollowedElsewhereError   another process keeps the live table
+├── FollowedElsewhereError   another process follows the run
 ├── ForeignCheckpointError   the live table was begun by other code, or is damaged
 └── SparkJobError            anything else that Spark reports
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, PythonException
 
 
 class SparkError(Exception):
@@ -17,15 +27,15 @@ class SparkError(Exception):
 
 
 class SparkUnavailableError(SparkError):
-    """No Spark session can be had on this machine as it is."""
+    """This machine, as it is, cannot run a Spark session."""
 
 
 class RunUnreadableError(SparkError):
-    """There is no run here that could be analysed."""
+    """The folder holds no run that could be analysed."""
 
 
 class RunUnfinishedError(SparkError):
-    """The run has no run.json yet, which is the mark of a finished one."""
+    """The run has no run.json yet, which marks a finished run."""
 
 
 class TablesUnwritableError(SparkError):
@@ -33,11 +43,11 @@ class TablesUnwritableError(SparkError):
 
 
 class DatasetUnreadableError(SparkError):
-    """There are no tables of runs at this place, or none that this version reads."""
+    """The folder holds no tables of runs, or none that this version reads."""
 
 
 class SparkJobError(SparkError):
-    """Spark gave up for a reason of its own."""
+    """A Spark job failed for a reason of its own."""
 
 
 class FollowedElsewhereError(SparkError):
@@ -46,3 +56,56 @@ class FollowedElsewhereError(SparkError):
 
 class ForeignCheckpointError(SparkError):
     """The live table was begun by other code, or is damaged."""
+
+
+@contextmanager
+def typed_errors(run_folder: Path | str) -> Iterator[None]:
+    """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace."""
+    try:
+        yield
+    except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
+        cause = root_cause(failure)
+        if "No space left on device" in cause or "Disk quota exceeded" in cause:
+            raise TablesUnwritableError(
+                f"the disk filled up while Spark analysed {run_folder}: make room, then analyse the run again"
+            ) from failure
+        if "Permission denied" in cause or "Read-only file system" in cause:
+            raise RunUnreadableError(
+                f"Spark may not use all of {run_folder} ({cause}): check its permissions"
+            ) from failure
+        raise SparkJobError(f"Spark could not analyse {run_folder}: {cause}") from failure
+
+
+def root_cause(failure: Exception) -> str:
+    """Return the first line of the innermost exception, without stack trace. Call it while the JVM still runs."""
+    try:
+        return _first_line(_innermost(failure))
+    except (Py4JError, OSError):
+        return "its JVM died; is there enough memory?"
+
+
+def _innermost(failure: Exception) -> str:
+    if isinstance(failure, (Py4JNetworkError, ConnectionError)) or _is_without_answer(failure):
+        raise failure
+    if isinstance(failure, Py4JJavaError):
+        java = failure.java_exception
+        while (inner := java.getCause()) is not None:
+            java = inner
+        return str(java.toString())
+    if isinstance(failure, PythonException):
+        return _last_line(str(failure)).split(": ", 1)[-1]
+    causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else str(failure)
+
+
+def _is_without_answer(failure: Exception) -> bool:
+    """True if py4j got no answer from the JVM; a call that failed in Java has a trace."""
+    return type(failure) is Py4JError and "Trace:" not in str(failure)
+
+
+def _last_line(text: str) -> str:
+    return [line.strip() for line in text.splitlines() if line.strip()][-1]
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")

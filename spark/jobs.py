@@ -1,34 +1,58 @@
-"""The jobs: `summarize` is the only call that a run makes."""
+"""The jobs around one run: `summarize`, the only call that a run makes, and two that make later sessions faster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark.errors import RunUnreadableError, SparkJobError, TablesUnwritableError
+from spark.errors import typed_errors
 from spark.ingest import IngestReport, ingest
-from spark.java import find_java
-from spark.java_errors import root_cause
+from spark.live.query import FollowedRun
 from spark.run_record import RunRecord, read_run
-from spark.schemas import KINDS
-from spark.session import open_session
+from spark.schemas import KINDS, SPOOL_SCHEMA
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
 from spark.summary.measured import RunFile, measured, runs_table, seconds_table
 from spark.tables import tables_folder, write_table
 
 Row = dict[str, Any]
+SMALLEST_PAYLOADS: dict[str, dict[str, Any]] = {
+    "session": {"version": "", "policy": "price-time", "packing": 1, "max_price": 999},
+    "throughput": {"meter": 1, "rate_per_s": 1},
+    "sample": {"id": 1, "due_ns": 1, "handed_over_ns": 2, "answered_ns": 3},
+    "completion": {
+        "second": 0,
+        "clock": "due",
+        "last_order": False,
+        "count": 1,
+        "sum_ns": 1,
+        "min_ns": 1,
+        "max_ns": 1,
+        "bucket": [0],
+        "bucket_count": [1],
+    },
+    "traffic": {"second": 0, "orders_sent": 1, "orders_answered": 1, "messages_received": 1},
+    "process": {
+        "second": 0,
+        "cpu_s": 0.5,
+        "max_rss_bytes": 1,
+        "voluntary_context_switches": 0,
+        "involuntary_context_switches": 0,
+    },
+    "end": {"announced": 1, "received": 1},
+}
+FIRST_MOMENT = '"wall_ns": 1,'
+LATER_MOMENT = '"wall_ns": 1000000000,'
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Also in tables/summary.parquet and tables/seconds.parquet; `java_note` is for the user, where there is one."""
+    """The rows of tables/summary.parquet and tables/seconds.parquet; `java_note` is for the user, if there is one."""
 
     run: Row
     seconds: list[Row]
@@ -37,7 +61,7 @@ class Summary:
 
 
 def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool = False) -> Summary:
-    """Make the tables of a finished run, and its summary; raises SparkError, a sentence that says what to do."""
+    """Make the tables of a finished run, and its summary. SparkError, a sentence that says what to do, if it fails."""
     record, java = read_run(run_folder), find_java()
     tables = tables_folder(run_folder)
     with open_session(master, java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
@@ -47,8 +71,9 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 
 
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
-    """The two summary tables, from the tables of the kinds."""
-    rows = measured(spark, _files(tables, record), [record]).persist()
+    """Write the two summary tables, from the tables of the kinds, and return their rows."""
+    files = {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
+    rows = measured(spark, files, [record]).persist()
     try:
         written = []
         for name, table in (("summary", runs_table(rows)), ("seconds", seconds_table(rows))):
@@ -60,23 +85,29 @@ def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple
     return run, seconds
 
 
-def _files(tables: Path, record: RunRecord) -> dict[str, RunFile]:
-    return {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
+def prepare() -> None:
+    """Write the class archive, by summarizing the smallest run; every later session starts faster. SparkError."""
+    with tempfile.TemporaryDirectory(prefix="exchange-prepare-") as folder:
+        summarize(write_smallest_run(Path(folder)), write_archive=True)
 
 
-@contextmanager
-def typed_errors(run_folder: Path | str) -> Iterator[None]:
-    """A sentence in place of a Java stack trace."""
-    try:
-        yield
-    except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
-        cause = root_cause(failure)
-        if "No space left on device" in cause or "Disk quota exceeded" in cause:
-            raise TablesUnwritableError(
-                f"the disk filled up while Spark analysed {run_folder}: make room, then analyse the run again"
-            ) from failure
-        if "Permission denied" in cause or "Read-only file system" in cause:
-            raise RunUnreadableError(
-                f"Spark may not use all of {run_folder} ({cause}): check its permissions"
-            ) from failure
-        raise SparkJobError(f"Spark could not analyse {run_folder}: {cause}") from failure
+def warm(spark: SparkSession) -> None:
+    """Follow the smallest run for two batches, since a JVM's first batch takes ten times a later one's time."""
+    folder = Path(spark.conf.get("spark.local.dir") or ".") / "warm-up"
+    folder.mkdir()
+    first = next((write_smallest_run(folder) / "spool").iterdir())
+    with FollowedRun(spark, folder) as run:
+        run.catch_up()
+        second = first.with_name("000002.jsonl")
+        second.write_text(first.read_text().replace(FIRST_MOMENT, LATER_MOMENT))
+        run.catch_up()
+
+
+def write_smallest_run(folder: Path) -> Path:
+    """Write a run of one record a kind into this folder."""
+    about = {"schema": SPOOL_SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
+    lines = [json.dumps({**about, "kind": kind, "payload": payload}) for kind, payload in SMALLEST_PAYLOADS.items()]
+    (folder / "spool").mkdir()
+    (folder / "spool" / "000001.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "run.json").write_text(json.dumps({"schema": 1}))
+    return folder

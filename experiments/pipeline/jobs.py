@@ -17,10 +17,9 @@ from spark.dataset.ingesting import RunSource, ingest_runs
 from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place
 from spark.dataset.summarizing import summarize_runs
-from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
-from spark.java import find_java
-from spark.jobs import typed_errors
-from spark.session import open_session
+from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
 
 INGESTS_ON = "local[*]"
 """Spools lie on this machine, so they are read on it."""

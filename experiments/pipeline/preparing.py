@@ -8,9 +8,9 @@ import click
 
 from runs.errors import UserError
 from spark.errors import SparkError
-from spark.java import find_java
-from spark.prepare import prepare as write_archive
-from spark.session import session_archive
+from spark.jobs import prepare as write_archive
+from spark.sessions.java import find_java
+from spark.sessions.session import session_archive
 
 
 def prepare(again: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runs.errors import UserError
 from spark.errors import SparkUnavailableError
-from spark.session import submit_job
+from spark.sessions.session import submit_job
 
 
 def submit(master: str, deploy_mode: str | None, confs: Sequence[str], job: str, arguments: Sequence[str]) -> int:

@@ -20,11 +20,11 @@ from experiments.simulate.ran import OnParts, Ran
 from experiments.simulate.table import SCHEMA, in_order
 from runs.errors import UserError
 from runs.interrupts import ended_as_by_ctrl_c
-from spark.cluster import wait_for_executor
 from spark.errors import SparkError, SparkUnavailableError
-from spark.java import find_java
-from spark.partitions import collect, each_number, finished_partitions
-from spark.session import open_session
+from spark.sessions.cluster import wait_for_executor
+from spark.sessions.java import find_java
+from spark.sessions.partitions import collect, each_number, finished_partitions
+from spark.sessions.session import open_session
 
 LOOK_EVERY_S = 1.0
 CORES = 2

@@ -22,10 +22,10 @@ from runs.errors import UserError
 from runs.folders import runs_begun, runs_under_way
 from runs.interrupts import ended_as_by_ctrl_c, on_signals
 from spark.errors import SparkError
-from spark.java import find_java
+from spark.jobs import warm
 from spark.live.query import FollowedRun
-from spark.live.warming import warm
-from spark.session import open_session
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
 
 LOOK_S = 0.2
 FIND_RUNS_S = 1.0

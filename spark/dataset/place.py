@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from spark.errors import DatasetUnreadableError
-from spark.java_errors import root_cause
+from spark.errors import DatasetUnreadableError, root_cause
 
 
 class Place:

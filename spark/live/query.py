@@ -13,8 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark.java_errors import root_cause
-from spark.jobs import typed_errors
+from spark.errors import root_cause, typed_errors
 from spark.live.folder import LiveFolder
 from spark.live.records import growing_lines, judged
 from spark.live.rows import Row

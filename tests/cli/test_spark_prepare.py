@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from cli.main import main
 from experiments.pipeline import preparing
-from spark.class_archive import ClassArchive
 from spark.errors import SparkUnavailableError
-from spark.java import Java
+from spark.sessions.class_archive import ClassArchive
+from spark.sessions.java import Java
 
 COMMAND = ["spark", "prepare"]
 
@@ -52,7 +52,7 @@ def test_a_machine_that_cannot_is_told_in_a_sentence(archive: ClassArchive, monk
 @pytest.mark.long
 def test_sessions_use_what_it_wrote(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    script = "import spark.java as j, spark.session as s; print(s.session_archive(j.find_java()).is_written)"
+    script = "from spark.sessions import java, session; print(session.session_archive(java.find_java()).is_written)"
     for words, told in ((["-m", "cli", *COMMAND], "Spark starts faster"), (["-c", script], "True")):
         said = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=True)
         assert told in said.stdout

@@ -14,7 +14,7 @@ from spark_runs import MadeUpRun
 from spark.ingest import IngestReport, ingest
 from spark.jobs import write_summary
 from spark.run_record import read_run
-from spark.session import open_session
+from spark.sessions.session import open_session
 from spark.tables import tables_folder
 
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from spark.cluster import home_of
-from spark.java import find_java
-from spark.session import spark_environment
+from spark.sessions.cluster import home_of
+from spark.sessions.java import find_java
+from spark.sessions.session import spark_environment
 
 DEPLOY = "org.apache.spark.deploy"
 LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]

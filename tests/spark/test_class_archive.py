@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from fake_java import JAVA_17, fake_java
 
-from spark.class_archive import ClassArchive, class_archive
 from spark.errors import SparkUnavailableError
-from spark.java import Java
+from spark.sessions.class_archive import ClassArchive, class_archive
+from spark.sessions.java import Java
 
 DUMPS = """#!/bin/sh
 for option; do case $option in -XX:SharedArchiveFile=*) echo base > "${option#*=}";; esac; done
@@ -31,7 +31,7 @@ def written_to(options: list[str]) -> Path:
 def write(archive: ClassArchive) -> None:
     """As a JVM does that is started with these options."""
     written_to(archive.options_to_write()).touch()
-    archive.keep()
+    archive.finish()
 
 
 def test_an_archive_that_was_not_written_is_not_used(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_jvm_that_wrote_nothing_is_an_error(tmp_path: Path) -> None:
     archive = class_archive(java(tmp_path / "jdk", with_base=True), tmp_path)
     archive.options_to_write()
     with pytest.raises(SparkUnavailableError, match="room"):
-        archive.keep()
+        archive.finish()
 
 
 def test_a_java_that_cannot_archive_its_own_classes_is_an_error(tmp_path: Path) -> None:

@@ -11,9 +11,16 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.cluster import address_settings, driver_address, home_of, is_local, shipped_settings, wait_for_executor
 from spark.errors import SparkUnavailableError
-from spark.session import SETTINGS
+from spark.sessions.cluster import (
+    address_settings,
+    driver_address,
+    home_of,
+    is_local,
+    shipped_settings,
+    wait_for_executor,
+)
+from spark.sessions.session import SETTINGS
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])

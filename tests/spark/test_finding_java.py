@@ -7,7 +7,7 @@ import pytest
 from fake_java import JAVA_8, JAVA_11, JAVA_17, JAVA_26, fake_java
 
 from spark.errors import SparkUnavailableError
-from spark.java import find_java, version_of
+from spark.sessions.java import find_java, version_of
 
 
 def environ(java_home: Path | None = None, *on_path: Path) -> dict[str, str]:

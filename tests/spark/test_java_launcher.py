@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spark.errors import SparkUnavailableError
-from spark.java_launcher import launcher_home
-from spark.private_folder import private_folders
+from spark.sessions.java import launcher_home
+from spark.sessions.package import private_folders
 
 MODULE = "jdk.incubator.vector"
 

@@ -6,8 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, MapType, StringType, StructField, StructType
 
-from spark.errors import SparkJobError
-from spark.jobs import typed_errors
+from spark.errors import SparkJobError, typed_errors
 from spark.known_rows import known_rows
 
 SCHEMA = StructType(

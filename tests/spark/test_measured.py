@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 from spark_tables import Row, run_record, table, tables
 
-from spark.errors import SparkJobError
-from spark.jobs import typed_errors
+from spark.errors import SparkJobError, typed_errors
 from spark.run_record import RunRecord
 from spark.summary.measured import RunFile, as_table, measured
 from spark.summary.of_run import READ, rows_of_run

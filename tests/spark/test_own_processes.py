@@ -25,8 +25,8 @@ print(json.dumps([summary.run, summary.java_note]))
 
 COUNT = """
 import json, os, signal, sys
-from spark.java import find_java
-from spark.session import open_session
+from spark.sessions.java import find_java
+from spark.sessions.session import open_session
 
 before = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
 java = find_java()
@@ -39,7 +39,7 @@ print(json.dumps([counted, java.note, unchanged]))
 WAIT_TO_BE_KILLED = """
 import sys
 from pyspark import SparkContext
-from spark.session import open_session
+from spark.sessions.session import open_session
 
 with open_session():
     print(SparkContext._gateway.proc.pid, flush=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from spark.package import NAME, PACKAGES, package_zip, unpacked
+from spark.sessions.package import NAME, PACKAGES, package_zip, unpacked
 
 IMPORTED = """
 import sys
-from spark.package import use_unpacked
+from spark.sessions.package import use_unpacked
 use_unpacked(); use_unpacked()
 import exchange.checksum, gateway.instruments
 print(exchange.__file__)

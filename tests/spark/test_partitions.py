@@ -18,7 +18,7 @@ from experiments.simulate.part import MatchPart
 from experiments.simulate.simulation import Simulation
 from experiments.simulate.table import SCHEMA, in_order
 from spark.errors import SparkJobError
-from spark.partitions import collect, each_number, finished_partitions
+from spark.sessions.partitions import collect, each_number, finished_partitions
 
 SEEN = pa.schema([("part", pa.int32()), ("number", pa.int64()), ("process", pa.int64()), ("set_aside", pa.bool_())])
 

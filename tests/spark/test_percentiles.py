@@ -14,9 +14,8 @@ from spark_runs import buckets_of, completion_payload, completion_times_ns, reco
 from spark_tables import summarized, told
 
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.errors import SparkJobError
+from spark.errors import SparkJobError, typed_errors
 from spark.histograms import FIGURES, PERCENTS
-from spark.jobs import typed_errors
 from spark.percentiles import row_figures
 from spark.tables import spark_path
 from spark.whole_files import whole_files

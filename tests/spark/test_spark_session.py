@@ -14,9 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
-from spark.jvm import running_jvm
-from spark.process_state import CHATTY_LOGGERS
-from spark.session import open_session
+from spark.sessions.jvm import CHATTY_LOGGERS, running_jvm
+from spark.sessions.session import open_session
 
 
 class Heard(logging.Handler):
@@ -70,7 +69,7 @@ def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkey
             started.append(subprocess.Popen([sys.executable, "-c", "input()", folder], stdin=subprocess.PIPE))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spark.jvm.launch_gateway", interrupted)
+    monkeypatch.setattr("spark.sessions.jvm.launch_gateway", interrupted)
     with pytest.raises(KeyboardInterrupt), running_jvm(SparkConf(loadDefaults=False), tmp_path):
         pass
     ours, another = started

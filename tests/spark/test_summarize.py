@@ -15,8 +15,9 @@ from spark.errors import (
     SparkError,
     SparkJobError,
     TablesUnwritableError,
+    typed_errors,
 )
-from spark.jobs import summarize, typed_errors
+from spark.jobs import summarize
 from spark.run_record import read_run
 from spark.schemas import KEYS
 from spark.summary.columns import MEASURED

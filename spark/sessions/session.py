@@ -1,7 +1,7 @@
-"""The Spark session, and the only place with settings.
+"""The Spark session, and the only place with Spark's settings.
 
-Quiet on the terminal, nothing left in the working directory, no port but on 127.0.0.1 where the master is this
-machine, gone when closed.
+A session is quiet on the terminal, leaves nothing in the working directory, opens ports on 127.0.0.1 only if the
+master is this machine, and is gone when closed.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark.class_archive import ClassArchive, class_archive
-from spark.cluster import LOOPBACK, address_settings, driver_address, home_of, shipped_settings
-from spark.errors import SparkUnavailableError
-from spark.java import Java, find_java
-from spark.java_errors import root_cause
-from spark.java_launcher import launcher_home
-from spark.jvm import running_jvm, session_folder
-from spark.private_folder import private_folders
-from spark.process_state import own_process_state
-from spark.submitted import is_submitted, submit, submitted_session
+from spark.errors import SparkUnavailableError, root_cause
+from spark.sessions.class_archive import ClassArchive, class_archive
+from spark.sessions.cluster import (
+    LOOPBACK,
+    address_settings,
+    driver_address,
+    home_of,
+    is_submitted,
+    shipped_settings,
+    submit,
+)
+from spark.sessions.java import Java, find_java, launcher_home
+from spark.sessions.jvm import SESSION_PREFIX, own_process_state, remove_at_exit, running_jvm, session_folder
+from spark.sessions.package import private_folders
 
 LOGGING = """\
 status = off
@@ -44,21 +48,21 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Else every column expression costs three calls into the JVM, to note the line it was written in.
+    # With it, every column expression costs three calls into the JVM, to note the line that it was written in.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # A run's records are few: more partitions, or plans revised half-way, only add jobs.
+    # A run has few records: more partitions, or plans revised half-way, only add jobs.
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
-    # Some hundred files or folders are listed here, at once; of more, not each by a task of its own.
+    # The driver lists some hundred files at once. Above 1000 Spark starts tasks, but not one for each file.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
-    # Of long rows a batch of 10,000 would be some 50 MB, for which buffers grow and are copied again and again.
+    # A batch of 10,000 long rows would take some 50 MB, for which buffers grow and are copied again and again.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
-    # One file a table, so no marker beside it; version 2 saves a rename, and we rename ourselves.
+    # A table is one file and needs no marker beside it; version 2 saves a rename, and we rename ourselves.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
-    # Hadoop asks a program for each permission and link of a local file: without its checksum files, and with the
+    # Hadoop starts a program for each permission and link of a local file. Without its checksum files, and with the
     # plainer of the two ways to write a checkpoint, a streamed batch starts 9 programs in place of 37.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -66,7 +70,7 @@ SETTINGS = {
     ),
 }
 
-# The first compiler alone: a short job ends before the second one's work pays, and it doubles the CPU time.
+# Only the first compiler: a short job ends before the second one's work pays, which doubles the CPU time.
 SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
@@ -79,15 +83,15 @@ def open_session(
     java: Java | None = None,
     write_archive: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session of its own JVM.
+    """Open a session with a JVM of its own; SparkUnavailableError if none can be had.
 
-    `write_archive` makes later sessions start faster, see spark.class_archive. Under spark-submit, it is the session of
-    the JVM that started us, and the master is whom that was told.
+    `write_archive` makes later sessions start faster, see spark.sessions.class_archive. Under spark-submit the session
+    is that of the JVM which started this process, and spark-submit's master replaces `master`.
     """
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
     if is_submitted():
-        with submitted_session({**SETTINGS, **(settings or {})}) as submitted:
+        with _submitted_session({**SETTINGS, **(settings or {})}) as submitted:
             yield submitted
         return
     java = java or find_java()
@@ -102,19 +106,19 @@ def open_session(
             try:
                 yield session
             finally:
-                with suppress(Py4JError, OSError):  # it may be dead already, and is ended next
+                with suppress(Py4JError, OSError):  # the JVM may be dead already, and is ended next
                     session.stop()
     if archive and write_archive:
-        archive.keep()
+        archive.finish()
 
 
 def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
-    """Run one of our commands through spark-submit, which takes `options`; its exit code."""
+    """Run one of our commands through spark-submit, which takes `options`; return its exit code."""
     java, address = find_java(), driver_address(master)
     with session_folder() as folder:
         home = home_of(master, folder)
-        said = {**_of_folder(folder, _java_options(folder, "error", [])), **address_settings(address)}
-        confs = [word for name, value in said.items() for word in ("--conf", f"{name}={value}")]
+        settings = {**_folder_settings(folder, _java_options(folder, "error", [])), **address_settings(address)}
+        confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         return submit(folder, home, spark_environment(java, home, address), ["--master", master, *confs, *options], job)
 
 
@@ -127,13 +131,32 @@ def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
         ) from failure
 
 
+@contextmanager
+def _submitted_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Open a session in the JVM that started this process; spark-submit's own settings precede `settings`."""
+    conf = SparkConf()
+    for name, value in settings.items():
+        conf.setIfMissing(name, value)
+    try:
+        session = SparkSession(SparkContext.getOrCreate(conf))
+    except (Py4JError, PySparkException) as failure:
+        raise SparkUnavailableError(f"Spark did not start ({root_cause(failure)}): check the master") from failure
+    folder = Path(session.conf.get("spark.local.dir") or "")
+    if folder.name.startswith(SESSION_PREFIX):  # the submitter made it, and may be killed together with this JVM
+        remove_at_exit(session.sparkContext._gateway, folder)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
 def _conf(folder: Path, java_options: list[str], settings: Mapping[str, str]) -> SparkConf:
-    """Without the defaults, which would come from another session's system properties."""
+    """Build the configuration without defaults, which would come from another session's system properties."""
     conf = SparkConf(loadDefaults=False).setAppName("exchange")
-    return conf.setAll(list({**SETTINGS, **_of_folder(folder, java_options), **settings}.items()))
+    return conf.setAll(list({**SETTINGS, **_folder_settings(folder, java_options), **settings}.items()))
 
 
-def _of_folder(folder: Path, java_options: list[str]) -> dict[str, str]:
+def _folder_settings(folder: Path, java_options: list[str]) -> dict[str, str]:
     return {
         "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.local.dir": str(folder),
@@ -147,15 +170,15 @@ def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
     return [
         f"-Dlog4j2.configurationFile={logging}",
         f"-Djava.io.tmpdir={folder}",  # native libraries are unpacked there
-        f"-XX:ErrorFile={folder / 'crash.log'}",  # else it lands in the working directory
-        "-XX:-UsePerfData",  # would leave a file in the temporary folder
+        f"-XX:ErrorFile={folder / 'crash.log'}",  # by default it lands in the working directory
+        "-XX:-UsePerfData",  # performance data would leave a file in the temporary folder
         "-Xlog:disable",
         *tuning,
     ]
 
 
 def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBACK) -> dict[str, str]:
-    """For Spark's scripts and JVMs; `address` is where they listen, None where Spark is to find out."""
+    """Return the environment of Spark's scripts and JVMs, which listen on `address`; None lets Spark choose it."""
     on_posix = os.name == "posix"  # elsewhere an installed Java is started as it is
     home = launcher_home(java.executable, private_folders()) if on_posix else java.home
     return {
@@ -168,7 +191,7 @@ def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBA
 
 
 def session_archive(java: Java) -> ClassArchive | None:
-    """What sessions of this Java start with, once it is written; None where they cannot."""
+    """Return the archive that sessions of this Java use once it is written; None if they cannot have one."""
     if os.name != "posix":
         return None
     return next((class_archive(java, folder) for folder in private_folders()), None)

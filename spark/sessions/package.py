@@ -1,0 +1,117 @@
+"""Our packages in one zip file, for executors that may be on other hosts; each host unpacks it once.
+
+    here                            there, in an executor's Python
+    package_zip ── Spark's files ──▶ zip on sys.path ── use_unpacked ──▶ CACHE/package-HASH in front of it
+
+numba keeps compiled kernels by the path of their file, and Spark puts the zip elsewhere in each session, so kernels
+imported from the zip would be compiled anew each time. A folder named after its content is the same in each session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PACKAGES = (
+    "cli", "exchange", "experiments", "gateway", "matching_engine", "messaging", "reports", "runs", "spark",
+    "stats_reporter", "transports",
+)  # fmt: skip
+NAME = "exchange_packages.zip"
+FOLDER = "package-"
+UNUSED_AFTER_S = 7 * 24 * 3600
+FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def package_zip(folder: Path) -> Path:
+    """Zip all our modules and their data files into `folder`; the same sources give the same bytes."""
+    root, target = Path(__file__).parents[2], folder / NAME
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
+        for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*") if _belongs(path)):
+            file.writestr(zipfile.ZipInfo(str(path.relative_to(root)), FIRST_DATE), path.read_bytes())
+    return target
+
+
+def _belongs(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def use_unpacked() -> None:
+    """In an executor: unpack the shipped zip, if there is one, and import from the folder from now on."""
+    shipped = next((path for path in sys.path if path.endswith(f"/{NAME}")), None)
+    if shipped is None:
+        return
+    folder = str(unpacked(Path(shipped)) or shipped)
+    if folder not in sys.path or sys.path.index(folder) > sys.path.index(shipped):
+        sys.path.insert(0, folder)
+
+
+def unpacked(shipped: Path) -> Path | None:
+    """Return the folder with the zip's content; None if this user has no private folder for it."""
+    parent = next(private_folders(), None)
+    if parent is None:
+        return None
+    target = parent / (FOLDER + hashlib.sha256(shipped.read_bytes()).hexdigest()[:16])
+    if not target.is_dir():
+        _remove_unused(parent)
+        _unpack(shipped, target)
+    os.utime(target)
+    return target
+
+
+def _unpack(shipped: Path, target: Path) -> None:
+    """Unpack by rename, since another executor may be unpacking the same zip."""
+    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        with zipfile.ZipFile(shipped) as file:
+            file.extractall(fresh)
+        fresh.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _remove_unused(parent: Path) -> None:
+    """Remove packages of former versions, and what killed executors left half unpacked."""
+    for folder in [*parent.glob(f"{FOLDER}*"), *parent.glob(f".{FOLDER}*")]:
+        with suppress(OSError):  # another process was quicker
+            if time.time() - folder.stat().st_mtime > UNUSED_AFTER_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def private_folders() -> Iterator[Path]:
+    """Yield folders that only this user may write, the best first: in the user's cache, in the temporary folder.
+
+    They outlive a session, and we execute or map what is in them, so nobody else may put files there.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    candidates = [
+        Path(cache) / "exchange-simulation",
+        Path(tempfile.gettempdir()) / f"exchange-simulation-{os.getuid()}",
+    ]
+    return (folder for folder in candidates if folder.is_absolute() and _is_ours(folder))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Make the folder if it is missing; true if we own it and no one else may write into it.
+
+    Another user may have taken the name in a shared temporary folder. lstat, since a link would be theirs too.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return ours and os.access(folder, os.W_OK | os.X_OK)
