@@ -1,4 +1,4 @@
-"""`exchange spark`: the data pipeline by itself, over any number of runs, here or on a cluster."""
+"""`exchange spark`: tables and summaries of any number of runs, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from runs.options import json_option
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
 )
+master_option = click.option(
+    "--master", default="local[2]", show_default=True, metavar="URL",
+    help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...",
+)  # fmt: skip
 
 
 @click.group()
@@ -37,8 +41,7 @@ def ingest(results: Path, tables: str | None, again: bool) -> None:
 
 @command.command()
 @click.argument("results")
-@click.option("--master", default="local[2]", show_default=True, metavar="URL",
-              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@master_option
 @tables_option
 @json_option
 def summary(results: str, master: str, tables: str | None, as_json: bool) -> None:
@@ -58,14 +61,13 @@ def prepare(again: bool) -> None:
 
     Example: exchange spark prepare
     """
-    from experiments.pipeline.preparing import prepare
+    from experiments.pipeline.jobs import prepare
 
     prepare(again)
 
 
 @command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--master", default="local[2]", show_default=True, metavar="URL",
-              help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...")  # fmt: skip
+@master_option
 @click.option(
     "--deploy-mode", type=click.Choice(["client", "cluster"]), help="Where the driver is, as spark-submit has it."
 )
@@ -77,7 +79,7 @@ def submit(master: str, deploy_mode: str | None, confs: tuple[str, ...], job: st
 
     Example: exchange spark submit --master local[2] summary results
     """
-    from experiments.pipeline.submitting import submit
+    from experiments.pipeline.jobs import submit
 
     raise SystemExit(submit(master, deploy_mode, confs, job, arguments))
 

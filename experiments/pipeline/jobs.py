@@ -1,8 +1,9 @@
-"""What `exchange spark ingest` and `summary` do, and say."""
+"""What the commands of `exchange spark` do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,48 +11,83 @@ import click
 from pyspark.sql import SparkSession
 
 from exchange.words import counted
-from experiments.pipeline.finding import Found, find_runs
-from experiments.pipeline.showing import show_summary, tell_ingest
+from experiments.pipeline.output import print_ingest, print_summary
+from experiments.pipeline.run_sources import RunSources, find_runs
 from runs.errors import UserError
 from spark.dataset.ingesting import RunSource, ingest_runs
 from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
+from spark.jobs import prepare as write_archive
 from spark.sessions.java import find_java
-from spark.sessions.session import open_session
+from spark.sessions.session import open_session, session_archive, submit_job
 
-INGESTS_ON = "local[*]"
-"""Spools lie on this machine, so they are read on it."""
+INGEST_MASTER = "local[*]"
+"""Ingest runs on this machine, since the spools are on its disk."""
 TABLES = "tables"
 
 
 def ingest(results: Path, tables: str | None, again: bool) -> int:
-    """The exit code: 1 where a run was left out."""
-    found, where = find_runs(results), tables or _default_place(results)
+    """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
+    found, url = find_runs(results), tables or _default_tables(results)
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
-    with _session(INGESTS_ON, where) as spark:
-        place = Place(spark, where)
+    with _session(INGEST_MASTER, url) as spark:
+        place = Place(spark, url)
         before = read_manifest(place)
-        new = [source for source in found.sources if again or not _is_known(source, before)]
+        new = [source for source in found.sources if again or not _is_ingested(source, before)]
         after = ingest_runs(spark, place, new) if new else before
-        tell_ingest(new, after, found, place.url)
+        print_ingest(new, after, found.left_out, place.url)
     return 1 if found.left_out else 0
 
 
 def summary(results: str, master: str, tables: str | None, as_json: bool) -> int:
-    """The exit code."""
-    where = tables or _default_place(Path(results))
-    with _session(master, where) as spark:
-        place = Place(spark, where)
+    """Summarize all runs in the tables; return the exit code."""
+    url = tables or _default_tables(Path(results))
+    with _session(master, url) as spark:
+        place = Place(spark, url)
         manifest = summarize_runs(spark, place)
-        show_summary(spark, place, manifest, as_json)
-    _warn_of_others(Path(results), manifest)
+        print_summary(spark, place, manifest, as_json)
+    _warn_of_missing(Path(results), manifest)
     return 0
 
 
-def _default_place(results: Path) -> str:
+def prepare(again: bool) -> None:
+    """Write the class archive. UserError if this machine's sessions cannot have one."""
+    try:
+        archive = session_archive(find_java())
+        if archive is None:
+            raise UserError(
+                "Spark's classes cannot be archived here: neither your cache nor the temporary folder is yours"
+            )
+        if archive.is_written and not again:
+            click.echo(f"done already: {archive.file}")
+            return
+        began_s = time.monotonic()
+        write_archive()
+    except SparkError as error:
+        raise click.ClickException(f"Spark is not prepared: {error}") from error
+    size_mb = archive.file.stat().st_size / 1e6
+    click.echo(
+        f"{archive.file}: {size_mb:.0f} MB in {time.monotonic() - began_s:.0f} s; Spark starts faster from now on"
+    )
+
+
+def submit(master: str, deploy_mode: str | None, confs: Sequence[str], job: str, arguments: Sequence[str]) -> int:
+    """Run a job through spark-submit; return its exit code, which is the job's."""
+    if wrong := [conf for conf in confs if "=" not in conf]:
+        raise UserError(f"--conf is {wrong[0]!r}; it takes NAME=VALUE, as in --conf spark.executor.memory=2g")
+    options = ["--deploy-mode", deploy_mode] if deploy_mode else []
+    options += [word for conf in confs for word in ("--conf", conf)]
+    words = [job] if job == "simulate" else ["spark", job]
+    try:
+        return submit_job(master, options, [*words, *arguments])
+    except SparkUnavailableError as error:
+        raise UserError(str(error)) from error
+
+
+def _default_tables(results: Path) -> str:
     if not results.is_dir():
         raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
     if (results / "run.json").exists() or (results / "spool").exists():
@@ -62,35 +98,35 @@ def _default_place(results: Path) -> str:
     return str(results / TABLES)
 
 
-def _is_known(source: RunSource, manifest: Manifest) -> bool:
+def _is_ingested(source: RunSource, manifest: Manifest) -> bool:
     name = (source.record.experiment, source.record.run)
     return any(run.name == name and run.fingerprint == source.fingerprint for run in manifest.runs)
 
 
-def _warn_of_others(results: Path, manifest: Manifest) -> None:
-    """Runs that were made since."""
+def _warn_of_missing(results: Path, manifest: Manifest) -> None:
+    """Print how many runs below `results` are not in the tables."""
     if not results.is_dir():
         return
-    missing = [source for source in _found(results).sources if not _is_known(source, manifest)]
+    missing = [source for source in _sources(results).sources if not _is_ingested(source, manifest)]
     if missing:
         click.echo(f"{counted(len(missing), 'runs')} of {results} not in it: exchange spark ingest {results}", err=True)
 
 
-def _found(results: Path) -> Found:
+def _sources(results: Path) -> RunSources:
     try:
         return find_runs(results)
     except UserError:
-        return Found()
+        return RunSources()
 
 
 @contextmanager
-def _session(master: str, where: str) -> Iterator[SparkSession]:
-    """A sentence in place of a stack trace."""
+def _session(master: str, tables: str) -> Iterator[SparkSession]:
+    """Open a session; a failure is a sentence in place of a stack trace."""
     try:
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)
-        with open_session(master, java=java) as spark, typed_errors(where):
+        with open_session(master, java=java) as spark, typed_errors(tables):
             yield spark
     except (SparkUnavailableError, DatasetUnreadableError) as error:
         raise UserError(str(error)) from error

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from experiments.pipeline import preparing
+from experiments.pipeline import jobs
 from spark.errors import SparkUnavailableError
 from spark.sessions.class_archive import ClassArchive
 from spark.sessions.java import Java
@@ -23,9 +23,9 @@ COMMAND = ["spark", "prepare"]
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
     """Of a Java that nobody starts; not written yet."""
     made = ClassArchive(Java(tmp_path / "java", 17, None), tmp_path / "spark.jsa", None)
-    monkeypatch.setattr(preparing, "find_java", lambda: made.java)
-    monkeypatch.setattr(preparing, "session_archive", lambda _: made)
-    monkeypatch.setattr(preparing, "write_archive", lambda: made.file.write_bytes(bytes(3_000_000)))
+    monkeypatch.setattr(jobs, "find_java", lambda: made.java)
+    monkeypatch.setattr(jobs, "session_archive", lambda _: made)
+    monkeypatch.setattr(jobs, "write_archive", lambda: made.file.write_bytes(bytes(3_000_000)))
     return made
 
 
@@ -42,10 +42,10 @@ def test_a_machine_that_cannot_is_told_in_a_sentence(archive: ClassArchive, monk
     def full() -> None:
         raise SparkUnavailableError("Java wrote no class archive: is there room for 200 MB?")
 
-    monkeypatch.setattr(preparing, "write_archive", full)
+    monkeypatch.setattr(jobs, "write_archive", full)
     said = CliRunner().invoke(main, COMMAND)
     assert (said.exit_code, said.output.startswith("Error: Spark is not prepared: Java wrote no")) == (1, True)
-    monkeypatch.setattr(preparing, "session_archive", lambda _: None)
+    monkeypatch.setattr(jobs, "session_archive", lambda _: None)
     assert CliRunner().invoke(main, COMMAND).exit_code == 2
 
 

@@ -15,7 +15,7 @@ from spark_runs import MadeUpRun
 
 from cli.main import main
 from experiments.pipeline import jobs
-from experiments.pipeline.finding import Found, find_runs
+from experiments.pipeline.run_sources import RunSources, find_runs
 from spark.dataset.manifest import Manifest, read_manifest
 from spark.dataset.place import Place
 
@@ -26,7 +26,7 @@ Typed = Callable[..., Result]
 class Kept:
     results: Path
     alone: MadeUpRun
-    found: Found
+    found: RunSources
 
 
 def trial_of(results: Path, *names: str) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
-from experiments.pipeline.finding import find_runs
+from experiments.pipeline.run_sources import find_runs
 from spark.dataset import ingesting
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.manifest import IngestedRun, Manifest, read_manifest

@@ -1,9 +1,9 @@
-"""What the jobs tell at their end: what went in, and the arms of every experiment."""
+"""What the commands print: which runs went into the tables, and the arms of every experiment."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,13 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from exchange.words import counted
-from experiments.pipeline.finding import Found
 from spark.dataset.ingesting import RunSource
 from spark.dataset.manifest import Manifest
 from spark.dataset.place import Place
 from spark.dataset.tables import read_files
 
-MOST_TOLD = 5
+MOST_REASONS = 5
 MOST_ROWS = 40
 COLUMNS = {
     "offered/s": ("offered_orders_per_s", "{:,.0f}"),
@@ -31,16 +30,16 @@ COLUMNS = {
     "p99 due": ("due_p99_us", "{:,.0f}"),
     "CPU s/M": ("cpu_s_per_million", "{:.1f}"),
 }
-"""Of the table of arms: the title here, the column there, how it is written."""
+"""By title in the terminal: the column in the table of arms, and its format."""
 
 
-def tell_ingest(new: Sequence[RunSource], after: Manifest, found: Found, url: str) -> None:
-    """What went in, what did not, and why."""
+def print_ingest(new: Sequence[RunSource], after: Manifest, left_out: Mapping[str, str], url: str) -> None:
+    """Print which runs went in, which did not and why, and how many lines are in quarantine."""
     names = {(source.record.experiment, source.record.run) for source in new}
-    for why in list(found.left_out.values())[:MOST_TOLD]:
-        click.echo(f"left out: {why}", err=True)
-    if len(found.left_out) > MOST_TOLD:
-        click.echo(f"left out: {len(found.left_out) - MOST_TOLD} more", err=True)
+    for reason in list(left_out.values())[:MOST_REASONS]:
+        click.echo(f"left out: {reason}", err=True)
+    if len(left_out) > MOST_REASONS:
+        click.echo(f"left out: {len(left_out) - MOST_REASONS} more", err=True)
     for run in after.runs:
         for problem, unread in run.unread.items() if run.name in names else ():
             click.echo(f"{run.record.run}: {counted(unread.lines, 'lines')} in quarantine, {problem}", err=True)
@@ -49,8 +48,8 @@ def tell_ingest(new: Sequence[RunSource], after: Manifest, found: Found, url: st
     click.echo(f"tables: {url}")
 
 
-def show_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json: bool) -> None:
-    """A row an arm; with `as_json` all that was measured of each."""
+def print_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json: bool) -> None:
+    """Print a row an arm; with `as_json` all columns of the table of arms."""
     rows = [row.asDict() for row in read_files(spark, place, manifest.summary["arms"]).collect()]
     if as_json:
         click.echo(json.dumps({"tables": place.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
@@ -62,7 +61,7 @@ def show_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    """By experiment, in the order of the rows; an arm is named by its transport, and by what is set otherwise."""
+    """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("arm", overflow="fold")
     for title in COLUMNS:
@@ -71,6 +70,6 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
             name = f"  {arm['transport']} {arm['arm']}".rstrip()
-            told = ("-" if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
-            table.add_row(Text(name), *told)
+            cells = ("-" if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
+            table.add_row(Text(name), *cells)
     return table

@@ -1,4 +1,4 @@
-"""The runs below a folder: its own, those in it, those of the trials in it."""
+"""Find the runs below a folder: the folder's own, those in it, those of the trials in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_record import read_run
 from spark.summary.columns import FACTS
 
-READ = {
+READERS = {
     **{metric.name: metric.read for metric in (*COMPARED, *HELD_BACK)},
     "packets": packets("segments"),
     "packet_bytes": packets("mean_bytes"),
@@ -27,18 +27,19 @@ READ = {
 OF_NO_ARM = frozenset(
     ("transport", "url", "orders_per_s", "orders", "duration_s", "seed", "record", "capture", "timeout_s")
 )
-"""What is told apart elsewhere, or makes no difference to what is measured."""
+"""Settings that are no part of an arm's name: other columns hold them, or they do not change what is measured."""
 
 
 @dataclass(frozen=True)
-class Found:
+class RunSources:
+    """`left_out` says by folder why its run was left out: it goes on, was killed, or is damaged."""
+
     sources: tuple[RunSource, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
-    """By folder, why: a run that goes on, or was killed, or is damaged."""
 
 
-def find_runs(results: Path) -> Found:
-    """Not the warm-ups of trials. UserError where there is no such folder, none that may be read, or no run in it."""
+def find_runs(results: Path) -> RunSources:
+    """Find all runs but the warm-ups of trials. UserError if the folder is missing, unreadable, or holds no run."""
     folders = [folder for folder in run_folders(results) if not is_warm_up(folder)]
     if not folders:
         raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
@@ -48,27 +49,27 @@ def find_runs(results: Path) -> Found:
             sources.append(source_of(folder))
         except (RunUnfinishedError, RunUnreadableError) as error:
             left_out[str(folder)] = str(error)
-    return Found(tuple(sources), left_out)
+    return RunSources(tuple(sources), left_out)
 
 
 def source_of(folder: Path) -> RunSource:
-    """A finished run. RunUnfinishedError, RunUnreadableError."""
+    """Read a finished run's record. RunUnfinishedError, RunUnreadableError."""
     record, path = read_run(folder), folder / "run.json"
-    content, written = orjson.loads(path.read_bytes()), path.stat()
-    measured = {name: READ[name](content) for name in FACTS}
+    content, status = orjson.loads(path.read_bytes()), path.stat()
+    measured = {name: READERS[name](content) for name in FACTS}
     facts = {name: None if value is None else float(value) for name, value in measured.items()}
-    known = replace(record, arm=_arm(content.get("settings") or {}), facts=facts)
-    return RunSource(record=known, spool=folder / "spool", fingerprint=f"{written.st_size}-{written.st_mtime_ns}")
+    complete = replace(record, arm=_arm(content.get("settings") or {}), facts=facts)
+    return RunSource(record=complete, spool=folder / "spool", fingerprint=f"{status.st_size}-{status.st_mtime_ns}")
 
 
 def _arm(settings: dict[str, Any]) -> str:
-    """What is set otherwise than by default, as in `nagle=gateway,engine`."""
+    """Name an arm by its settings that differ from the defaults, as in `nagle=gateway,engine`."""
     usual = RunSettings().as_dict()
-    told = {name: value for name, value in settings.items() if name in usual and name not in OF_NO_ARM}
+    relevant = {name: value for name, value in settings.items() if name in usual and name not in OF_NO_ARM}
     broker = RunSettings(transport="amqp").as_dict()
     return " ".join(
         f"{name}={_written(value)}"
-        for name, value in sorted(told.items())
+        for name, value in sorted(relevant.items())
         if value not in (usual[name], broker[name]) and value is not None
     )
 
