@@ -17,7 +17,7 @@ SHARING = {
     "tests/reports/live_spark/": "spark live",
     "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
-    "tests/cli/looking_back/": "kept",
+    "tests/cli/results/": "results",
     "tests/experiments/nagle/": "nagle",
     "tests/runs/network/": "network",
     "tests/reports/run/test_page_in_browser.py": "browser",

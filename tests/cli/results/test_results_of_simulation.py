@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli.looking_back.kept_folders import results
+from tests.cli.results.kept_folders import results
 from tests.experiments.simulate.made_simulations import same, simulated
 
 MARKET = ("--instruments", 3, "--orders", 3_000)

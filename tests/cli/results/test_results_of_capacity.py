@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from exchange.settings import RunSettings
-from tests.cli.looking_back.kept_folders import DAY, results
+from tests.cli.results.kept_folders import DAY, results
 from tests.experiments.trials.made_trials import HOST, VERSIONS
 
 

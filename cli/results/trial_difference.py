@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cli.looking_back.difference_table import columns, said, setting, sides
-from cli.looking_back.fields import differing, part_of
+from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
 from reports.rounding import with_interval
 
@@ -19,7 +18,7 @@ NO_VERDICT = (
 
 
 def differ(first: Record, second: Record) -> Record:
-    """`arms` are those that both have; an estimate is absent where it was not measured."""
+    """`arms` are those that both trials have; an estimate that was not measured is absent."""
     ours, theirs = ({arm["label"]: arm for arm in record["arms"]} for record in (first, second))
     both = [(ours[label], theirs[label]) for label in ours if label in theirs]
     judged = [verdict["metric"] for record in (first, second) for verdict in record["verdicts"]]
@@ -37,12 +36,12 @@ def differ(first: Record, second: Record) -> Record:
 
 
 def _head(record: Record) -> Record:
-    told = {name: record[name] for name in ("name", "study", "status", "caveats")}
-    return {**told, "started_at": record["conditions"].get("started_at")}
+    head = {name: record[name] for name in ("name", "study", "status", "caveats")}
+    return {**head, "started_at": record["conditions"].get("started_at")}
 
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
-    """Of the plan, then of those under which the runs were made."""
+    """Yield what differs in the plans, then in the conditions of the runs."""
     yield from differing({name: first[name] for name in PLAN}, {name: second[name] for name in PLAN})
     then, later = first["conditions"], second["conditions"]
     for part in ("host", "versions"):
@@ -50,12 +49,12 @@ def _conditions(first: Record, second: Record) -> Iterator[Record]:
 
 
 def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
-    """Of arms with one label; what differs alike in several is told once, with their labels."""
-    told: dict[str, Record] = {}
+    """Yield the settings in which arms of one label differ; a difference that several arms share is one line."""
+    lines: dict[str, Record] = {}
     for first, second in both:
         for found in differing(first["settings"], second["settings"], prefix="settings."):
-            told.setdefault(repr(found), {**found, "arms": []})["arms"].append(first["label"])
-    yield from told.values()
+            lines.setdefault(repr(found), {**found, "arms": []})["arms"].append(first["label"])
+    yield from lines.values()
 
 
 def _arm(first: Record, second: Record) -> Record:
@@ -68,48 +67,48 @@ def _estimates(arm: Record) -> dict[str, Any]:
 
 
 def show(difference: Record) -> None:
-    """The metrics that were judged, or all where none was; in 78 columns."""
-    sides(difference, _told)
+    """Print the metrics that were judged, or all if none was; in 78 columns."""
+    print_heads(difference, _head_lines)
     if difference["conditions"]:
-        columns("plan and conditions that differ", _with_arms(difference), _setting)
+        print_rows("plan and conditions that differ", _with_arms(difference), _setting)
     else:
-        said("plan, host and versions are the same")
+        print_lines("plan, host and versions are the same")
     for metric in difference["judged"] or list(difference["metrics"]):
         about = difference["metrics"][metric]
         rows = list(_medians(difference, metric))
         if rows:
-            columns(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_interval(estimate))
-    for line in _arms_told(difference):
-        said(line)
-    said(difference["caveat"])
+            print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_interval(estimate))
+    for line in _arm_lines(difference):
+        print_lines(line)
+    print_lines(difference["caveat"])
 
 
-def _told(head: Record) -> Iterator[str]:
+def _head_lines(head: Record) -> Iterator[str]:
     yield f"{head['status']}, by exchange {head['study']}, started {head['started_at'] or 'at an unknown time'}"
     yield from head["caveats"]
 
 
 def _with_arms(difference: Record) -> Iterator[Record]:
-    """A setting of some arms, with their labels."""
+    """Add the arms' labels to a setting in which only some arms differ."""
     for row in difference["conditions"]:
         some = "arms" in row and len(row["arms"]) < len(difference["arms"])
         yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
 
 
 def _setting(field: str, value: Any) -> str:
-    return setting(field.partition(" of ")[0], value)
+    return setting_words(field.partition(" of ")[0], value)
 
 
 def _medians(difference: Record, metric: str) -> Iterator[Record]:
-    """With their intervals."""
+    """Yield each arm's medians with their intervals."""
     for arm in difference["arms"]:
         found = {side: arm[side]["metrics"][metric] for side in SIDES if metric in arm[side]["metrics"]}
         if found:
             yield {"field": arm["label"], **found}
 
 
-def _arms_told(difference: Record) -> Iterator[str]:
-    """Whose figures are no other's, or of a load that was not carried."""
+def _arm_lines(difference: Record) -> Iterator[str]:
+    """Yield a line about arms that only one trial has, and about arms whose rate was not held."""
     if not difference["arms"]:
         yield "no arm is in both"
     for letter, side in (("A", "first"), ("B", "second")):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import orjson
 
+from runs.errors import UserError
 from runs.options import json_option
 
 STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
@@ -38,7 +40,7 @@ def list_results(results: str, transport: str | None, status: str | None, last: 
 
     Example: exchange results list --transport amqp --last 10
     """
-    from cli.looking_back.listing import show_list
+    from cli.results.listing import show_list
 
     show_list(Path(results), transport, status, last, as_json)
 
@@ -52,9 +54,16 @@ def show(name: str, results: str, as_json: bool) -> None:
 
     Example: exchange results show first
     """
-    from cli.looking_back.showing import show
+    from cli.results.kinds import find
+    from runs.record.reading import damage_named
 
-    show(Path(results), name, as_json)
+    folder, kind = find(Path(results), name)
+    record = kind.read(folder)
+    if as_json:
+        click.echo((folder / kind.file).read_bytes(), nl=False)
+        return
+    with damage_named(folder):
+        kind.show(folder, record)
 
 
 @command.command()
@@ -67,9 +76,19 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 
     Example: exchange results diff first second
     """
-    from cli.looking_back.differing import show_difference
+    from cli.results.kinds import find
+    from runs.record.reading import damage_named
 
-    show_difference(Path(results), first, second, as_json)
+    (one, kind), (other, other_kind) = find(Path(results), first), find(Path(results), second)
+    if kind is not other_kind:
+        raise UserError(f"{one} is a {kind.name} and {other} is a {other_kind.name}: give two of a kind")
+    records = kind.read(one), kind.read(other)
+    with damage_named(one, other):
+        difference = kind.differ(*records)
+        if as_json:
+            click.echo(orjson.dumps(difference, option=orjson.OPT_INDENT_2))
+        else:
+            kind.show_difference(difference)
 
 
 @command.command()
@@ -83,6 +102,7 @@ def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json
 
     Example: exchange results rerun first --name second
     """
-    from cli.looking_back.rerunning import rerun
+    from cli.results.kinds import find
 
-    raise SystemExit(rerun(results, name, new_name, with_spark=not no_spark, as_json=as_json))
+    folder, kind = find(Path(results), name)
+    raise SystemExit(kind.rerun(folder, results, new_name, with_spark=not no_spark, as_json=as_json))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.looking_back.difference_table import columns, said, setting, sides
-from cli.looking_back.fields import differing, part_of
+from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.rounding import number
@@ -15,7 +14,7 @@ CONDITIONS: dict[str, tuple[str, ...] | None] = {
     "settings": None, "host": None, "versions": None, "network": ("mechanism",),
     "broker": ("product", "version", "erlang"),
 }  # fmt: skip
-"""Parts of a record, and which of their fields; None: all."""
+"""Parts of a record, and which of their fields are compared; None stands for all."""
 LAG = tuple(
     Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=lag_us(name))
     for name in ("p50", "p99", "max")
@@ -25,7 +24,7 @@ NO_VERDICT = "One run each carries no verdict: another run of the same settings 
 
 
 def differ(first: Record, second: Record) -> Record:
-    """Where a value is absent, it was not measured; `ratio` is second over first."""
+    """A value that was not measured is absent; `ratio` is second over first."""
     return {
         "kind": "run",
         "first": _head(first),
@@ -40,8 +39,8 @@ def differ(first: Record, second: Record) -> Record:
 
 def _head(record: Record) -> Record:
     load = part_of(record, "host").get("load_before")
-    told = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
-    return {**told, "started_at": record.get("started_at"), "load_before": load}
+    head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
+    return {**head, "started_at": record.get("started_at"), "load_before": load}
 
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
@@ -52,7 +51,7 @@ def _conditions(first: Record, second: Record) -> Iterator[Record]:
 
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
-    """By checksum; None where one is not known."""
+    """Whether the checksums agree; None if one is not known."""
     sums = [part_of(record, "checksums").get(name) for record in (first, second)]
     return None if None in sums else sums[0] == sums[1]
 
@@ -68,21 +67,21 @@ def _figures(first: Record, second: Record) -> Iterator[Record]:
 
 
 def show(difference: Record) -> None:
-    """In 78 columns."""
-    sides(difference, _told)
+    """Print the difference in 78 columns."""
+    print_heads(difference, _head_lines)
     if difference["conditions"]:
-        columns("conditions that differ", difference["conditions"], setting)
+        print_rows("conditions that differ", difference["conditions"], setting_words)
     else:
-        said("settings, host and versions are the same")
+        print_lines("settings, host and versions are the same")
     if difference["counts"]:
-        columns("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
-    said(_streams(difference))
+        print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
+    print_lines(_streams(difference))
     figures = [{**figure, "field": _title(figure)} for figure in difference["figures"]]
-    columns("figures", figures, lambda _, value: number(value), with_ratio=True)
-    said(difference["caveat"])
+    print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
+    print_lines(difference["caveat"])
 
 
-def _told(head: Record) -> Iterator[str]:
+def _head_lines(head: Record) -> Iterator[str]:
     load = head["load_before"]
     before = f", load before {load[0]:.2f}" if load else ""
     yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
@@ -91,9 +90,9 @@ def _told(head: Record) -> Iterator[str]:
 
 def _streams(difference: Record) -> str:
     words = {True: "the same", False: "different", None: "not known of both"}
-    told = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
+    streams = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
     counts = "" if difference["counts"] else "all counts are the same; "
-    return f"{counts}by their checksums {', '.join(told)}"
+    return f"{counts}by their checksums {', '.join(streams)}"
 
 
 def _title(figure: Record) -> str:

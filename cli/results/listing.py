@@ -1,42 +1,74 @@
-"""The list in the terminal: a line each, within 80 columns where the terminal has no more."""
+"""`exchange results list`: a line for each folder, within 80 columns where the terminal has no more; newest last."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 
-from cli.looking_back.row import Row
+import click
+import orjson
+
+from cli.results.kind import Row
+from cli.results.kinds import folders, kind_of
 from exchange.words import counted
 from reports.formats import is_number
 from runs.record.reading import UNFINISHED
 
 LEAST_NAME = 12
 ENOUGH = 34
-"""For what is told of a trial; a longer sentence is cut, rather than figures or names."""
+"""Columns for the words about a trial; a longer sentence is cut before figures or names are."""
 ABSENT = "-"
 TITLES = ("name", "local time", "status", "what")
 FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 
 
+def show_list(results: Path, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
+    """Print the list; folders that no command of ours made are only counted."""
+    kinds = {folder: kind_of(folder) for folder in folders(results)}
+    rows = sorted((kind.row(folder) for folder, kind in kinds.items() if kind), key=_at)
+    chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
+    chosen = chosen[-last:] if last else chosen
+    if as_json:
+        click.echo(orjson.dumps([asdict(row) for row in chosen], option=orjson.OPT_INDENT_2))
+    elif chosen:
+        click.echo("\n".join(lines(chosen)))
+    else:
+        nothing = f"none of {counted(len(rows), 'runs and trials')} is so" if rows else "no run and no trial"
+        click.echo(f"{results}: {nothing}", err=True)
+    if others := len(kinds) - len(rows):
+        click.echo(f"not listed: {counted(others, 'folders')} of {results} that no run or trial left", err=True)
+
+
+def _at(row: Row) -> tuple[float, str]:
+    """Sort by start; without a record, by the last change in the folder."""
+    for moment in (row.started_at, row.last_written_at):
+        with contextlib.suppress(TypeError, ValueError):
+            return datetime.fromisoformat(moment).timestamp(), row.name  # type: ignore[arg-type]
+    return 0.0, row.name
+
+
 def lines(rows: Sequence[Row]) -> list[str]:
-    """A title and a line each. Too long a name keeps its end, by which it is found; other words their beginning."""
+    """A title, and a line for each row. A long name keeps its end, by which it is found; other words their beginning."""
     heads = _aligned([TITLES[1:], *((_started(row), row.status, row.what) for row in rows)])
     bodies = [body.rstrip() for body in _bodies(rows)]
     names = [TITLES[0], *(row.name for row in rows)]
-    room = shutil.get_terminal_size().columns - len(heads[0]) - 2
-    told = min(max(map(len, bodies)), max(len(bodies[0]), ENOUGH))
-    name_width = min(max(map(len, names)), max(LEAST_NAME, room - told))
+    columns_left = shutil.get_terminal_size().columns - len(heads[0]) - 2
+    body_width = min(max(map(len, bodies)), max(len(bodies[0]), ENOUGH))
+    name_width = min(max(map(len, names)), max(LEAST_NAME, columns_left - body_width))
     return [
-        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(body, room - name_width)}".rstrip()
+        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(body, columns_left - name_width)}".rstrip()
         for name, head, body in zip(names, heads, bodies, strict=True)
     ]
 
 
 def _bodies(rows: Sequence[Row]) -> list[str]:
-    """The figures of runs stand below their titles; of all others, what there is to tell."""
+    """Figures of runs stand below their titles; other rows have words instead."""
     aligned = iter(_aligned([FIGURES, *(_figures(row) for row in rows if _has_figures(row))], from_right=True))
-    return [next(aligned), *(next(aligned) if _has_figures(row) else _told(row) for row in rows)]
+    return [next(aligned), *(next(aligned) if _has_figures(row) else _words(row) for row in rows)]
 
 
 def _has_figures(row: Row) -> bool:
@@ -49,17 +81,17 @@ def _figures(row: Row) -> tuple[str, ...]:
     return ",".join(row.transports) or ABSENT, offered or ABSENT, *times
 
 
-def _told(row: Row) -> str:
-    """How much there is of a trial; what is wrong with a record; what a record tells of itself."""
+def _words(row: Row) -> str:
+    """How far a trial is, what is wrong with a record, or the record's own words."""
     if row.told is not None:
         return row.told
-    made = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
+    progress = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
     if row.status == UNFINISHED:
-        return f"{made}written {_ago(row)}"
+        return f"{progress}written {_ago(row)}"
     if row.repeats is None or row.reason is not None:
         return str(row.reason)
     repeats = counted(row.repeats, "repeats") + ", "
-    return f"{repeats if row.runs == row.planned_runs else made}{','.join(row.transports)} {_rates(row)}"
+    return f"{repeats if row.runs == row.planned_runs else progress}{','.join(row.transports)} {_rates(row)}"
 
 
 def _rates(row: Row) -> str:
@@ -69,13 +101,13 @@ def _rates(row: Row) -> str:
 
 
 def _ends(row: Row) -> list[float]:
-    """The lowest and the highest rate; one where they are the same, none where it is max."""
+    """The lowest and the highest rate; one if they are the same, none if it is max."""
     offered = sorted(rate for rate in row.orders_per_s if is_number(rate))
     return list(dict.fromkeys((offered[0], offered[-1]))) if offered else []
 
 
 def _started(row: Row) -> str:
-    """The day with its time, or with its year where that is another one."""
+    """The day with its time, or with its year if that is another one."""
     try:
         at = datetime.fromisoformat(row.started_at or "").astimezone()
     except ValueError:
@@ -94,7 +126,7 @@ def _ago(row: Row) -> str:
 
 
 def _aligned(table: Sequence[Sequence[str]], from_right: bool = False) -> list[str]:
-    """Columns below each other, a blank between them; all but the first may stand to the right."""
+    """Align columns, with a blank between them; all but the first may be aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     sides = ["<", *(">" if from_right else "<" for _ in widths[1:])]
     return [" ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths, strict=True)) for row in table]

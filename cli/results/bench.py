@@ -1,0 +1,85 @@
+"""A benchmark's folder: bench.json is written from the first measurement on, and says whether the benchmark ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
+from cli.results.kind import Kind, Row
+from cli.results.rerun import warn_of_differences
+from exchange.json_records import Record
+from exchange.study_records import BenchRecord
+from transports.registry import scheme_of
+
+CAVEAT = "Two benchmarks were run at different times, so what differs may be the machine's."
+
+
+class Bench(Kind):
+    name, file, record = "bench", "bench.json", BenchRecord
+    marks = (file,)
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        parts = record.get("parts", [record])
+        runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
+        schemes = (scheme_of(each) for part in parts for each in part["settings"]["transport"])
+        return Row(
+            name=folder.name,
+            what=f"bench {record['benchmark']}",
+            status=record["status"],
+            started_at=record["started_at"],
+            transports=tuple(dict.fromkeys(schemes)),
+            runs=runs,
+            planned_runs=runs,
+            repeats=max(part["settings"]["repeats"] for part in parts),
+        )
+
+    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
+        from messaging.table import show
+
+        show(record)
+
+    def differ(self, first: Record, second: Record) -> Record:
+        """Conditions, then the figures of the cells that both have."""
+        return {
+            "kind": "bench",
+            **heads(first, second, ("name", "status", "reasons", "started_at")),
+            "conditions": differing_conditions(first, second, ["benchmark"], ("settings", "host", "versions")),
+            "figures": list(_figures(first, second)),
+            "caveat": CAVEAT,
+        }
+
+    def show_difference(self, difference: Record) -> None:
+        from reports.rounding import rounded
+
+        print_heads(difference, lambda head: [head["status"], *head["reasons"]])
+        print_rows("what differs", difference["conditions"], setting_words)
+        print_rows("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
+        print_lines(difference["caveat"])
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+        from messaging.running import bench_as_written
+
+        record = self.read(folder)
+        warn_of_differences(record)
+        return bench_as_written(record, results, name, as_json)
+
+
+def _figures(first: Record, second: Record) -> Iterator[Record]:
+    """The figures of each cell that the table shows."""
+    from messaging.catalogue import benchmark_of
+
+    others = {part["benchmark"]: part for part in second.get("parts", [second])}
+    for part in first.get("parts", [first]):
+        cells = {cell["words"]: cell for cell in others.get(part["benchmark"], {}).get("rows", [])}
+        for cell in part["rows"]:
+            for column in benchmark_of(part["benchmark"]).columns:
+                found = [c["figures"].get(column.name) for c in (cell, cells.get(cell["words"], {"figures": {}}))]
+                if all(found):
+                    yield _figure(f"{cell['words']}, {column.title}", *found)
+
+
+def _figure(field: str, first: Any, second: Any) -> Record:
+    ratio = {"ratio": second["median"] / first["median"]} if first["median"] else {}
+    return {"field": field, "first": first, "second": second, **ratio}

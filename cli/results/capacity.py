@@ -1,0 +1,78 @@
+"""A capacity's folder: capacity.json is written from the first run on, and says when the search has ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
+from cli.results.kind import Kind, Row
+from cli.results.rerun import settings_of_record, warn_of_differences
+from exchange.json_records import Record
+from exchange.study_records import CapacityRecord
+from transports.registry import scheme_of
+
+CAVEAT = "Two searches were made at different times, so what differs may be the machine's."
+
+
+class Capacity(Kind):
+    name, file, record = "capacity", "capacity.json", CapacityRecord
+    marks = (file,)
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        """Its offered rate is the capacity that was found."""
+        found = record["capacity_orders_per_s"]
+        return Row(
+            name=folder.name,
+            what="capacity",
+            status=record["status"],
+            started_at=record["started_at"],
+            transports=(scheme_of(record["settings"]["transport"]),),
+            orders_per_s=(round(found["value"]),) if found else (),
+            runs=len(record["probes"]),
+            planned_runs=len(record["probes"]),
+            repeats=len(record["searches"]),
+        )
+
+    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
+        from experiments.capacity.table import show
+
+        show(record)
+
+    def differ(self, first: Record, second: Record) -> Record:
+        found = [record["capacity_orders_per_s"] for record in (first, second)]
+        parts = ("settings", "search", "host", "versions")
+        return {
+            "kind": "capacity",
+            **heads(first, second, ("name", "status", "flags", "started_at")),
+            "conditions": differing_conditions(first, second, ["objective"], parts),
+            "capacity": {
+                "field": "capacity, orders/s", "first": found[0], "second": found[1],
+                **({"ratio": found[1]["value"] / found[0]["value"]} if all(found) else {}),
+            },
+            "caveat": CAVEAT,
+        }  # fmt: skip
+
+    def show_difference(self, difference: Record) -> None:
+        print_heads(difference, lambda head: [head["status"], *head["flags"]])
+        print_rows("what differs", difference["conditions"], setting_words)
+        print_rows("what was found", [difference["capacity"]], lambda _, found: _in_words(found), with_ratio=True)
+        print_lines(difference["caveat"])
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
+        from experiments.capacity.answering import capacity, unnamed
+        from experiments.capacity.finding import Search
+        from experiments.capacity.objective import objective_of
+
+        record = self.read(folder)
+        settings = settings_of_record(folder / self.file, record["settings"])
+        warn_of_differences(record, settings)
+        place = Path(results) / (name or unnamed())
+        return capacity(settings, objective_of(record["objective"]), Search(**record["search"]), place, as_json)
+
+
+def _in_words(found: Record | None) -> str:
+    """61,200 (59,800..63,900)"""
+    if found is None:
+        return "no edge"
+    interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
+    return f"{found['value']:,.0f}{interval}"

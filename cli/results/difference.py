@@ -1,0 +1,92 @@
+"""Two records side by side: the fields in which they differ, and how that is shown in 78 columns; A is the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from exchange.json_records import Record
+from reports.formats import condition
+from reports.rounding import number
+from reports.run.terminal import COLUMNS
+
+ABSENT = "absent"
+USABLE = {"complete", "saturated"}
+Cell = Callable[[str, Any], str]
+"""Words for a field's value, from the field's name and the value."""
+
+
+def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Record]:
+    """Yield field, first and second for each field that differs; a value that is absent is left out."""
+    for name in dict.fromkeys((*first, *second)):
+        values = {side: part[name] for side, part in (("first", first), ("second", second)) if name in part}
+        if len(values) == 1 or values["first"] != values["second"]:
+            yield {"field": f"{prefix}{name}", **values}
+
+
+def part_of(record: Record, part: str, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Some fields of a record's part, or all; empty if the record has no such part."""
+    part_found = record.get(part)
+    fields = part_found if isinstance(part_found, dict) else {}
+    return {name: value for name, value in fields.items() if names is None or name in names}
+
+
+def differing_conditions(first: Record, second: Record, fields: Iterable[str], parts: Iterable[str]) -> list[Record]:
+    """What differs in some fields, and in all fields of some parts, but for the machine's load."""
+    names = list(fields)
+    own = differing({name: first[name] for name in names}, {name: second[name] for name in names})
+    of_parts = (differing(part_of(first, part), part_of(second, part), f"{part}.") for part in parts)
+    lines = [*own, *(line for part in of_parts for line in part)]
+    return [line for line in lines if line["field"] != "host.load_before"]
+
+
+def heads(first: Record, second: Record, names: Iterable[str]) -> dict[str, Record]:
+    """The fields that are shown above a difference, by side."""
+    wanted = list(names)
+    return {side: {name: record[name] for name in wanted} for side, record in (("first", first), ("second", second))}
+
+
+def print_lines(*lines: Padding | Table | Text | str) -> None:
+    for line in lines:
+        Console(width=COLUMNS, highlight=False, markup=False).print(line)
+
+
+def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]]) -> None:
+    """Print which record is A and which is B, each with lines about it."""
+    for letter, side in (("A", "first"), ("B", "second")):
+        head = difference[side]
+        print_lines(_bold(f"{letter}  {head['name']}"))
+        style = "" if head["status"] in USABLE else "bold red"
+        print_lines(*(Padding(Text(line, style=style), (0, 0, 0, 3)) for line in lines_of(head)))
+
+
+def print_rows(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:
+    """Print a row for each field: its first value and its second, either of which may be absent."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    for letter in ("A", "B", *(["B / A"] if with_ratio else [])):
+        table.add_column(letter, justify="right")
+    for row in rows:
+        sides = [Text(cell(row["field"], row[side]) if side in row else ABSENT) for side in ("first", "second")]
+        table.add_row(Text(row["field"]), *sides, *([_ratio(row)] if with_ratio else []))
+    print_lines(_bold(title), table)
+
+
+def setting_words(field: str, value: Any) -> str:
+    """A setting's value, or a condition's, in words."""
+    return condition(field.rpartition(".")[2], value)[1]
+
+
+def _bold(words: str) -> Text:
+    return Text(words, style="bold")
+
+
+def _ratio(row: Record) -> str:
+    if "ratio" not in row:
+        return "-"
+    return number(row["ratio"]) if row["ratio"] >= 100 else f"{row['ratio']:#.3g}"

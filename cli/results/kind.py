@@ -1,0 +1,98 @@
+"""What `exchange results` asks of a kind of folder: a line of the list, its record, what differs, a rerun."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from exchange.json_records import Record
+from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of the list, and an object of its JSON. A field is null or empty if the folder does not have it."""
+
+    name: str
+    what: str
+    """`run`, or the command that made the folder."""
+    status: str
+    reason: str | None = None
+    """Why its record cannot be used."""
+    started_at: str | None = None
+    last_written_at: str | None = None
+    """Set if the record cannot be used: it tells whether the run goes on."""
+    transports: tuple[str, ...] = ()
+    orders_per_s: tuple[float | None, ...] = ()
+    """Offered rates; null is as fast as it goes."""
+    p50_us: float | None = None
+    """Completion time from due, like p99_us."""
+    p99_us: float | None = None
+    repeats: int | None = None
+    runs: int | None = None
+    """How many of a trial's planned runs count."""
+    planned_runs: int | None = None
+    told: str | None = None
+    """What the list says in place of figures, if they do not apply."""
+
+
+class Kind(ABC):
+    """A kind of folder in a results directory."""
+
+    name: str
+    marks: tuple[str, ...]
+    """A folder that holds one of these files is of this kind, unless an earlier kind claims it."""
+    file: str
+    record: type
+    """The TypedDict of what `file` holds."""
+    unfinished = ""
+    """What is said of a folder without `file`, with {folder} in it; empty if every folder of the kind has one."""
+
+    def read(self, folder: Path) -> Record:
+        """The folder's record. Unusable if there is none, or none that this version can use."""
+        if self.unfinished and not (folder / self.file).exists():
+            raise Unusable(folder, UNFINISHED, f"has no {self.file}: {self.unfinished.format(folder=folder)}")
+        return read_record(folder / self.file, self.record)
+
+    def row(self, folder: Path) -> Row:
+        """The folder's line in the list, also if its record cannot be used."""
+        try:
+            with damage_named(folder):
+                return self.row_of(folder, self.read(folder))
+        except Unusable as error:
+            return unusable_row(folder, self.name, error)
+
+    @abstractmethod
+    def row_of(self, folder: Path, record: Record) -> Row: ...
+
+    @abstractmethod
+    def show(self, folder: Path, record: Record) -> None:
+        """Print the record as the command that made it did."""
+
+    @abstractmethod
+    def differ(self, first: Record, second: Record) -> Record:
+        """What differs between two records, as `results diff --json` prints it."""
+
+    @abstractmethod
+    def show_difference(self, difference: Record) -> None:
+        """Print what `differ` found."""
+
+    @abstractmethod
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Do once more what the folder records, in a new folder of `results`; the exit code."""
+
+
+def unusable_row(folder: Path, what: str, error: Unusable) -> Row:
+    written_at = last_written_at(folder)
+    return Row(name=folder.name, what=what, status=error.status, reason=error.reason, last_written_at=written_at)
+
+
+def last_written_at(folder: Path) -> str | None:
+    """When something in the folder, or in a folder in it, last changed; None if it was taken away meanwhile."""
+    try:
+        newest_s = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+    except OSError:
+        return None
+    return datetime.fromtimestamp(newest_s).astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,65 @@
+"""The kinds of folder that a results directory holds, and the way from a name to a folder.
+
+A new kind is a subclass of Kind in a file of its own, and an entry here.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+
+from cli.results.bench import Bench
+from cli.results.capacity import Capacity
+from cli.results.kind import Kind
+from cli.results.run import Run
+from cli.results.simulation import SimulationFolder
+from cli.results.trial import Trial
+from exchange.words import counted
+from runs.errors import UserError
+
+KINDS: tuple[Kind, ...] = (Trial(), Capacity(), SimulationFolder(), Bench(), Run())
+"""A folder is of the first of these kinds that has a mark in it."""
+MOST_NAMED = 5
+
+
+def kind_of(folder: Path) -> Kind | None:
+    """The folder's kind; None if no command of ours made it."""
+    return next((kind for kind in KINDS if any(os.path.exists(folder / mark) for mark in kind.marks)), None)
+
+
+def known_kind(folder: Path) -> Kind:
+    """The folder's kind. UserError if no command of ours made it."""
+    if (kind := kind_of(folder)) is None:
+        marks = ", ".join(kind.file for kind in KINDS)
+        raise UserError(f"{folder} is no folder of ours: it holds none of {marks}, nor what a run leaves on its way")
+    return kind
+
+
+def folders(results: Path) -> list[Path]:
+    """All folders in a results directory. UserError if it cannot be read."""
+    try:
+        return [path for path in results.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    except OSError as error:
+        raise UserError(f"cannot read {results}: {error.strerror}; choose another place with --results") from error
+
+
+def find(results: Path, name: str) -> tuple[Path, Kind]:
+    """Find a folder by its name, by TRIAL/RUN, by a path, or by the end of one name alone. UserError if there is none."""
+    for path in (results / name, Path(name)):
+        if os.path.isdir(path):
+            return path, known_kind(path)
+    ours = [path for path in folders(results) if kind_of(path) is not None]
+    ending = [path for path in ours if path.name.endswith(name)]
+    if len(ending) == 1:
+        return ending[0], known_kind(ending[0])
+    if ending:
+        raise UserError(f"{counted(len(ending), 'names')} in {results} end in {name}: {_listed(ending)}; give more")
+    near = get_close_matches(name, [path.name for path in ours], n=1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    raise UserError(f"{results} holds no run or trial called {name}{meant}; exchange results list shows what there is")
+
+
+def _listed(paths: list[Path]) -> str:
+    names = sorted(path.name for path in paths)
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")

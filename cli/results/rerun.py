@@ -1,0 +1,68 @@
+"""What `exchange results rerun` shares: settings as a record has them, and what will be unlike the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from cli.results.difference import ABSENT, differing, part_of
+from exchange.allowed import BadSetting
+from exchange.json_records import Record
+from exchange.settings import RunSettings
+from experiments.trials.conditions import DIFFERS_BY_RUN
+from reports.formats import plain
+from runs.errors import UserError
+from runs.record.host import host_facts, versions
+from runs.record.written_settings import UnknownSettings, settings_as_written
+
+LEAST = ("transport", "orders_per_s", "orders", "seed")
+"""Settings without which nobody knows what was run. A setting that came later has its default, which was so before."""
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def settings_of_record(path: Path, written: Record) -> RunSettings:
+    """The settings that the record at `path` has written. UserError if they cannot be run."""
+    if missing := [name for name in LEAST if name not in written]:
+        raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
+    try:
+        return settings_as_written(written)
+    except UnknownSettings as error:
+        raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
+    except (BadSetting, TypeError) as error:
+        raise UserError(f"{path} holds settings that nothing can be run with: {error}") from error
+
+
+def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
+    """Say in one line what will be unlike the first time, if anything."""
+    if differences := list(unlike_then(then, settings)):
+        click.echo(f"unlike then: {'; '.join(differences)}", err=True)
+
+
+def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
+    """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
+    for part, now in (("host", host_facts()), ("versions", versions())):
+        passing = {name for of_part, name in DIFFERS_BY_RUN if of_part == part}
+        before = part_of(then, part)
+        for found in differing(before, now, prefix=f"{part}.") if before else ():
+            if found["field"].partition(".")[2] not in passing:
+                yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
+    if settings is not None and (place := _elsewhere(then, settings)):
+        yield f"the components met at {place}, and now do on this machine"
+
+
+def _value(found: Record, side: str) -> str:
+    return plain(found[side]) if side in found else ABSENT
+
+
+def _elsewhere(record: Record, settings: RunSettings) -> str | None:
+    """The other host on which a run by hand met; None if the new run will meet at the same place."""
+    if "://" in settings.transport or settings.network != "local":
+        return None
+    try:
+        url = urlsplit(str(part_of(record, "settings").get("url")))
+        return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
+    except ValueError:
+        return None

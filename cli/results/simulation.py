@@ -1,0 +1,85 @@
+"""A simulation's folder: simulation.json comes last; instruments and trades are in it before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.results.difference import (
+    differing,
+    differing_conditions,
+    heads,
+    print_heads,
+    print_lines,
+    print_rows,
+    setting_words,
+)
+from cli.results.kind import Kind, Row
+from cli.results.rerun import warn_of_differences
+from exchange.allowed import BadSetting
+from exchange.json_records import Record
+from exchange.study_records import SimulationRecord
+from exchange.words import counted
+from runs.errors import UserError
+
+CAVEAT = "The same settings must give the same checksums; speed is the machine's, and the hour's."
+
+
+class SimulationFolder(Kind):
+    name, file, record = "simulation", "simulation.json", SimulationRecord
+    marks = (file, "instruments.parquet", "trades")
+    unfinished = "the simulation goes on, or was killed"
+
+    def row_of(self, folder: Path, record: Record) -> Row:
+        """It has no offered rate and no completion time: words say how much was matched, and how fast."""
+        orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
+        return Row(
+            name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
+            told=f"{orders:.4g} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g}M/s",
+        )  # fmt: skip
+
+    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
+        from experiments.simulate.show import show
+
+        show(record)
+
+    def differ(self, first: Record, second: Record) -> Record:
+        found = [line for part in ("totals", "checksums") for line in differing(first[part], second[part], f"{part}.")]
+        speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
+        fields, parts, streams = ("master", "partitions"), ("settings", "host", "versions"), ("orders", "answers")
+        return {
+            "kind": "simulation",
+            **heads(first, second, ("name", "status", "started_at")),
+            "conditions": differing_conditions(first, second, fields, parts),
+            "found": found,
+            "same_streams": {name: first["checksums"][name] == second["checksums"][name] for name in streams},
+            "speed": {"field": "orders/s", "first": speeds[0], "second": speeds[1], "ratio": speeds[1] / speeds[0]},
+            "caveat": CAVEAT,
+        }
+
+    def show_difference(self, difference: Record) -> None:
+        print_heads(difference, lambda head: [head["status"]])
+        print_rows("what differs", difference["conditions"], setting_words)
+        same = [name for name, is_same in difference["same_streams"].items() if is_same]
+        sums = f"the same checksums of {' and of '.join(same)}" if same else "neither orders nor answers are the same"
+        print_lines(sums)
+        if difference["found"]:
+            print_rows("what came out", difference["found"], setting_words)
+        print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)
+        print_lines(difference["caveat"])
+
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Without Spark it is done in this process, which changes nothing of the result."""
+        from experiments.simulate.simulating import simulate
+        from experiments.simulate.simulation import Simulation
+
+        record = self.read(folder)
+        written = record["settings"]
+        try:
+            simulation = Simulation(**{**written, "prices": tuple(written["prices"])})
+        except (BadSetting, KeyError, TypeError) as error:
+            raise UserError(f"{folder / self.file} holds settings that cannot be simulated: {error}") from error
+        warn_of_differences(record)
+        return simulate(
+            simulation, record["master"] if with_spark else "none", record["partitions"], results, name,
+            with_trades=bool(record.get("trades")), as_json=as_json,
+        )  # fmt: skip
