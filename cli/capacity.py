@@ -36,14 +36,17 @@ def command(
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """
-    from experiments.capacity.answering import capacity, unnamed
-    from experiments.capacity.finding import Search
+    from experiments.capacity.capacity import capacity
     from experiments.capacity.objective import objective_of
+    from experiments.capacity.search import SearchSettings
+    from runs.folder import dated_name
 
     objective = objective_of(slo)
     settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
-    search = Search(start_per_s=start_per_s, precision=precision, repeats=repeats, pause_s=pause_s, seed=settings.seed)
-    folder = Path(results) / (name or unnamed())
+    search = SearchSettings(
+        start_per_s=start_per_s, precision=precision, repeats=repeats, pause_s=pause_s, seed=settings.seed
+    )
+    folder = Path(results) / (name or dated_name("capacity"))
     raise SystemExit(capacity(settings, objective, search, folder, as_json))
 
 

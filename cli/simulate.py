@@ -31,7 +31,7 @@ def command(
 
     Example: exchange simulate --instruments 1000 --orders 1e8
     """
-    from experiments.simulate.simulating import simulate
+    from experiments.simulate.simulate import simulate
     from experiments.simulate.simulation import Simulation
 
     with naming_options():

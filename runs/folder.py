@@ -19,7 +19,12 @@ def run_name(settings: RunSettings) -> str:
     """When, over what, how fast, and something to tell two apart."""
     rate = "max" if settings.orders_per_s is None else f"{settings.orders_per_s:.10g}"
     scheme = scheme_of(settings.transport).replace("+", "-")
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{scheme}-{rate}-{secrets.token_hex(3)}"
+    return dated_name(f"{scheme}-{rate}")
+
+
+def dated_name(what: str) -> str:
+    """The default name of a new folder: the time, what it holds, and something to tell two apart."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
 
 
 def new_run_folder(results: Path, name: str) -> Path:

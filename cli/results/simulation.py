@@ -38,7 +38,7 @@ class SimulationFolder(Kind):
         )  # fmt: skip
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from experiments.simulate.show import show
+        from experiments.simulate.table import show
 
         show(record)
 
@@ -69,7 +69,7 @@ class SimulationFolder(Kind):
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Without Spark it is done in this process, which changes nothing of the result."""
-        from experiments.simulate.simulating import simulate
+        from experiments.simulate.simulate import simulate
         from experiments.simulate.simulation import Simulation
 
         record = self.read(folder)

@@ -1,4 +1,4 @@
-"""An objective in words, `p99 <= 1ms, lag p99 <= 500us`, and whether a run holds it."""
+"""Objectives, as `p99 <= 1ms, lag p99 <= 500us`: parsed from words, and checked against a run's record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exchange.json_records import Record
 from runs.errors import UserError
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
-"""By the words before a figure: completion from due time, from handing over, the gateway's own lag."""
+"""The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
 FIGURES = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999", "max": "max"}
 UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
@@ -20,7 +20,7 @@ ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 5
 
 @dataclass(frozen=True)
 class Term:
-    """One figure of a run and the most it may be."""
+    """One figure of a run and its upper bound."""
 
     clock: str
     figure: str
@@ -28,7 +28,7 @@ class Term:
     words: str
 
     def broken_by(self, record: Record) -> str | None:
-        """What it is instead; None where it is held."""
+        """The measured value as a sentence, None if it is within the bound."""
         measured: dict[str, Any] = record.get("completion_us", {}) | {"lag": record.get("lag_us", {})}
         value_us = measured.get(self.clock, {}).get(self.figure)
         if value_us is None:
@@ -38,12 +38,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Objective:
-    """All of its terms; and that a run is complete, so nothing was lost and the rate was held, goes without saying."""
+    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept."""
 
     terms: tuple[Term, ...]
 
     def broken_by(self, record: Record) -> str | None:
-        """The first reason why the run does not hold it."""
+        """The first reason why the run does not hold the objective, None if it does."""
         if record["status"] != "complete":
             return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
         return next((why for term in self.terms if (why := term.broken_by(record))), None)
@@ -54,7 +54,7 @@ class Objective:
 
 
 def objective_of(text: str) -> Objective:
-    """UserError says what was not understood."""
+    """The objective that `text` describes. UserError names the part that is not understood."""
     parts = [part.strip() for part in text.split(",")]
     return Objective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
 

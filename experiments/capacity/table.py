@@ -1,4 +1,4 @@
-"""A capacity in the terminal: the answer, and the evidence rate by rate; 80 columns."""
+"""A capacity in the terminal, in 80 columns: the evidence rate by rate, then the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = 80
 
 
 def show(record: dict[str, Any]) -> None:
-    """From capacity.json's content."""
+    """Print capacity.json's content."""
     console = Console(width=COLUMNS, highlight=False)
     console.print(_evidence(record["probes"]))
     console.print()
@@ -31,12 +31,12 @@ def headline(record: dict[str, Any]) -> str:
         return f"{transport}: no edge found where {record['objective']} begins to fail"
     interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
     searches = "1 search" if len(record["searches"]) == 1 else f"{len(record['searches'])} searches"
-    made = f"{searches}, {counted(len(record['probes']), 'runs')}"
-    return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {made}"
+    runs = counted(len(record["probes"]), "runs")
+    return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {searches}, {runs}"
 
 
 def _evidence(probes: list[dict[str, Any]]) -> Table:
-    """A row a rate."""
+    """A row for each rate."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("orders/s", "held", "p50 us", "p99 us", "lag p99"):
         table.add_column(title, justify="right")
@@ -44,15 +44,15 @@ def _evidence(probes: list[dict[str, Any]]) -> Table:
     by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
     for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
         runs = list(group)
-        held = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
+        hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
         figures = (_middle(runs, "completion_us", "due", name) for name in ("p50", "p99"))
-        table.add_row(f"{rate:,.0f}", held, *figures, _middle(runs, "lag_us", "p99"), why)
+        table.add_row(f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), why)
     return table
 
 
 def _middle(runs: list[dict[str, Any]], *path: str) -> str:
-    """The median over the runs at a rate."""
+    """The median of a figure over the runs at a rate."""
     found = [value for run in runs if (value := _value(run, path)) is not None]
     return f"{median(found):,.0f}" if found else "-"
 

@@ -1,7 +1,7 @@
-"""A simulation on Spark: a part is a partition, its rows come back through Spark, its trades go straight into files.
+"""A simulation on Spark: a part is a partition. Its rows come back through Spark, its trades go into files.
 
 this process ── numbers of instruments ──▶ executors ── MatchPart ──▶ rows, to this process
-                                                └── trades ──▶ a folder that executors and we share
+                                                └── trades ──▶ a folder that the executors share with this process
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from collections.abc import Iterator
 import click
 from pyspark.sql import SparkSession
 
-from experiments.simulate.part import MatchPart, WarmUp
-from experiments.simulate.ran import OnParts, Ran
-from experiments.simulate.table import SCHEMA, in_order
+from experiments.simulate.parts import Matched, MatchPart, OnParts, WarmUp
+from experiments.simulate.rows import SCHEMA, in_order
 from runs.errors import UserError
 from runs.interrupts import ended_as_by_ctrl_c
 from spark.errors import SparkError, SparkUnavailableError
@@ -28,11 +27,11 @@ from spark.sessions.session import open_session
 
 LOOK_EVERY_S = 1.0
 CORES = 2
-"""Of which each loads its kernels before the clock starts; further ones do in their first part."""
+"""The cores that load their kernels before the clock starts; further ones load them in their first part."""
 
 
-def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Ran:
-    """ClickException where Spark gives up, UserError where there is none to be had."""
+def match_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Matched:
+    """Match all parts. ClickException if Spark gives up, UserError if there is no Spark."""
     start_s, instruments = time.monotonic(), work.simulation.instruments
     try:
         java = find_java()
@@ -40,7 +39,7 @@ def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnPart
             wait_for_executor(spark)
             collect(each_number(spark, CORES, WarmUp(work.simulation), SCHEMA, CORES))
             ready_s = time.monotonic()
-            with _cancelled_by_signals(), _told(spark, on_parts):
+            with _cancelled_by_signals(), _counting_parts(spark, on_parts):
                 found = collect(each_number(spark, instruments, work, SCHEMA, parts))
             rows = in_order(found.to_batches())
             matching_s = time.monotonic() - ready_s
@@ -48,18 +47,18 @@ def simulate_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnPart
         raise UserError(str(error)) from error
     except SparkError as error:
         raise click.ClickException(str(error)) from error
-    return Ran(rows, ready_s - start_s, matching_s, tuple(filter(None, [java.note])))
+    return Matched(rows, ready_s - start_s, matching_s, tuple(filter(None, [java.note])))
 
 
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
-    """pyspark's own handler cancels the job, for whose end we would wait else; it is there while a session is."""
+    """Signals call pyspark's own handler, which cancels the job; without it we would wait for the job's end."""
     handler = signal.getsignal(signal.SIGINT)
     return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _told(spark: SparkSession, on_parts: OnParts) -> Iterator[None]:
-    """How many parts are done, once a second, from a thread beside the one that waits for all of them."""
+def _counting_parts(spark: SparkSession, on_parts: OnParts) -> Iterator[None]:
+    """Report the number of finished parts once a second, from a thread of its own."""
     over = threading.Event()
 
     def look() -> None:

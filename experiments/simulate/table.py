@@ -1,43 +1,40 @@
-"""instruments.parquet: a row an instrument, in the types that every reader of Parquet has."""
+"""A simulation in the terminal, in less than 80 columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
 
-from experiments.simulate.instrument import Row
-from runs.errors import cannot_write
-from runs.whole_file import whole_file
+from exchange.words import counted
+from reports.run.terminal import COLUMNS
 
-FILE = "instruments.parquet"
-TEXTS = ("orders_xxh64", "answers_xxh64")
-SMALL = ("bid", "ask")
-"""Null where the book has none."""
-
-SUMS = tuple(name for name in Row._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
-"""What means something when it is added up over instruments."""
-
-SCHEMA = pa.schema(
-    [pa.field(name, pa.string() if name in TEXTS else pa.int32() if name in SMALL else pa.int64(), name in SMALL)
-     for name in Row._fields]
-)  # fmt: skip
+TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 
 
-def batch_of(rows: Iterable[Row]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([row._asdict() for row in rows], SCHEMA)
+def show(record: dict[str, Any]) -> None:
+    """Print simulation.json's content: headline, totals with their spread over instruments, speed, checksums."""
+    console = Console(width=COLUMNS, highlight=False)
+    settings, rates, sums = record["settings"], record["rates"], record["checksums"]
+    instruments = counted(settings["instruments"], "instruments")
+    console.print(f"{instruments} of seed {settings['seed']}, {_by(record)}", markup=False)
+    console.print(_totals(record))
+    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {rates['matching_s']:,.1f} s, "
+                  f"after a start-up of {rates['start_up_s']:,.1f} s")  # fmt: skip
+    console.print(f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}")
 
 
-def in_order(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """The whole table, by instrument, whoever made which part of it when."""
-    return pa.Table.from_batches(batches, SCHEMA).sort_by("instrument").combine_chunks()
+def _by(record: dict[str, Any]) -> str:
+    parts = counted(record["partitions"], "partitions")
+    return f"one process, {parts}" if record["master"] == "none" else f"Spark on {record['master']}, {parts}"
 
 
-def write(folder: Path, table: pa.Table) -> None:
-    try:
-        with whole_file(folder / FILE) as file:
-            pq.write_table(table, file, compression="zstd")
-    except OSError as error:
-        raise cannot_write(folder / FILE, error) from error
+def _totals(record: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("", "total", "an instrument: least", "median", "most"):
+        table.add_column(title, justify="right" if title else "left")
+    for name, title in TITLES.items():
+        spread = record["per_instrument"][name].values()
+        table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))
+    return table

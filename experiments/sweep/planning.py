@@ -1,9 +1,10 @@
-"""A sweep's plan, of its file and of what was typed."""
+"""A sweep's plan: its arms are every combination of what varies, without the impossible ones."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,27 @@ import click
 
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
-from experiments.sweep.arms import sweep_arms
-from experiments.sweep.description import Description, typed_levels
-from experiments.sweep.file import read_description
+from experiments.comparison_arms import ABOUT_A_BROKER, ArmSettings, has_broker, of_one_kind, rate_factor
+from experiments.sweep.description import Description, Levels, read_description, typed_levels
 from experiments.sweep.keys import SHORT, keys
+from experiments.trials.arms import Arm, Factor, arms_of
 from experiments.trials.plan import Plan, expected_s
 from experiments.trials.study import SWEEP
 from experiments.trials.trial import duration
 from runs.errors import UserError
 
 A_DAY_S = 86_400.0
+CONDITIONS = (
+    "rate", "arrivals", "orders", "duration", "seed", "prices", "price-model", "tape", "speed", "network",
+)  # fmt: skip
+"""Keys of the offered load and its place. If other keys vary too, only arms under equal conditions are compared."""
+DEFAULT_TRANSPORT, DEFAULT_RATE, DEFAULT_DURATION_S = "zeromq", 8000.0, 5.0
+WARM_UP_S, LEAST_LENGTH_S = 1.0, 5.0
+"""By default, analysis leaves out the first second of a run of five seconds or more."""
 
 
 def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
-    """`typed` by parameter of the command. UserError, or a usage error, says what is wrong, and where."""
+    """The plan from a file and from `typed`, by parameter of the command. UserError or a usage error for a mistake."""
     described = (read_description(file) if file else Description()).with_typed(*_typed(typed), **_numbers(typed))
     arms = sweep_arms(described)
     try:
@@ -51,11 +59,71 @@ def _numbers(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def confirm(plan: Plan, yes: bool) -> None:
-    """Nobody starts more than a day by mistake. UserError where nobody is there to ask."""
+    """Ask before more than a day of runs. UserError if nobody is at the terminal."""
     seconds = expected_s(plan, [*plan.warm_ups, *plan.steps])
     if yes or seconds <= A_DAY_S:
         return
-    told = f"{len(plan.steps)} runs take about {duration(seconds)}, more than a day"
+    warning = f"{len(plan.steps)} runs take about {duration(seconds)}, more than a day"
     if not sys.stdin.isatty():
-        raise UserError(f"{told}: say --yes, or shorten it with --orders, --duration, --repeats or fewer values")
-    click.confirm(f"{told}. Go on?", abort=True, err=True)
+        raise UserError(f"{warning}: say --yes, or shorten it with --orders, --duration, --repeats or fewer values")
+    click.confirm(f"{warning}. Go on?", abort=True, err=True)
+
+
+def sweep_arms(description: Description) -> tuple[Arm, ...]:
+    """All arms of a sweep. UserError for a mistake in any of them."""
+    vary, run = dict(description.vary), dict(description.run)
+    transports = vary.pop("transport", None) or _only(run.pop("transport", DEFAULT_TRANSPORT))
+    vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
+    given = {key.field: run[name] for name, key in keys().items() if name in run}
+    settings = SweepSettings(list(transports.values()), given)
+    return of_one_kind(tuple(arm for words in transports for arm in _over({words: transports[words]}, vary, settings)))
+
+
+def _only(value: Any) -> Levels:
+    return {str(value): value}
+
+
+def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[Arm, ...]:
+    """The arms over one transport, without the levels that it lacks."""
+    (name,) = transport.values()
+    possible = {key: _possible(key, levels, name) for key, levels in vary.items()}
+    possible = {key: levels for key, levels in possible.items() if levels}
+    conditions = [key for key in possible if key in CONDITIONS]
+    if len(conditions) == len(possible) and not settings.several_transports:
+        conditions = ["rate"]
+    alone = settings.several_transports or len(conditions) == len(possible)
+    contenders = [_factor(key, levels) for key, levels in possible.items() if key not in conditions]
+    rates = rate_factor(list(possible["rate"].values()))
+    return arms_of(
+        settings,
+        [Factor("transport", transport if alone else {"": name}), *contenders],
+        [rates, *(_factor(key, possible[key]) for key in conditions if key != "rate")],
+    )
+
+
+def _possible(key: str, levels: Levels, transport: str) -> Levels:
+    """The levels that a transport has. Without a broker there are no guarantees, clients or Nagle levels of it."""
+    if has_broker(transport):
+        return levels
+    if keys()[key].field in ABOUT_A_BROKER:
+        return {}
+    return levels if key != "nagle" else {words: roles for words, roles in levels.items() if "broker" not in roles}
+
+
+def _factor(key: str, levels: Levels) -> Factor:
+    return Factor(keys()[key].field, {f"{key} {words}": value for words, value in levels.items()})
+
+
+class SweepSettings:
+    """Makes an arm's settings, with the default warm-up unless one is given or chosen."""
+
+    def __init__(self, transports: list[str], given: dict[str, Any]) -> None:
+        self.several_transports = len(transports) > 1
+        self._arm_settings = ArmSettings(transports, DEFAULT_DURATION_S, given)
+        self._by_default = "warm_up_s" not in given
+
+    def __call__(self, **chosen: Any) -> RunSettings:
+        settings = self._arm_settings(**chosen)
+        if not self._by_default or "warm_up_s" in chosen:
+            return settings
+        return replace(settings, warm_up_s=WARM_UP_S if (settings.length_s or 0.0) >= LEAST_LENGTH_S else 0.0)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import textwrap
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -33,7 +31,7 @@ from reports.drawing.figure_files import write_figures
 from reports.rows import flat, print_rows, trial_rows
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
-from runs.folder import new_run_folder, write_json
+from runs.folder import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
@@ -52,8 +50,7 @@ def show_plan(plan: Plan, as_json: bool) -> int:
 
 def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
     """Make a new trial. The exit code: 0, or 1 if a planned run is missing."""
-    unnamed = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.study.name}-{secrets.token_hex(3)}"
-    folder = new_run_folder(Path(parent), name or unnamed)
+    folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
     write_plan(folder, plan)
     try:
         with ended_as_by_ctrl_c():

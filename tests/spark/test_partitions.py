@@ -14,9 +14,9 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
-from experiments.simulate.part import MatchPart
+from experiments.simulate.parts import MatchPart
+from experiments.simulate.rows import SCHEMA, in_order
 from experiments.simulate.simulation import Simulation
-from experiments.simulate.table import SCHEMA, in_order
 from spark.errors import SparkJobError
 from spark.sessions.partitions import collect, each_number, finished_partitions
 

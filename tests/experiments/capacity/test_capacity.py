@@ -8,66 +8,50 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from experiments.capacity.finding import Finding, Search
 from experiments.capacity.objective import objective_of
-from experiments.capacity.probing import Probe
+from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.capacity.table import headline
 from tests.exchange_command import exchange
 
-TRANSPORT = {"settings": {"transport": "tcp"}, "objective": "p99 <= 1ms"}
+RECORD = {"settings": {"transport": "tcp"}, "objective": "p99 <= 1ms", "probes": []}
 
 
-class Made:
-    """A prober whose runs are made up: they hold up to `capacity_per_s`."""
-
-    def __init__(self, capacity_per_s: float, ceiling_per_s: float = 1e6) -> None:
-        self._capacity, self._ceiling = capacity_per_s, ceiling_per_s
-        self.probes: list[Probe] = []
-
-    def ceiling_per_s(self) -> float:
-        return self._ceiling
-
-    def holds(self, rate: float) -> bool:
-        probe = Probe(rate, {"name": "made", "status": "complete"}, None if rate <= self._capacity else "too slow")
-        self.probes.append(probe)
-        return probe.holds
-
-
-def found(*of_prober: float) -> Finding:
-    finding = Finding(Made(*of_prober), Search(repeats=3))  # type: ignore[arg-type]
-    finding.find()
-    return finding
+def searched(capacity_per_s: float, ceiling_per_s: float = 1e6) -> CapacitySearch:
+    """A finished search over made-up runs, which hold up to `capacity_per_s`."""
+    search = CapacitySearch(lambda rate: rate <= capacity_per_s, lambda: ceiling_per_s, SearchSettings(repeats=3))
+    search.run()
+    return search
 
 
 def test_a_capacity_is_the_median_of_the_searches_about_the_edge() -> None:
-    finding = found(61_234.0)
-    assert len(finding.edges) == 3
-    assert finding.capacity is not None
-    assert finding.capacity.value == pytest.approx(61_234, rel=0.05)
-    record = {**TRANSPORT, **finding.as_dict()}
-    assert headline(record).startswith(f"tcp holds p99 <= 1ms up to {finding.capacity.value:,.0f} orders/s")
+    search = searched(61_234.0)
+    assert len(search.edges) == 3
+    assert search.capacity is not None
+    assert search.capacity.value == pytest.approx(61_234, rel=0.05)
+    record = {**RECORD, **search.as_dict()}
+    assert headline(record).startswith(f"tcp holds p99 <= 1ms up to {search.capacity.value:,.0f} orders/s")
     assert record["flags"] == []
 
 
 def test_a_capacity_near_what_the_generator_itself_can_do_is_flagged() -> None:
-    assert found(61_234.0, 70_000.0).flags() == ["over 80% of the generator's own ceiling, 70,000 orders/s"]
+    assert searched(61_234.0, 70_000.0).flags() == ["over 80% of the generator's own ceiling, 70,000 orders/s"]
 
 
 def test_a_rate_that_held_at_the_ceiling_was_the_generators() -> None:
-    finding = found(2e6, 70_000.0)
-    assert finding.capacity is None
-    assert "the generator is the limit" in finding.flags()[0]
-    assert "no edge found" in headline({**TRANSPORT, **finding.as_dict()})
+    search = searched(2e6, 70_000.0)
+    assert search.capacity is None
+    assert "the generator is the limit" in search.flags()[0]
+    assert "no edge found" in headline({**RECORD, **search.as_dict()})
 
 
 def test_what_never_holds_is_told() -> None:
-    assert found(0.5).flags() == ["not held even at 1 order/s"]
+    assert searched(0.5).flags() == ["not held even at 1 order/s"]
 
 
 def test_an_interrupted_search_says_so() -> None:
-    finding = Finding(Made(1_000.0), Search())  # type: ignore[arg-type]
-    assert finding.as_dict()["status"] == "partial"
-    assert finding.flags() == ["interrupted: what was found until then"]
+    search = CapacitySearch(lambda rate: rate <= 1_000, lambda: 1e6, SearchSettings())
+    assert search.as_dict()["status"] == "partial"
+    assert search.flags() == ["interrupted: what was found until then"]
 
 
 def test_a_search_of_real_runs_leaves_them_and_its_record(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""instruments.parquet: a row for each instrument, in types that every reader of Parquet has, and sums over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from exchange.checksum import NAME
+from experiments.simulate.simulation import Row
+from runs.errors import cannot_write
+from runs.whole_file import whole_file
+
+FILE = "instruments.parquet"
+TEXTS = ("orders_xxh64", "answers_xxh64")
+SMALL = ("bid", "ask")
+"""Columns that are null if the book's side is empty."""
+
+SUMS = tuple(name for name in Row._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
+"""Columns whose sum over instruments means something."""
+SPREAD = ("orders", "trades", "volume_traded")
+"""Columns that the record gives as the least, the median and the most of an instrument."""
+
+SCHEMA = pa.schema(
+    [pa.field(name, pa.string() if name in TEXTS else pa.int32() if name in SMALL else pa.int64(), name in SMALL)
+     for name in Row._fields]
+)  # fmt: skip
+
+
+def batch_of(rows: Iterable[Row]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([row._asdict() for row in rows], SCHEMA)
+
+
+def in_order(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """The whole table, sorted by instrument."""
+    return pa.Table.from_batches(batches, SCHEMA).sort_by("instrument").combine_chunks()
+
+
+def write(folder: Path, table: pa.Table) -> None:
+    try:
+        with whole_file(folder / FILE) as file:
+            pq.write_table(table, file, compression="zstd")
+    except OSError as error:
+        raise cannot_write(folder / FILE, error) from error
+
+
+def totals(rows: pa.Table) -> dict[str, int]:
+    return {name: pc.sum(rows[name]).as_py() for name in SUMS}
+
+
+def spread(rows: pa.Table) -> dict[str, dict[str, float]]:
+    return {name: _spread(rows[name]) for name in SPREAD}
+
+
+def _spread(column: pa.ChunkedArray) -> dict[str, float]:
+    ends = pc.min_max(column).as_py()
+    return {"min": ends["min"], "median": pc.quantile(column, 0.5)[0].as_py(), "max": ends["max"]}
+
+
+def checksums(rows: pa.Table) -> dict[str, str]:
+    """The sums of all instruments' checksums modulo 2^64, which do not depend on their order."""
+    sums = {name: sum(int(text, 16) for text in rows[name].to_pylist()) % 2**64 for name in TEXTS}
+    return {
+        "hash": f"sum of {NAME}",
+        **{name.removesuffix(f"_{NAME}"): f"{total:016x}" for name, total in sums.items()},
+    }

@@ -1,0 +1,161 @@
+"""`exchange simulate`: from its options to a folder with tables and, written last, simulation.json."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from exchange.allowed import BadSetting, whole
+from exchange.json_records import SCHEMA
+from experiments.simulate import rows
+from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
+from experiments.simulate.simulation import Simulation
+from experiments.simulate.table import show
+from experiments.simulate.trades import FOLDER as TRADES
+from experiments.simulate.trades import TradesUnwritable, remove_unfinished, trade_files
+from reports.live.progress import counting
+from runs.errors import UserError
+from runs.folder import dated_name, new_run_folder, write_json
+from runs.interrupts import ended_as_by_ctrl_c
+from runs.options import warn_of_prices
+from runs.record.host import host_facts, now, versions
+
+FILE = "simulation.json"
+ORDERS_A_PART = 20_000_000
+"""Half a second of work, so that handing out a part costs little in comparison."""
+LEAST_PARTS = 8
+"""Enough parts for a slower or busy core to take fewer."""
+
+
+def simulate(
+    simulation: Simulation, master: str, partitions: int | None, results: str, name: str | None, *,
+    with_trades: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Make a simulation. The exit code, 0. A simulation that fails or is interrupted leaves no folder."""
+    parts = settled_parts(simulation, partitions)
+    warn_of_prices(simulation.prices, simulation.max_price)
+    folder = new_run_folder(Path(results), name or dated_name("simulate"))
+    with ended_as_by_ctrl_c(), _removed_on_failure(folder):
+        known = _known(folder, simulation, master, parts)
+        trades = _trades_folder(folder) if with_trades else None
+        with _parts_bar(parts, simulation.orders) as on_parts:
+            matched = _match(master, MatchPart(simulation, trades), parts, on_parts)
+        record = {**known, **_results(matched, simulation, trades)}
+        rows.write(folder, matched.rows)
+        write_json(folder / FILE, record)
+    for note in matched.notes:
+        click.echo(note, err=True)
+    _show(record, folder, as_json)
+    return 0
+
+
+def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
+    """The part of the record that is known before the start."""
+    return {
+        "schema": SCHEMA,
+        "name": folder.name,
+        "status": "complete",
+        "started_at": now(),
+        "settings": simulation.as_dict(),
+        "master": master,
+        "partitions": parts,
+        "host": host_facts(),
+        "versions": versions(),
+    }
+
+
+def _trades_folder(folder: Path) -> Path:
+    """A new folder as an absolute path, since executors have other working directories."""
+    trades = (folder / TRADES).resolve()
+    trades.mkdir()
+    return trades
+
+
+@contextlib.contextmanager
+def _parts_bar(parts: int, orders: int) -> Iterator[OnParts]:
+    """A bar on stderr; it counts orders, of which every part has about the same number."""
+    with counting("simulate", orders, f" of {orders:,} orders", "matched") as on_orders:
+        yield lambda done: on_orders(done * orders // parts) if done else None
+
+
+def settled_parts(simulation: Simulation, partitions: int | None) -> int:
+    """The number of parts, at most one for each instrument."""
+    if partitions is None:
+        wanted = max(LEAST_PARTS, simulation.orders // ORDERS_A_PART)
+        return min(wanted, simulation.instruments)
+    try:
+        whole("partitions", partitions, 1, simulation.instruments)
+    except BadSetting as error:
+        raise UserError(f"--{error}: an instrument is the least that a part can be") from error
+    return partitions
+
+
+def _match(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Matched:
+    try:
+        if master == "none":
+            return match_in_this_process(work, parts, on_parts)
+        from experiments.simulate.on_spark import match_on_spark
+
+        return match_on_spark(master, work, parts, on_parts)
+    except TradesUnwritable as error:
+        raise click.ClickException(str(error)) from error
+    except MemoryError as error:
+        most_orders = -(-work.simulation.orders // work.simulation.instruments)
+        raise click.ClickException(
+            f"no memory for a book of {most_orders:,} orders; "
+            "its orders rest by the million: give fewer orders, or more instruments"
+        ) from error
+
+
+def _results(matched: Matched, simulation: Simulation, trades: Path | None) -> dict[str, Any]:
+    """The record's results. ClickException if not every order of every instrument came back."""
+    totals = rows.totals(matched.rows)
+    if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
+        raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
+    return {
+        "totals": totals,
+        "per_instrument": rows.spread(matched.rows),
+        "checksums": rows.checksums(matched.rows),
+        "rates": {
+            "start_up_s": matched.start_up_s,
+            "matching_s": matched.matching_s,
+            "orders_per_s": simulation.orders / matched.matching_s,
+        },
+        **({"trades": _trades(trades, totals["trades"])} if trades else {}),
+    }
+
+
+def _trades(folder: Path, expected: int) -> dict[str, Any]:
+    remove_unfinished(folder)
+    written = trade_files(folder)
+    if written["rows"] != expected:
+        hint = "on a cluster, --results must be a folder that every worker shares with this machine"
+        raise click.ClickException(f"{folder} holds {written['rows']:,} of {expected:,} trades: {hint}")
+    return written
+
+
+@contextlib.contextmanager
+def _removed_on_failure(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, KeyboardInterrupt):
+            raise click.ClickException("interrupted: a simulation is kept as a whole, or not at all") from error
+        raise
+
+
+def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        return
+    show(record)
+    click.echo(f"instruments: {folder / rows.FILE}")
+    if "trades" in record:
+        click.echo(f"trades: {folder / TRADES}")
