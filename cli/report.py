@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from runs.errors import UserError
+
+if TYPE_CHECKING:
+    from reports.asked import Asked
 
 
 @click.command()
@@ -21,10 +27,29 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
     Example: exchange report results/first
     """
-    from cli.making_report import report
     from reports.asked import Asked
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv both print to stdout: give one of them")
     asked = Asked(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
     raise SystemExit(report(folder, asked))
+
+
+def report(folder: Path, asked: Asked) -> int:
+    """Make the report of any kind of folder; the exit code. UserError if the folder is not ours, or damaged."""
+    if (folder / "plan.json").exists():
+        from experiments.trials.trial import report_trial
+
+        return report_trial(folder, asked)
+    if (folder / "bench.json").exists():
+        from messaging.report import report_bench
+
+        return report_bench(folder, asked)
+    if (folder / "run.json").exists() or (folder / "spool").is_dir():
+        from reports.run.report import report_run
+
+        return report_run(folder, asked)
+    raise UserError(
+        f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "
+        "benchmark's, which has bench.json: give one that exchange run, compare, nagle or bench made"
+    )
