@@ -14,7 +14,7 @@ COMMANDS = (
 """Each is a file of this folder with a `command`."""
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-"""NumPy's linear algebra, which nothing here uses, would start and spin a thread a processor in every component."""
+"""NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
 
 
 class Subcommands(click.Group):

@@ -1,4 +1,4 @@
-"""What `exchange broker` does and says."""
+"""Starts, shows and stops the private broker that stays up for several runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NONE_UP = "no broker is up; `exchange broker start` starts one"
 
 
 def start(**asked: Any) -> None:
-    """Start it with what was asked for, or say that it is up. UserError where one is up that is set otherwise."""
+    """Start the broker, or say that it is up. UserError if one is up with other settings."""
     settings = {name: value for name, value in asked.items() if value is not None}
     with _sentences():
         node, is_new = start_standing_node(replace(NodeSettings(), **settings))
@@ -35,7 +35,7 @@ def start(**asked: Any) -> None:
 
 
 def status(as_json: bool) -> int:
-    """One line, or its figures as JSON; the exit code."""
+    """Print one line, or the figures as JSON; the exit code."""
     figures = _figures()
     if as_json:
         import orjson
@@ -62,12 +62,12 @@ def _check_settings(node: NodeAddress, asked: dict[str, Any]) -> None:
 
 
 def _figures() -> dict[str, Any] | None:
-    """What can be told of it without asking it; None where none is up."""
+    """Figures that need no answer of the broker; None if none is up."""
     if (node := running_node()) is None:
         return None
     try:
         usage, began_s = node.usage(), psutil.Process(node.pid).create_time()
-    except (OSError, psutil.Error):  # it ended while we looked
+    except (OSError, psutil.Error):  # the broker ended meanwhile
         return None
     return {
         "url": node.url,

@@ -30,7 +30,7 @@ def _cpu_model() -> str:
 
 
 def host_facts() -> dict[str, Any]:
-    """run.json's `host`: absent means not known here."""
+    """run.json's `host`; a fact that is not known here is absent."""
     facts = {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -44,7 +44,7 @@ def host_facts() -> dict[str, Any]:
 
 
 def now() -> str:
-    """run.json's `started_at`: ISO 8601 with zone."""
+    """The current time as run.json's `started_at` has it: ISO 8601 with zone."""
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 

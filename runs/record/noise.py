@@ -1,4 +1,4 @@
-"""The machine's noise while a run's clock ran: who else took processor time from what was measured."""
+"""The machine's noise: what other processes and other guests took while a run's clock ran."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import psutil
 
 @dataclass(frozen=True, kw_only=True)
 class MachineTimes:
-    """Counters of the whole machine, which only grow; seconds are of all processors together."""
+    """Counters of the whole machine, which only grow; seconds are summed over all processors."""
 
     at_s: float
     busy_s: float
     steal_s: float | None
-    """Taken by other guests of the same host; None where this system does not tell."""
+    """Time that other guests of the same host took; None if this system does not say."""
     context_switches: int
 
     @classmethod
@@ -44,7 +44,7 @@ class Noise:
     load_after: list[float]
 
     def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """run.json's `noise`: `busy_s` less what the run's own components used is what others used."""
+        """run.json's `noise`. What others used is `busy_s` less what the run's own components used."""
         own_s = sum(usage["cpu_s"] for usage in components.values())
         facts = {name: value for name, value in asdict(self).items() if value is not None}
         return {**facts, "other_cpu_s": max(0.0, self.busy_s - own_s)}
@@ -61,7 +61,7 @@ class NoiseMeter:
         self._start = MachineTimes.now()
 
     def clock_stops(self) -> None:
-        """The first time counts."""
+        """Take the second reading, once."""
         if self._start is None or self.noise is not None:
             return
         start, end = self._start, MachineTimes.now()

@@ -1,4 +1,4 @@
-"""Reads a record of ours from its file, or says in a sentence why it cannot be used."""
+"""Reads a record from its file, or says in a sentence why it cannot be used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNFINISHED = "unfinished"
 
 
 class Unusable(click.ClickException):
-    """`status` stands where a record's own would: unfinished, damaged or newer."""
+    """A record that cannot be used; `status` is unfinished, damaged or newer."""
 
     def __init__(self, path: Path, status: str, why: str) -> None:
         super().__init__(f"{path} {why}")
@@ -23,7 +23,7 @@ class Unusable(click.ClickException):
 
 
 def read_record(path: Path, kind: type) -> Record:
-    """The file's record, a `kind`. Unusable where it is damaged, or of a version whose meaning is not known here."""
+    """The file's record, checked against `kind`. Unusable if it is damaged, or of a newer schema."""
     try:
         return decode(path.read_bytes(), kind)
     except OSError as error:
@@ -33,7 +33,7 @@ def read_record(path: Path, kind: type) -> Record:
 
 
 def record_for_report(path: Path, kind: type) -> Record:
-    """The same for a report, where a damaged record is a mistake that the user can mend: UserError."""
+    """The same for a report: there a damaged record is a mistake that the user can mend, so UserError."""
     try:
         return read_record(path, kind)
     except Unusable as error:
@@ -41,7 +41,7 @@ def record_for_report(path: Path, kind: type) -> Record:
 
 
 def damaged(where: str, why: str) -> UserError:
-    """What is said of a file that cannot be used for a report."""
+    """The error about a file that cannot be used for a report."""
     return UserError(_with_advice(f"{where} {why}", DAMAGED))
 
 

@@ -1,4 +1,4 @@
-"""run.json: the public record of a run, made of what its components said; docs/results.md documents it."""
+"""run.json: the public record of a run, made of its components' results; docs/results.md documents it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runs.record.totals import checksums, components, counts, duration_s, rates
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What is known of a run beside what its components said; None, and settings left out, where it is not."""
+    """What the launcher knows of a run. What is not known is None; settings that are not known are left out."""
 
     name: str
     url: str | None
@@ -30,7 +30,7 @@ class Conditions:
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Put run.json into the folder, last of what the run itself writes; its content."""
+    """Write run.json, the last file that a run itself writes; return its content."""
     write_json(folder / "run.json", record)
     return record
 
@@ -41,7 +41,7 @@ def exit_code(record: dict[str, Any]) -> int:
 
 
 def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
-    """run.json's content: sums over all pairs, and each by itself."""
+    """run.json's content: sums over all pairs, then each pair by itself."""
     settings = conditions.settings
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
     found = completion(folder, warm_up_s or 0.0)
@@ -68,13 +68,13 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
 
 
 def _offered_per_s(settings: dict[str, Any]) -> float | None:
-    """To each pair over the whole run; None where there was no schedule, or no settings are known."""
+    """The mean rate that each pair is offered; None without a schedule, or if the settings are not known."""
     rate = settings.get("orders_per_s")
     return None if rate is None else float(rate * Arrivals.parse(settings["arrivals"]).mean_share)
 
 
 def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
-    """The same fields of a run and of each of its pairs."""
+    """The fields that a run has, and each of its pairs too."""
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
     return {
         "counts": counts(outcome),
@@ -90,7 +90,7 @@ def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, Lo
 def _pair(
     outcome: Outcome, pair: int, offered_per_s: float | None, times: dict[str, LogBuckets], lags: dict[int, float]
 ) -> dict[str, Any]:
-    """What a pair is by itself."""
+    """One pair's entry in `pairs`."""
     alone, gateway = outcome.of_pair(pair), outcome.gateways.get(pair)
     status, reasons = judge(alone, offered_per_s, lags)
     told = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
@@ -98,7 +98,7 @@ def _pair(
 
 
 def _broker(outcome: Outcome) -> dict[str, Any]:
-    """What the broker is, and what it did with each end's messages; nothing where there is none."""
+    """`broker`: what it is, and what it did with each end's messages; empty without a broker."""
     if outcome.broker is None:
         return {}
     ends = {name: result for name, result in outcome.results.items() if not isinstance(result, ReporterResult)}
@@ -106,5 +106,5 @@ def _broker(outcome: Outcome) -> dict[str, Any]:
 
 
 def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
-    """Every end of a connection that was read back, with its counters over the session where it is a component's."""
+    """`sockets`: every end that was read back; a component's have counters over the session."""
     return [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets]

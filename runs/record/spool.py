@@ -13,7 +13,7 @@ from runs.record.reading import damaged
 
 
 def records(run_folder: Path) -> Iterator[Record]:
-    """Every record, in order of arrival. UserError at one that cannot be read."""
+    """Yield every record in order of arrival. UserError at one that cannot be read."""
     for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
@@ -37,7 +37,7 @@ def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuc
 
 
 def merged(parts: Iterable[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
-    """All of them together, by clock."""
+    """The sum of all parts, by clock."""
     together: dict[str, LogBuckets] = {}
     for part in parts:
         for clock, buckets in part.items():

@@ -11,15 +11,16 @@ from runs.record.outcome import Outcome
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
 OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
-"""Settings that each gateway may have its own of; the others a run has one of."""
+"""Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
-"""What one late wake-up may cost: more than 1 % of a run of a few orders, and no sign of its rate."""
+"""One late wake-up may cost this much; it can be over 1 % of a short run and says nothing of the rate."""
 
 
 def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> tuple[str, list[str]]:
-    """(status, reasons), at this mean rate of each pair; partial comes before invalid, invalid before saturated.
+    """The run's status and the reasons for it. Partial comes before invalid, invalid before saturated.
 
-    So a run's status is the worst of its pairs' statuses. Lags are by pair; a run without a schedule has none.
+    So a run's status is the worst of its pairs' statuses. `orders_per_s` is the mean rate that each pair is offered.
+    Lags are by pair; a run without a schedule has none.
     """
     for status, reasons in (
         ("partial", list(_partial(outcome))),
@@ -49,17 +50,17 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
 
 
 def _settings_differ(outcome: Outcome) -> Iterator[str]:
-    """Of gateways by hand: the run is recorded, and judged, by those of the first."""
+    """Gateways started by hand must agree, since the run is judged by the first one's settings."""
     (first, as_first), *others = outcome.gateways.items()
     for pair, gateway in others:
         for name, value in gateway.settings.items():
             if name not in OF_ONE_HOST and value != (other := as_first.settings.get(name)):
-                told = f"{named('gateway', pair)} was started with {name} {value}"
-                yield f"{told}, {named('gateway', first)} with {other}: give all the same"
+                words = f"{named('gateway', pair)} was started with {name} {value}"
+                yield f"{words}, {named('gateway', first)} with {other}: give all the same"
 
 
 def _of_pair(outcome: Outcome, pair: int, reasons: Iterator[str]) -> Iterator[str]:
-    """Which one, where there are several."""
+    """Name the pair in each reason, if there are several."""
     prefix = f"pair {pair}: " if len(outcome.lineup.pairs) > 1 else ""
     return (prefix + reason for reason in reasons)
 
@@ -75,12 +76,12 @@ def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
 
 
 def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
-    """Of what a reporter's sources told it."""
+    """What a reporter's sources sent and it did not receive."""
     reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
-    told = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
-    if told != reporter.announced:
-        yield f"{prefix}statistics differ: {told} messages sent, {reporter.announced} announced"
+    sent = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
+    if sent != reporter.announced:
+        yield f"{prefix}statistics differ: {sent} messages sent, {reporter.announced} announced"
     if reporter.received != reporter.announced or not reporter.checksums_agree:
         yield f"{prefix}statistics differ: {reporter.announced} messages sent, {reporter.received} received"
     sampled = sum(outcome.gateways[pair].samples for pair in pairs)
@@ -89,7 +90,7 @@ def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
 
 
 def _sockets_differ(outcome: Outcome) -> Iterator[str]:
-    """What was asked of a socket, and what the kernel says of it."""
+    """TCP_NODELAY as it was asked for, against what the kernel says."""
     for role, sockets in outcome.sockets.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
@@ -98,7 +99,7 @@ def _sockets_differ(outcome: Outcome) -> Iterator[str]:
 
 
 def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
-    """What each end said it had done, and what the other saw of it."""
+    """What each end's end message says, against what the other end saw."""
     for who, said, facts in (
         ("gateway", engine.gateway_said, {"sent": engine.orders}),
         ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
@@ -107,9 +108,9 @@ def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
             yield f"the {who}'s end never came"
             continue
         for done, seen in facts.items():
-            told = StreamCounts(messages=said[done], checksum=f"{said[done + '_checksum']:016x}")
-            if told != seen:
-                yield f"the {who}'s end says {told} {done}, the other end saw {seen}"
+            announced = StreamCounts(messages=said[done], checksum=f"{said[done + '_checksum']:016x}")
+            if announced != seen:
+                yield f"the {who}'s end says {announced} {done}, the other end saw {seen}"
 
 
 def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping
 
 
 def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us: float | None) -> Iterator[str]:
-    """One order alone says nothing of a rate."""
+    """Whether a pair kept up with its rate; one order alone says nothing of a rate."""
     if orders_per_s is None or gateway.orders.messages < 2:
         return
     orders = gateway.orders.messages
@@ -132,9 +133,9 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
 
 
 def _achieved_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
-    """What the hand-overs took against what the schedule gave them; the offered rate where the last was in time.
+    """The rate at which orders were handed over; the offered rate if the last one was in time.
 
-    Of orders that are due at once, each has a period of the rate to be handed over in, as it would have alone.
+    Orders that are due at once each get a period of the rate to be handed over in.
     """
     given_s = (gateway.schedule_s or 0.0) + (gateway.due_at_once - 1) / offered_per_s
     taken_s = gateway.handing_over_s or 0.0

@@ -1,4 +1,4 @@
-"""What was counted and measured, of a run or of one of its pairs: sums over whatever pairs an outcome has."""
+"""Counts, checksums, rates and use of the machine, summed over the pairs of an outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejectio
 
 
 def counts(outcome: Outcome) -> dict[str, int]:
-    """Of the results that there are; what nobody counted is absent."""
+    """Counts of messages; what no component counted is absent."""
     gateways, engines, reporters = outcome.gateways.values(), outcome.engines.values(), outcome.reporters.values()
     found: dict[str, int] = {}
     if gateways:
@@ -36,7 +36,7 @@ def counts(outcome: Outcome) -> dict[str, int]:
 
 
 def checksums(outcome: Outcome) -> dict[str, str]:
-    """A pair's; of several, their sum modulo 2^64."""
+    """The checksums of both streams; several pairs' are summed modulo 2^64."""
     if not outcome.gateways:
         return {"hash": NAME}
     streams = [(gateway.orders.checksum, gateway.answers.checksum) for gateway in outcome.gateways.values()]
@@ -49,9 +49,9 @@ def _sum(checksums: Iterable[str]) -> str:
 
 
 def duration_s(outcome: Outcome) -> float | None:
-    """From the first order's hand-over to the last answer, of whichever pair; None where nothing was answered.
+    """From the first order's hand-over to the last answer, over all pairs; None if nothing was answered.
 
-    Pairs on several hosts meet by wall clock.
+    Wall clocks relate pairs on several hosts.
     """
     spans = list(_spans_ns(outcome.gateways.values()))
     return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9 if spans else None
@@ -64,7 +64,7 @@ def _spans_ns(gateways: Iterable[GatewayResult]) -> Iterator[tuple[int, int]]:
 
 
 def rates(outcome: Outcome, offered_each_per_s: float | None) -> dict[str, float | None]:
-    """Over `duration_s`; the offered rate is null where there was no schedule."""
+    """Rates over `duration_s`; the offered rate is None without a schedule."""
     pairs, length_s = len(outcome.lineup.pairs), duration_s(outcome)
     found = {"offered_orders_per_s": None if offered_each_per_s is None else offered_each_per_s * pairs}
     if length_s:
@@ -75,7 +75,7 @@ def rates(outcome: Outcome, offered_each_per_s: float | None) -> dict[str, float
 
 
 def components(outcome: Outcome) -> dict[str, dict[str, Any]]:
-    """What was used by role; of several components of a role their sums, and the most memory that one of them held."""
+    """Use of the machine by role. Several components of a role are summed; peak memory is that of the largest."""
     used: dict[str, dict[str, Any]] = {}
     for name, result in outcome.results.items():
         used[role_of(name)] = _used(used.get(role_of(name), {}), result.usage)

@@ -9,15 +9,15 @@ from typing import Any
 from exchange.settings import RunSettings
 
 FOUND_ANEW = {"url"}
-"""What a record has beside its settings: where the components met."""
+"""Fields beside the settings in a record: where the components met."""
 
 
 class UnknownSettings(ValueError):
-    """Without them, something else would be run."""
+    """A record holds settings that this version does not have."""
 
 
 def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
-    """A setting that came later has its default, which is what was before. UnknownSettings, BadSetting or TypeError."""
+    """Settings from a record; one that came later has its default. UnknownSettings, BadSetting or TypeError."""
     known = {field.name for field in fields(RunSettings)}
     if unknown := sorted(written.keys() - known - FOUND_ANEW):
         raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
