@@ -1,18 +1,20 @@
 """Every message on the wire, from one table: the classes below.
 
-A class's number is its type byte; its fields follow, packed and little-endian, in the order written.
-`LAYOUTS` holds what is derived from it: size, numpy dtype, encoder and decoder. A frame is one record, or
-(packing) several one after the other; a statistics record alone has no fixed size and fills its frame.
+A record is a message's bytes: its type byte, which is the class's number in `TYPES`, then its fields, packed and
+little-endian, in the order written. `LAYOUTS` holds what follows from that: sizes, offsets, numpy dtype, encoder and
+decoder; compiled code takes its constants from there too. A frame is one record or, with packing, several one after
+the other. Only a statistics record has no fixed size: it fills its frame.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 
 U8 = Annotated[int, "B"]
 U16 = Annotated[int, "H"]
@@ -21,6 +23,7 @@ U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
 PROTOCOL_VERSION = 1
+WORD_BYTES = 8
 ASK, BID = 1, 2
 
 
@@ -115,6 +118,12 @@ TYPES: dict[int, type[Message]] = {
 }  # fmt: skip
 
 
+ORDER_TYPES: tuple[type[Message], ...] = (Order, Cancel)
+"""Records that a matching engine takes. `matching_engine/kernels.py` has a kernel for each, or does not import."""
+ANSWER_TYPES: tuple[type[Message], ...] = (Confirmation, Trade, Quote, Rejection, Cancelled)
+"""Records that it answers with."""
+
+
 class MalformedMessage(ValueError):
     """Bytes that are no message; `offset` is where in the frame or file the bad record starts."""
 
@@ -126,7 +135,7 @@ class MalformedMessage(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    """What follows from a message class: the dtype has the type byte as its first field."""
+    """A message class as bytes: the dtype has the type byte as its first field, `type`."""
 
     code: int
     message: type[Message]
@@ -136,8 +145,29 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Bytes with the type byte; the least, where the rest of the frame belongs to the record."""
+        """Bytes of a record with its type byte; the fewest, where the rest of the frame belongs to the record."""
         return self.packed.size
+
+    def offset(self, field: str) -> int:
+        """Bytes from the record's start to the field. KeyError where the message has no such field."""
+        return int(self._fields[field][1])
+
+    def width(self, field: str) -> int:
+        """Bytes of the field."""
+        return int(self._fields[field][0].itemsize)
+
+    def shift(self, field: str) -> int:
+        """The field's lowest bit in the record's first 8 bytes, taken as one number. ValueError where it is not there.
+
+        Only the first bytes of a field may be there: then its record has more than 8 bytes.
+        """
+        if self.offset(field) >= WORD_BYTES:
+            raise ValueError(f"{field} of {self.message.__name__} starts behind the record's first {WORD_BYTES} bytes")
+        return 8 * self.offset(field)
+
+    @property
+    def _fields(self) -> Mapping[str, Any]:
+        return self.dtype.fields or {}
 
 
 def _layout(code: int, message: type[Message]) -> Layout:
@@ -155,6 +185,22 @@ def _layout(code: int, message: type[Message]) -> Layout:
 
 
 LAYOUTS: dict[type[Message], Layout] = {m: _layout(code, m) for code, m in TYPES.items()}
+
+
+def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
+    """Record sizes of these messages by type byte, shape (256,); 0 stands for every other type byte."""
+    sizes = np.zeros(256, np.int64)
+    for message in messages:
+        sizes[LAYOUTS[message].code] = LAYOUTS[message].size
+    return sizes
+
+
+def offset_in_all(field: str, messages: tuple[type[Message], ...]) -> int:
+    """The field's offset, where it is the same in all these records; else ValueError."""
+    offsets = {LAYOUTS[message].offset(field) for message in messages}
+    if len(offsets) > 1:
+        raise ValueError(f"{field} starts at different offsets: {', '.join(each.__name__ for each in messages)}")
+    return offsets.pop()
 
 
 def encode(message: Message) -> bytes:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import int64, njit
 
 from exchange import measurements, messages
-from exchange.kernel_cache import cached_kernel
+from exchange.compiled import cached_kernel
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
 from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
 from transports.frames import FrameBatch

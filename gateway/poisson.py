@@ -6,7 +6,7 @@ import math
 
 from numba import float64, int64, njit, uint64
 
-from exchange.kernel_cache import cached_kernel
+from exchange.compiled import cached_kernel
 from gateway import random_bits
 from gateway.due_times import NEVER_NS, Longs
 from gateway.random_bits import ARRIVALS, STEP, key_beside, mix

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit, uint64
 
 from exchange import messages
-from exchange.kernel_cache import cached_kernel
+from exchange.compiled import cached_kernel
 from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
 from gateway import moving_mid, random_bits

@@ -1,11 +1,16 @@
 """The memory of an order book: one array, since each further one costs the kernels a register and a check.
 
-State comes first, then the bitmap of occupied price levels, then the levels, then the orders' records.
+The array, the arena, holds the state, then the bitmap of occupied price levels, then the levels, then the orders'
+records.
 
 A record is four 4-byte words: id, volume, next, previous. A link is the index of a record's first word. A price
-level closes the ring of its resting orders, oldest first, so it has the last two words only; where its volume
-would be lies the level before it, and a link there. Links are larger than any order's volume (`FIRST_LEVEL`), so a
-walk along the ring ends at the level by the very test that ends a fill.
+level closes the ring of its resting orders, oldest first, so it needs the last two words only. The word where its
+volume would be belongs to the level before it and holds a link. Links are larger than any order's volume
+(`FIRST_LEVEL`), so a walk along the ring ends at the level by the same test that ends a fill.
+
+A second array, the index, finds resting orders by id, where a book keeps ids: buckets by the id's low bits, chains in
+each bucket. It holds the buckets, then two words for each record: the next record in its bucket and its price level.
+Four buckets or more for each order, and ids that count up, make chains rare.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from matching_engine.compiled import as_i64, as_u32, as_u64, inlined, kernel
+from exchange.compiled import as_i64, as_u32, as_u64, inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
@@ -42,19 +47,20 @@ ID, VOLUME, NEXT, PREVIOUS, RECORD = 0, 1, 2, 3, 4
 LEVEL_WORDS = 2
 ENDLESS = 0xFFFFFFFF  # the volume in front of the first level
 NOTHING = 0  # the link that leads nowhere
+LEVEL = 1  # the word of an index entry with the order's price level
 
 
 class Kind(NamedTuple):
-    """What never changes while an engine lives: known to its kernels when they are compiled."""
+    """What never changes while an engine lives; its kernels are compiled for it."""
 
     exact: bool
     keeps_ids: bool
     packed: bool
-    sources: int  # checksum of the compiled files: numba's cache looks at the date of one
+    sources: int  # checksum of the compiled files, since numba's cache looks at the date of one file only
 
 
 class Book(NamedTuple):
-    """The arena under its three widths, and the index of orders by id (`by_id.py`)."""
+    """The arena in words of three kinds, and the index of resting orders by id."""
 
     records: Words
     bitmap: Longs
@@ -73,7 +79,7 @@ def book_in(arena: Longs, index: Words, kind: Kind) -> Book:
 
 @inlined
 def bit(number: int) -> Any:
-    """A number's bit within its word."""
+    """A word with only the bit of this number set."""
     return np.uint64(1) << np.uint64(number & 63)
 
 
@@ -84,13 +90,13 @@ def link(book: Book, earlier: int, later: int) -> None:
 
 
 def first_order(limit: int) -> int:
-    """Where the orders' records start."""
+    """The link of the first order's record."""
     return FIRST_LEVEL + RECORD + 2 * LEVEL_WORDS * (limit + 1)
 
 
 @kernel
 def lay_out(arena: Longs, limit: int, bounded: bool, buckets: int) -> None:
-    """An empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
+    """Make an empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
     records, state = arena.view(np.uint32), arena.view(np.int64)
     state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
     state[BOUNDED], state[BUCKETS] = bounded, buckets
@@ -111,3 +117,40 @@ def free_records(arena: Longs, first: int) -> None:
         records[order + NEXT] = order + RECORD
     records[last + NEXT] = state[FREE]
     state[FREE] = first
+
+
+# ---- the index ------------------------------------------------------------------------------------------------
+
+
+@inlined
+def bucket_of(book: Book, order_id: int) -> int:
+    return order_id & (book.state[BUCKETS] - 1)
+
+
+@inlined
+def entry_of(book: Book, order: int) -> int:
+    return book.state[BUCKETS] + order // 2
+
+
+@inlined
+def find(book: Book, order_id: int) -> int:
+    """The resting order of this id, or NOTHING."""
+    order = book.ids[bucket_of(book, order_id)]
+    while order != NOTHING and book.records[order + ID] != order_id:
+        order = book.ids[entry_of(book, order)]
+    return order
+
+
+@inlined
+def remember(book: Book, order_id: int, order: int, level: int) -> None:
+    bucket, entry = bucket_of(book, order_id), entry_of(book, order)
+    book.ids[entry], book.ids[entry + LEVEL] = book.ids[bucket], level
+    book.ids[bucket] = order
+
+
+@inlined
+def forget(book: Book, order: int) -> None:
+    at = bucket_of(book, book.records[order + ID])
+    while book.ids[at] != order:
+        at = entry_of(book, book.ids[at])
+    book.ids[at] = book.ids[entry_of(book, order)]

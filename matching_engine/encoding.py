@@ -1,14 +1,24 @@
-"""Answers, written as the wire's records.
-
-A record leaves by stores of 8 and 2 bytes; what an 8-byte store writes past the record is written over by the next
-one, so room means SLACK_BYTES more than the records take.
-"""
+"""Answers as the wire's records: kernels write them, and read the trades among them back."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
+import numpy as np
+import numpy.typing as npt
+
+from exchange import messages
+from exchange.compiled import as_i64, as_u8, cached_kernel, field_readers, inlined, record_writer
+from exchange.messages import (
+    ANSWER_TYPES,
+    LAYOUTS,
+    Cancelled,
+    Confirmation,
+    Quote,
+    Rejection,
+    Trade,
+    sizes_by_code,
+)
 from matching_engine.arena import (
     ASK,
     BEST,
@@ -22,26 +32,27 @@ from matching_engine.arena import (
     Bytes,
     Offsets,
 )
-from matching_engine.compiled import as_i64, as_u8, inlined, store_u16, store_u64
 
-CONFIRMATION, CONFIRMATION_BYTES = LAYOUTS[Confirmation].code, LAYOUTS[Confirmation].size
 TRADE, TRADE_BYTES = LAYOUTS[Trade].code, LAYOUTS[Trade].size
-QUOTE, QUOTE_BYTES = LAYOUTS[Quote].code, LAYOUTS[Quote].size
-REJECTION, REJECTION_BYTES = LAYOUTS[Rejection].code, LAYOUTS[Rejection].size
-CANCELLATION, CANCELLATION_BYTES = LAYOUTS[Cancelled].code, LAYOUTS[Cancelled].size
+ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
+SMALLEST_ANSWER = int(ANSWER_SIZES[ANSWER_SIZES > 0].min())
 
-SLACK_BYTES = 64  # besides trades: quote, confirmation, and a store's overhang
+_put_trade, _put_quote, _put_confirmation = record_writer(Trade), record_writer(Quote), record_writer(Confirmation)
+_put_rejection, _put_cancelled = record_writer(Rejection), record_writer(Cancelled)
+_trade_id, _trade_price, _trade_volume = field_readers(Trade)
+
+SLACK_BYTES = 64  # besides trades: a quote and a confirmation
 SLACK_FRAMES = 4
 MOST_BYTES = 2 * LARGEST_VOLUME * TRADE_BYTES + SLACK_BYTES  # answers to one order: two trades a lot, at most
 MOST_FRAMES = 2 * LARGEST_VOLUME + SLACK_FRAMES
 
 
 class Answers(NamedTuple):
-    """Where answers go, and how far they may."""
+    """Where answers go, and how much of it they may fill."""
 
     buffer: Bytes
     offsets: Offsets
-    packed: bool  # several answers to a frame, else each a frame of its own
+    packed: bool  # all answers to a frame in one frame, else one answer a frame
     room_bytes: int
     room_frames: int
 
@@ -55,7 +66,7 @@ class End(NamedTuple):
 
 @inlined
 def answers_in(buffer: Bytes, offsets: Offsets, end: End, packed: bool) -> Answers:
-    """As if every answer were a trade, the largest: then room for frames is room for their bytes."""
+    """Reckon as if every answer were a trade, the largest: then room for frames is room for their bytes."""
     room_bytes, room_frames = len(buffer) - SLACK_BYTES, len(offsets) - SLACK_FRAMES
     if not packed:
         room_frames = min(room_frames, end.frame + (room_bytes - end.byte) // TRADE_BYTES)
@@ -64,15 +75,15 @@ def answers_in(buffer: Bytes, offsets: Offsets, end: End, packed: bool) -> Answe
 
 @inlined
 def has_room(answers: Answers, end: End, volume: int) -> bool:
-    """Whether the answers to an order of this volume fit, whatever it meets."""
+    """Whether the answers to an order of this volume fit: two trades a lot are the most."""
     if answers.packed:
         return (end.byte + 2 * volume * TRADE_BYTES <= answers.room_bytes) & (end.frame < answers.room_frames)
     return end.frame + 2 * volume <= answers.room_frames
 
 
 @inlined
-def _written(answers: Answers, end: End, size: int) -> End:
-    byte = end.byte + size
+def _end_at(answers: Answers, end: End, byte: int) -> End:
+    """The end behind a record that ends at this byte."""
     if answers.packed:
         return End(byte, end.frame)
     answers.offsets[end.frame + 1] = byte
@@ -81,35 +92,60 @@ def _written(answers: Answers, end: End, size: int) -> End:
 
 @inlined
 def write_trade(answers: Answers, end: End, order_id: int, price: int, volume: int) -> End:
-    store_u64(answers.buffer, end.byte, TRADE | order_id << 8 | price << 40 | volume << 56)
-    store_u16(answers.buffer, end.byte + 7, volume)
-    return _written(answers, end, TRADE_BYTES)
+    return _end_at(answers, end, _put_trade(answers.buffer, end.byte, (order_id, price, volume)))
 
 
 @inlined
 def write_quote(book: Book, answers: Answers, end: End) -> End:
-    ask, bid = book.state[BEST + ASK], book.limit - book.state[BEST + BID]
-    store_u64(answers.buffer, end.byte, QUOTE | bid << 8 | ask << 24)
     book.state[QUOTES] += 1
-    return _written(answers, end, QUOTE_BYTES)
+    ask, bid = book.state[BEST + ASK], book.limit - book.state[BEST + BID]
+    return _end_at(answers, end, _put_quote(answers.buffer, end.byte, (bid, ask)))
 
 
 @inlined
 def write_confirmation(book: Book, answers: Answers, end: End, order_id: int) -> End:
-    store_u64(answers.buffer, end.byte, CONFIRMATION | order_id << 8)
     book.state[CONFIRMATIONS] += 1
-    return _written(answers, end, CONFIRMATION_BYTES)
+    return _end_at(answers, end, _put_confirmation(answers.buffer, end.byte, (order_id,)))
 
 
 @inlined
 def write_rejection(book: Book, answers: Answers, end: End, order_id: int, reason: int) -> End:
-    store_u64(answers.buffer, end.byte, REJECTION | order_id << 8 | reason << 40)
     book.state[REJECTIONS] += 1
-    return _written(answers, end, REJECTION_BYTES)
+    return _end_at(answers, end, _put_rejection(answers.buffer, end.byte, (order_id, reason)))
 
 
 @inlined
 def write_cancelled(book: Book, answers: Answers, end: End, order_id: int, volume: int) -> End:
-    store_u64(answers.buffer, end.byte, CANCELLATION | order_id << 8 | volume << 40)
     book.state[CANCELLED] += 1
-    return _written(answers, end, CANCELLATION_BYTES)
+    return _end_at(answers, end, _put_cancelled(answers.buffer, end.byte, (order_id, volume)))
+
+
+# ---- read back ------------------------------------------------------------------------------------------------
+
+
+class TradeColumns(NamedTuple):
+    """Arrays of one length with room for that many trades."""
+
+    id: npt.NDArray[np.uint32]
+    price: npt.NDArray[np.uint16]
+    volume: npt.NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, rows: int) -> TradeColumns:
+        return cls(np.zeros(rows, np.uint32), np.zeros(rows, np.uint16), np.zeros(rows, np.uint16))
+
+
+@cached_kernel(messages)
+def copy_trades(
+    answers: Bytes, ids: npt.NDArray[np.uint32], prices: npt.NDArray[np.uint16], volumes: npt.NDArray[np.uint16],
+    row: int,
+) -> int:  # fmt: skip
+    """Copy the trades among an engine's answers into the columns from `row` on. Returns the row behind the last."""
+    at = 0
+    while at < len(answers):
+        if answers[at] == TRADE:
+            ids[row], prices[row] = _trade_id(answers, at), _trade_price(answers, at)
+            volumes[row] = _trade_volume(answers, at)
+            row += 1
+        at += ANSWER_SIZES[answers[at]]
+    return row

@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: order frames are matched, answer frames appended. No socket is known here."""
+"""The matching engine, bytes in and bytes out: it matches order frames and appends answer frames. No sockets."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from exchange.messages import ASK, Order, encode
+from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, Trade, encode
 from matching_engine import arena as a
 from matching_engine import encoding
 from matching_engine import kernels as k
-from matching_engine.order_book import OrderBook
+from matching_engine.order_book import IS_EXACT, OrderBook
 from transports.frames import FrameBatch
 
 Number = TypeVar("Number", np.uint8, np.int64)
+CONFIRMATION_BYTES, QUOTE_BYTES, REJECTION_BYTES, CANCELLED_BYTES, TRADE_BYTES = (
+    LAYOUTS[kind].size for kind in (Confirmation, Quote, Rejection, Cancelled, Trade)
+)
 HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
@@ -23,11 +26,11 @@ class Stop(Enum):
     """Why `handle` came back."""
 
     DONE = k.DONE
-    ROOM = k.ROOM  # the answers may not have room for the next: send them, clear, go on at `next`
-    FOREIGN = k.FOREIGN  # frame `next` is no order or cancel for this engine: decide, go on at next + 1
+    ROOM = k.ROOM  # the answers may lack room for the next frame's: send them, clear, go on at `next`
+    FOREIGN = k.FOREIGN  # frame `next` is no order or cancel for this engine: look at it, go on at next + 1
 
 
-_STOPS = {stop.value: stop for stop in Stop}  # a call costs no more than it must
+_STOPS = {stop.value: stop for stop in Stop}  # a look-up costs less than Stop(value)
 
 
 class Handled(NamedTuple):
@@ -36,7 +39,7 @@ class Handled(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Messages since the book was opened; orders and cancels count where they are rejected, too."""
+    """Messages since the book was opened; orders and cancels count also where they are rejected."""
 
     orders: int
     trades: int
@@ -48,14 +51,13 @@ class Counts(NamedTuple):
 
 
 class MatchingEngine:
-    """Matches what comes in frames of up to `packing` records; all answers to a frame of several make one frame."""
+    """Matches frames of up to `packing` records each; with packing, all answers to a frame make one frame."""
 
     def __init__(self, book: OrderBook, packing: int = 1) -> None:
         if not 1 <= packing <= HIGHEST_PACKING:
             raise ValueError(f"packing is {packing!r}: takes 1..{HIGHEST_PACKING} records a frame")
         self.book, self.packing = book, packing
-        exact = book.policy == "exact-price"
-        self._handle = k.handler(exact=exact, keeps_ids=book.with_ids, packed=packing > 1)
+        self._handle = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
@@ -64,10 +66,10 @@ class MatchingEngine:
         scratch.handle(FrameBatch.of(encode(Order(1, ASK, 1, 1))), FrameBatch())
 
     def handle(self, orders: FrameBatch, answers: FrameBatch, first: int = 0) -> Handled:
-        """Match the order frames from `first` on and append their answers, all of a frame's or none.
+        """Match the order frames from `first` on and append their answers: all answers to a frame, or none.
 
-        Comes back early where `answers` may not hold those to the next frame; if it is empty even so, its arrays
-        are replaced by larger ones, so that every call gets on.
+        Returns early where `answers` may lack room for those to the next frame. If it lacks room though it is empty,
+        its arrays are replaced by larger ones, so every call makes progress. IndexError where `first` is no frame.
         """
         if not 0 <= first <= orders.count:
             raise IndexError(f"first is {first}: the batch holds {orders.count} frames")
@@ -90,14 +92,14 @@ class MatchingEngine:
         orders, answer_bytes, confirmations, quotes, rejections, cancels, cancelled = self.book.state[
             a.ORDERS : a.CANCELLED + 1
         ].tolist()
-        others = encoding.CONFIRMATION_BYTES * confirmations + encoding.QUOTE_BYTES * quotes
-        others += encoding.REJECTION_BYTES * rejections + encoding.CANCELLATION_BYTES * cancelled
-        trades = (answer_bytes - others) // encoding.TRADE_BYTES
+        others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
+        others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
+        trades = (answer_bytes - others) // TRADE_BYTES
         return Counts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
 
 
 def _enlarge(answers: FrameBatch, byte: int) -> None:
-    """Twice the room, and behind `byte` at least what the answers to the largest order there is may take."""
+    """Double the room; behind `byte` there is then at least room for the answers to the largest order."""
     answers.buffer = _resized(answers.buffer, byte + encoding.MOST_BYTES)
     answers.offsets = _resized(answers.offsets, answers.count + encoding.MOST_FRAMES)
 

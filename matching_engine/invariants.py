@@ -1,25 +1,21 @@
-"""Every invariant of an order book, derived anew from its records: what tests call after each step."""
+"""Checks every invariant of an order book against its records; tests call it after each step."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching_engine import arena as a
-from matching_engine.by_id import LEVEL
-
-if TYPE_CHECKING:
-    from matching_engine.order_book import OrderBook
+from matching_engine.order_book import OrderBook
 
 
 class BrokenInvariant(AssertionError):
-    """The book's own fault, never an order's."""
+    """The book contradicts itself, which no order may cause."""
 
 
 def check(book: OrderBook) -> None:
-    """BrokenInvariant where the book contradicts itself. O(levels + capacity)."""
+    """Check the book. BrokenInvariant where it contradicts itself. O(levels + capacity)."""
     levels = _rings(book)
     _check_bitmap(book, levels)
     _check_best(book, levels)
@@ -41,7 +37,7 @@ def _rings(book: OrderBook) -> dict[int, list[int]]:
     links = book.records[first + a.NEXT :][: a.LEVEL_WORDS * count].reshape(count, a.LEVEL_WORDS)
     places = first + a.LEVEL_WORDS * np.arange(count)
     _claim(int(links.min()) >= first, "a level's links are larger than any volume")
-    _claim(int(book.records[first + a.VOLUME]) == a.ENDLESS, "so is what lies before the first level")
+    _claim(int(book.records[first + a.VOLUME]) == a.ENDLESS, "so is the word before the first level")
     return {place: _ring(book, place) for place in places[links[:, 0] != places].tolist()}
 
 
@@ -71,7 +67,7 @@ def _check_bitmap(book: OrderBook, levels: dict[int, list[int]]) -> None:
 
 
 def _marked(words: a.Longs) -> set[tuple[int, int]]:
-    """Side and number of each bit that is set, in words of alternating sides."""
+    """Side and number of each bit that is set; the words of the two sides alternate."""
     bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
     return {(bit >> 6 & 1, bit >> 7 << 6 | bit & 63) for bit in bits.tolist()}
 
@@ -95,7 +91,7 @@ def _check_records(book: OrderBook, resting: list[int]) -> None:
 
 
 def _check_volume(book: OrderBook, levels: dict[int, list[int]]) -> None:
-    """What came in and neither rests nor was cancelled was traded: the same on both sides."""
+    """Check that both sides traded the same volume: what came in, less what rests or was cancelled."""
     traded = [int(book.state[a.VOLUME_IN + side] - book.state[a.VOLUME_CANCELLED + side]) for side in (0, 1)]
     for level, ring in levels.items():
         traded[_side_and_key(level)[0]] -= sum(int(book.records[place + a.VOLUME]) for place in ring)
@@ -110,7 +106,7 @@ def _check_index(book: OrderBook, levels: dict[int, list[int]]) -> None:
             order_id = int(book.records[place + a.ID])
             _claim(order_id % buckets == bucket and order_id not in found, "an id stands once, in its bucket")
             entry = buckets + place // 2
-            found[order_id] = place, int(book.index[entry + LEVEL])
+            found[order_id] = place, int(book.index[entry + a.LEVEL])
             place = int(book.index[entry])
     resting = {int(book.records[p + a.ID]): (p, level) for level, ring in levels.items() for p in ring}
     _claim(found == resting, "the index knows the resting orders and no other")

@@ -1,7 +1,7 @@
 """The compiled core: order frames in, answer frames out.
 
-Numba checks no bounds and wraps integers silently, so this file makes sure of everything before the rule writes its
-first byte: the frame's form, the order's fields, a free record, and room for all answers the order can have.
+Numba checks no bounds and wraps integers silently. So this file checks everything before the rule writes its first
+byte: the frame's form, the order's fields, a free record, and room for all answers that the order can cause.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from exchange import messages
-from exchange.kernel_cache import fingerprint
-from exchange.messages import LAYOUTS, Cancel, Order
-from matching_engine import arena, by_id, compiled, encoding, levels, rule
+from exchange import compiled, messages
+from exchange.compiled import as_i64, as_u8, field_readers, fingerprint, inlined, kernel, signed, unsigned
+from exchange.messages import LAYOUTS, ORDER_TYPES, Cancel, Layout, Message, Order
+from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
     ANSWER_BYTES,
     BOUNDED,
@@ -32,33 +32,19 @@ from matching_engine.arena import (
     Offsets,
     Words,
     book_in,
+    find,
+    remember,
 )
-from matching_engine.by_id import find, remember
-from matching_engine.compiled import as_i64, as_u8, inlined, kernel, load_u16, load_u32, load_u64, signed, unsigned
-from matching_engine.encoding import (
-    CANCELLATION,
-    CANCELLATION_BYTES,
-    QUOTE_BYTES,
-    REJECTION,
-    REJECTION_BYTES,
-    TRADE,
-    TRADE_BYTES,
-    Answers,
-    End,
-    answers_in,
-    has_room,
-    write_rejection,
-)
+from matching_engine.encoding import ANSWER_SIZES, SMALLEST_ANSWER, Answers, End, answers_in, has_room, write_rejection
 from matching_engine.levels import first_crossing, key_of
 from matching_engine.rule import take_order, take_out
 
 DONE, ROOM, FOREIGN, GROW = 0, 1, 2, 3  # why `handle` came back
 BAD_SIDE, BAD_PRICE, BAD_VOLUME, BOOK_FULL, DUPLICATE_ID, UNKNOWN_ID = 1, 2, 3, 4, 5, 6
-ORDER, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
-CANCEL, CANCEL_BYTES = LAYOUTS[Cancel].code, LAYOUTS[Cancel].size
 
-_COMPILED = (compiled, arena, levels, by_id, encoding, rule, messages)
-SOURCES = fingerprint(*_COMPILED)
+SOURCES = fingerprint(compiled, arena, levels, encoding, rule, messages)
+_order_id, _side, _price, _volume = field_readers(Order)
+(_cancel_id,) = field_readers(Cancel)
 
 
 # ---- one record ----------------------------------------------------------------------------------------------
@@ -66,9 +52,9 @@ SOURCES = fingerprint(*_COMPILED)
 
 @inlined
 def enter_order(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
-    """Match the order at `at`, or reject it; ROOM or GROW, with nothing done, where there is no place for that."""
-    head, volume = load_u64(source, at), load_u16(source, at + 8)
-    order_id, side, price = signed(head >> 8) & 0xFFFFFFFF, signed(head >> 40) & 0xFF, signed(head >> 48)
+    """Match the order at `at`, or reject it; ROOM or GROW, with nothing done, where it needs memory first."""
+    order_id, side = signed(_order_id(source, at)), signed(_side(source, at))
+    price, volume = signed(_price(source, at)), signed(_volume(source, at))
     if not is_plain(book, answers, end, order_id, side, price, volume):
         if not has_room(answers, end, volume):
             return ROOM, end
@@ -84,13 +70,13 @@ def enter_order(book: Book, answers: Answers, end: End, source: Any, at: int) ->
 
 @inlined
 def within(value: int, first: int, last: int) -> bool:
-    """One comparison, where wrapping below `first` makes the difference huge."""
+    """Whether first <= value <= last, in one comparison: a value below `first` wraps around to a huge difference."""
     return unsigned(value - first) <= unsigned(last - first)
 
 
 @inlined
 def is_plain(book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int) -> bool:
-    """Whether nothing at all speaks against the order: almost always."""
+    """Whether the order is good and there is memory for it, as almost always."""
     return (
         within(side, 1, 2)
         & within(price, 1, book.limit - 1)
@@ -117,7 +103,7 @@ def objection(book: Book, order_id: int, side: int, price: int, volume: int) -> 
 
 @inlined
 def is_full_for(book: Book, side: int, price: int) -> bool:
-    """No record is free, and the order crosses nothing: one that crosses ends, or frees a record."""
+    """Whether no record is free and the order crosses nothing. An order that crosses ends, or frees a record."""
     opposite = side ^ 1
     reach = key_of(book, opposite, price)
     return book.state[FREE] == NOTHING and first_crossing(book, opposite, reach) > reach
@@ -128,11 +114,60 @@ def enter_cancel(book: Book, answers: Answers, end: End, source: Any, at: int) -
     if not has_room(answers, end, 0):
         return ROOM, end
     book.state[CANCELS] += 1
-    order_id = load_u32(source, at + 1)
+    order_id = _cancel_id(source, at)
     order = signed(find(book, order_id)) if book.keeps_ids else NOTHING
     if order == NOTHING:
         return DONE, write_rejection(book, answers, end, order_id, UNKNOWN_ID)
     return DONE, take_out(book, answers, end, order)
+
+
+Enter = Callable[[Book, Answers, End, Any, int], tuple[int, End]]
+SizeOf = Callable[[int], int]
+ENTERED_BY: dict[type[Message], Enter] = {Order: enter_order, Cancel: enter_cancel}
+"""The kernel that takes each of ORDER_TYPES into the book."""
+
+
+@inlined
+def _enter_nothing(_book: Book, _answers: Answers, end: End, _source: Any, _at: int) -> tuple[int, End]:
+    return FOREIGN, end
+
+
+@inlined
+def _no_bytes(_code: int) -> int:
+    return 0
+
+
+def _by_type() -> tuple[Enter, SizeOf]:
+    """Kernels for a record of any type: to enter it, and its bytes by its type byte, 0 for a type of no order.
+
+    LookupError where ORDER_TYPES names a type that has no kernel.
+    """
+    enter: Enter = _enter_nothing
+    size_of: SizeOf = _no_bytes
+    for message in reversed(ORDER_TYPES):
+        if message not in ENTERED_BY:
+            raise LookupError(f"ENTERED_BY has no kernel for {message.__name__}, which ORDER_TYPES names")
+        enter, size_of = _branch(LAYOUTS[message], ENTERED_BY[message], enter, size_of)
+    return enter, size_of
+
+
+def _branch(layout: Layout, enter_this: Enter, enter_other: Enter, size_of_other: SizeOf) -> tuple[Enter, SizeOf]:
+    this, size = layout.code, layout.size
+
+    @inlined
+    def enter(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
+        if source[at] == this:
+            return enter_this(book, answers, end, source, at)
+        return enter_other(book, answers, end, source, at)
+
+    @inlined
+    def size_of(code: int) -> int:
+        return size if code == this else size_of_other(code)
+
+    return enter, size_of
+
+
+enter_record, order_bytes = _by_type()
 
 
 # ---- frames --------------------------------------------------------------------------------------------------
@@ -140,30 +175,22 @@ def enter_cancel(book: Book, answers: Answers, end: End, source: Any, at: int) -
 
 @inlined
 def take_record(book: Book, answers: Answers, end: End, source: Any, start: int, stop: int) -> tuple[int, End]:
-    """A frame of exactly one order or cancel, else FOREIGN."""
-    if stop - start == ORDER_BYTES and source[start] == ORDER:
-        return enter_order(book, answers, end, source, start)
-    if stop - start == CANCEL_BYTES and source[start] == CANCEL:
-        return enter_cancel(book, answers, end, source, start)
-    return FOREIGN, end
+    """Enter a frame of exactly one record; FOREIGN for any other frame."""
+    if start == stop or stop - start != order_bytes(source[start]):
+        return FOREIGN, end
+    return enter_record(book, answers, end, source, start)
 
 
 @inlined
 def take_pack(
     book: Book, answers: Answers, end: End, source: Any, at: int, stop: int, largest_frame: int
 ) -> tuple[int, int, End]:
-    """The records of a well-formed frame, from `at` on, all answers in one frame: why it stopped, and where."""
-    why = DONE
+    """Enter the records of a well-formed frame from `at` on, all answers in one frame: why it stopped, and where."""
     while at < stop:
-        if source[at] == ORDER:
-            why, end = enter_order(book, answers, end, source, at)
-            size = ORDER_BYTES
-        else:
-            why, end = enter_cancel(book, answers, end, source, at)
-            size = CANCEL_BYTES
+        why, end = enter_record(book, answers, end, source, at)
         if why != DONE:
             return why, at, end
-        at += size
+        at += order_bytes(source[at])
     if end.frame + frames_needed(answers, end, largest_frame) > answers.room_frames:
         return ROOM, at, end
     return DONE, at, close_frame(answers, end, largest_frame)
@@ -171,42 +198,33 @@ def take_pack(
 
 @inlined
 def is_pack(source: Any, start: int, stop: int, packing: int) -> bool:
-    """One to `packing` whole orders or cancels, and nothing else."""
+    """Whether the frame is one to `packing` whole records, and nothing else."""
     at, count = start, 0
-    while at < stop and (source[at] == ORDER or source[at] == CANCEL):
-        at += ORDER_BYTES if source[at] == ORDER else CANCEL_BYTES
+    while at < stop and order_bytes(source[at]) > 0:
+        at += order_bytes(source[at])
         count += 1
     return at == stop and within(count, 1, packing)
 
 
 @inlined
 def frames_needed(answers: Answers, end: End, largest_frame: int) -> int:
-    """At most: one, or where it is too large as many as there may be answers."""
+    """The most frames that the answers so far may take: one, or where that is too large one for each answer."""
     size = end.byte - answers.offsets[end.frame]
-    return 1 if size <= largest_frame else size // QUOTE_BYTES
+    return 1 if size <= largest_frame else size // SMALLEST_ANSWER
 
 
 @inlined
 def close_frame(answers: Answers, end: End, largest_frame: int) -> End:
-    """End the frame of all answers to one order frame; where it is too large, after each answer that just fits."""
+    """End the frame of all answers to one order frame; where it is too large, cut it behind each answer that fits."""
     frame, at = end.frame, answers.offsets[end.frame]
     while end.byte - answers.offsets[frame] > largest_frame and at < end.byte:
-        following = at + answer_bytes(answers.buffer[at])
+        following = at + ANSWER_SIZES[answers.buffer[at]]
         if following - answers.offsets[frame] > largest_frame and at > answers.offsets[frame]:
             frame += 1
             answers.offsets[frame] = at
         at = following
     answers.offsets[frame + 1] = end.byte
     return End(end.byte, frame + 1)
-
-
-@inlined
-def answer_bytes(kind: int) -> int:
-    if kind == TRADE:
-        return TRADE_BYTES
-    if kind == REJECTION:
-        return REJECTION_BYTES
-    return CANCELLATION_BYTES if kind == CANCELLATION else QUOTE_BYTES  # a confirmation is as long as a quote
 
 
 # ---- what Python calls ---------------------------------------------------------------------------------------
@@ -224,7 +242,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
     ) -> tuple[int, int, int, int, int]:  # fmt: skip
         """Match order frames first..count-1: why it stopped, the frame and byte to go on at, the answers' end.
 
-        Where an earlier call stopped within a frame, `resume_at` is the byte to go on at, `resume_to` its answers' end.
+        After a call that stopped within a frame, `resume_at` is the byte to go on at, `resume_to` its answers' end.
         """
         book, source, source_offsets = book_in(arena, index, kind), as_u8(orders), as_i64(order_offsets)
         byte, why, frame, at = max(resume_to, offsets[frames]), DONE, first, source_offsets[first]
@@ -247,14 +265,14 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         book.state[ANSWER_BYTES] += end.byte - byte
         return why, frame, at, end.frame, end.byte
 
-    # A file of numba's cache each: two processes that add to one at a time may take the other's code for their own.
+    # Each kind has a cache file of its own: of two processes that add to one file, each may take the other's code.
     handle.__qualname__ = f"handle{'_exact' * exact}{'_ids' * keeps_ids}{'_packed' * packed}"
     return kernel(handle)
 
 
 @cache
 def indexer() -> Callable[[Longs, Words], None]:
-    """The kernel that enters every resting order into an empty index."""
+    """The kernel that enters every resting order in an empty index."""
     kind = Kind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
 
     @kernel

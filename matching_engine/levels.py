@@ -1,8 +1,8 @@
-"""Price levels by key, so that one code serves both sides.
+"""Price levels by key, so that the same code serves both sides.
 
-An ask's key is its price, a bid's is `limit - price`, where limit = max price + 1: on either side the lowest key is
-the best price, and an incoming order reaches every opposite key up to that of its own price. Key `limit` stands for
-"none": its bit is always set, so that every search ends, and its price is what a quote says of an empty side.
+An ask's key is its price; a bid's key is `limit - price`, where limit = max price + 1. On either side the lowest key is
+the best price, and an incoming order reaches every opposite key up to the key of its own price. Key `limit` stands for
+"none": its bit is always set, so every search ends, and its price is the one that a quote has for an empty side.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from exchange.compiled import inlined, trailing_zeros
 from matching_engine.arena import BEST, BITMAP, FIRST_LEVEL, LEVEL_WORDS, SUMMARY, Book, bit
-from matching_engine.compiled import inlined, trailing_zeros
 
 
 @inlined
 def key_of(book: Book, side: int, price: int) -> int:
-    """Its own inverse: also the price of a key."""
+    """The key of a price, and the price of a key: the function is its own inverse."""
     return book.limit - price if side else price
 
 
@@ -34,7 +34,7 @@ def side_and_key_of(level: int) -> tuple[int, int]:
 
 @inlined
 def mark_occupied(book: Book, side: int, key: int) -> None:
-    """Set both bits, whether they are set or not: cheaper than to guess."""
+    """Set both bits, whether they are set or not: a test would cost more."""
     word = key >> 6
     book.bitmap[BITMAP + 2 * word + side] |= bit(key)
     book.bitmap[SUMMARY + 2 * (word >> 6) + side] |= bit(word)
@@ -56,7 +56,7 @@ def _bits_from(words: Any, at: int, first: int) -> Any:
 
 @inlined
 def first_occupied(book: Book, side: int, key: int) -> int:
-    """The first occupied key from `key` on; `limit` where there is none."""
+    """The lowest occupied key from `key` on; `limit` where there is none."""
     word = key >> 6
     bits = _bits_from(book.bitmap, BITMAP + 2 * word + side, key)
     if bits:
@@ -80,13 +80,13 @@ def _first_word(book: Book, side: int, word: int) -> int:
 
 @inlined
 def first_crossing(book: Book, side: int, reach: int) -> int:
-    """The key of the side's level at which an incoming order trades first, if that is not behind its reach."""
+    """The key at which an incoming order trades first on this side; beyond `reach` it does not trade."""
     return first_occupied(book, side, reach) if book.exact else book.state[BEST + side]
 
 
 @inlined
 def move_best(book: Book, side: int, key: int) -> tuple[int, bool]:
-    """The level of `key` has emptied: the next occupied key, and whether the best price has moved to it."""
+    """Mark the level of `key` as empty. Returns the next occupied key, and whether the best price moved to it."""
     mark_empty(book, side, key)
     following = first_occupied(book, side, key)
     moved = book.state[BEST + side] == key

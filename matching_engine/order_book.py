@@ -1,4 +1,4 @@
-"""The order book: owns the memory that the kernels work in, and answers questions about it."""
+"""The order book: it owns the memory that the kernels work in, and answers questions about what rests in it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exchange.compiled import cached_kernel, signed
+from exchange.settings import POLICIES
 from matching_engine import arena as a
-from matching_engine.invariants import check
 from matching_engine.kernels import indexer
 
 HIGHEST_PRICE = 0xFFFF - 1  # prices travel as u16, and max price + 1 stands for "no ask"
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
-POLICIES = ("price-time", "exact-price")
+IS_EXACT = {"price-time": False, "exact-price": True}
+"""Each matching policy: whether an order trades at its own price only."""
+if IS_EXACT.keys() != POLICIES.keys():
+    raise LookupError(f"matching policies are {', '.join(POLICIES)}; the order book knows {', '.join(IS_EXACT)}")
 
 
 class RestingOrder(NamedTuple):
@@ -22,13 +26,33 @@ class RestingOrder(NamedTuple):
     volume: int  # lots
 
 
+class Resting(NamedTuple):
+    """What rests on one side of a book."""
+
+    orders: int
+    volume: int  # lots
+
+
+@cached_kernel(a)
+def _count_resting(records: a.Words, limit: int, side: int) -> tuple[int, int]:
+    orders, volume = 0, 0
+    for key in range(limit + 1):
+        level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)
+        place = signed(records[level + a.NEXT])
+        while place != level:
+            orders += 1
+            volume += signed(records[place + a.VOLUME])
+            place = signed(records[place + a.NEXT])
+    return orders, volume
+
+
 class OrderBook:
     """Resting orders of one instrument, by price level and time.
 
     `policy`: "price-time" trades with every price that crosses, "exact-price" with the order's own price only.
-    `capacity`: None for a book that doubles where it is full; a number for one that then rejects an order that
-    crosses nothing. `with_ids`: resting orders can be cancelled, and an order with the id of a resting one is
-    rejected, at about a tenth of the speed; without it no id is known, and every cancel is of an unknown order.
+    `capacity`: None lets a full book double; with a number, a full book rejects an order that crosses nothing.
+    `with_ids`: the book keeps ids, which costs about a tenth of the speed. Then resting orders can be cancelled, and an
+    order with the id of a resting one is rejected; else every cancel is of an unknown order.
     """
 
     first_capacity = 1 << 18  # of a book that grows: a default run of 1,000,000 orders fits
@@ -37,7 +61,7 @@ class OrderBook:
         self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
         _refuse_unless(_within(max_price, HIGHEST_PRICE), "max_price", max_price, f"1..{HIGHEST_PRICE}")
-        _refuse_unless(policy in POLICIES, "policy", policy, " or ".join(POLICIES))
+        _refuse_unless(policy in IS_EXACT, "policy", policy, " or ".join(IS_EXACT))
         allowed = f"1..{HIGHEST_CAPACITY}, or None for a book that grows"
         _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
         self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
@@ -66,7 +90,7 @@ class OrderBook:
             indexer()(self.arena, self.index)
 
     def grow(self) -> None:
-        """Twice the capacity; every resting order stays where it is. O(capacity)."""
+        """Double the capacity; every resting order stays where it is. O(capacity)."""
         if self.capacity >= HIGHEST_CAPACITY:
             raise MemoryError(f"the book holds {self.capacity} resting orders, and cannot hold more")
         smaller, self.capacity = self.arena, 2 * self.capacity
@@ -77,7 +101,7 @@ class OrderBook:
 
     @property
     def state(self) -> a.Offsets:
-        """The arena's first words, see `arena.py`."""
+        """The arena's first words, which `arena.py` names."""
         return self.arena[: a.STATE_WORDS].view(np.int64)
 
     @property
@@ -87,12 +111,12 @@ class OrderBook:
 
     @property
     def best_bid(self) -> int:
-        """0 where there is no bid. O(1)."""
+        """The highest bid; 0 where there is none. O(1)."""
         return self.max_price + 1 - int(self.state[a.BEST + a.BID])
 
     @property
     def best_ask(self) -> int:
-        """Max price + 1 where there is no ask. O(1)."""
+        """The lowest ask; max price + 1 where there is none. O(1)."""
         return int(self.state[a.BEST + a.ASK])
 
     def resting(self, side: int) -> list[RestingOrder]:
@@ -102,9 +126,14 @@ class OrderBook:
         occupied = keys[self.records[places + a.NEXT] != places]
         return [order for key in occupied.tolist() for order in self._level(side - 1, key)]
 
-    def check(self) -> None:
-        """BrokenInvariant where the book contradicts itself. O(levels + capacity)."""
-        check(self)
+    def total_resting(self, side: int) -> Resting:
+        """How much rests on a side, ASK or BID, without a Python object for each order. O(levels + orders)."""
+        return Resting(*_count_resting(self.records, self.max_price + 1, side - 1))
+
+    def volume_traded(self, side: int, left: Resting) -> int:
+        """Lots that came in on a side less those cancelled and those that rest (`left`): the same on both sides."""
+        state = self.state
+        return int(state[a.VOLUME_IN + side - 1] - state[a.VOLUME_CANCELLED + side - 1]) - left.volume
 
     def _level(self, side: int, key: int) -> Iterator[RestingOrder]:
         level = a.FIRST_LEVEL + a.LEVEL_WORDS * (2 * key + side)

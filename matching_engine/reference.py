@@ -1,4 +1,4 @@
-"""The matching rule once more, as plainly as it can be written: the oracle of the compiled book.
+"""The matching rule once more, as plainly as it can be written: tests compare the compiled book with it.
 
 Messages in, messages out; price levels in sorted dictionaries, orders in queues.
 """
@@ -10,18 +10,7 @@ from dataclasses import dataclass
 
 from sortedcontainers import SortedDict
 
-from exchange.messages import (
-    ASK,
-    BID,
-    Cancel,
-    Cancelled,
-    Confirmation,
-    Message,
-    Order,
-    Quote,
-    Rejection,
-    Trade,
-)
+from exchange.messages import ASK, BID, Cancel, Cancelled, Confirmation, Message, Order, Quote, Rejection, Trade
 
 
 @dataclass
@@ -33,12 +22,10 @@ class RestingOrder:
 
 
 class ReferenceBook:
+    """Takes the settings of an `OrderBook`, and answers as it does."""
+
     def __init__(
-        self,
-        max_price: int = 999,
-        policy: str = "price-time",
-        capacity: int | None = None,
-        with_ids: bool = False,
+        self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
         self.max_price, self.policy, self.capacity, self.with_ids = max_price, policy, capacity, with_ids
         self.levels: dict[int, SortedDict] = {ASK: SortedDict(), BID: SortedDict()}
@@ -94,7 +81,7 @@ class ReferenceBook:
         return 0
 
     def _price_to_trade_at(self, order: Order) -> int | None:
-        """The opposite price at which the order would trade next."""
+        """The opposite price at which the order would trade next; None where it crosses nothing."""
         if self.policy == "exact-price":
             opposite = self.levels[BID if order.side == ASK else ASK]
             return order.price if order.price in opposite else None
@@ -111,7 +98,7 @@ class ReferenceBook:
         return remaining
 
     def _trade_at(self, price: int, side: int, volume: int, answers: list[Message]) -> int:
-        """Trade with the resting orders of one price level, oldest first: the volume traded."""
+        """Trade with the resting orders of one price level, oldest first. Returns the volume traded."""
         queue, traded = self.levels[side][price], 0
         while queue and traded < volume:
             resting = queue[0]

@@ -1,10 +1,24 @@
-"""The matching rule: trade, rest, tell. Nothing here checks its arguments; `kernels.py` has done so before."""
+"""The matching rule: trade, rest, answer. Nothing here checks its arguments; `kernels.py` checks them first."""
 
 from __future__ import annotations
 
-from matching_engine.arena import BEST, FREE, ID, NEXT, PREVIOUS, VOLUME, VOLUME_CANCELLED, VOLUME_IN, Book, link
-from matching_engine.by_id import LEVEL, entry_of, forget, remember
-from matching_engine.compiled import inlined, signed
+from exchange.compiled import inlined, signed
+from matching_engine.arena import (
+    BEST,
+    FREE,
+    ID,
+    LEVEL,
+    NEXT,
+    PREVIOUS,
+    VOLUME,
+    VOLUME_CANCELLED,
+    VOLUME_IN,
+    Book,
+    entry_of,
+    forget,
+    link,
+    remember,
+)
 from matching_engine.encoding import (
     Answers,
     End,
@@ -34,7 +48,7 @@ def take_order(book: Book, answers: Answers, end: End, order_id: int, side: int,
 def match(
     book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int
 ) -> tuple[int, bool, End]:
-    """Trade while the incoming order crosses: what remains of it, whether the best price has moved, the end."""
+    """Trade while the incoming order crosses. Returns what remains of it, whether the best price moved, and the end."""
     opposite, remaining, moved = side ^ 1, volume, False
     reach = key_of(book, opposite, price)
     key = first_crossing(book, opposite, reach)
@@ -53,7 +67,10 @@ def match(
 
 @inlined
 def fill_whole(book: Book, answers: Answers, end: End, level: int, price: int, remaining: int) -> tuple[int, int, End]:
-    """Trade with the level's orders that the volume fills whole, oldest first: the order behind them, what remains."""
+    """Trade with the level's orders that the volume fills whole, oldest first.
+
+    Returns the order behind them, or the level itself, then the volume that remains, and the end.
+    """
     resting = book.records[level + NEXT]
     while book.records[resting + VOLUME] <= remaining:
         volume = signed(book.records[resting + VOLUME])
@@ -68,7 +85,7 @@ def fill_whole(book: Book, answers: Answers, end: End, level: int, price: int, r
 
 @inlined
 def release(book: Book, order: int) -> None:
-    """A finished order's record is free again."""
+    """Free the record of an order that is traded whole or cancelled."""
     if book.keeps_ids:
         forget(book, order)
     book.records[order + NEXT] = book.state[FREE]
@@ -77,7 +94,7 @@ def release(book: Book, order: int) -> None:
 
 @inlined
 def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
-    """Put what is left of an order last in time at its price level: whether that is a new best price."""
+    """Put what is left of an order last in time at its price level. Returns whether that is a new best price."""
     order = book.state[FREE]
     book.state[FREE] = book.records[order + NEXT]
     book.records[order + ID], book.records[order + VOLUME] = order_id, volume
@@ -96,7 +113,7 @@ def rest(book: Book, order_id: int, side: int, price: int, volume: int) -> bool:
 
 @inlined
 def take_out(book: Book, answers: Answers, end: End, order: int) -> End:
-    """Cancel a resting order: quote if the best price moves, then what was taken out."""
+    """Cancel a resting order, and answer: a quote if the best price moves, then what was cancelled."""
     level, moved = signed(book.ids[entry_of(book, order) + LEVEL]), False
     side, key = side_and_key_of(level)
     order_id, volume = signed(book.records[order + ID]), signed(book.records[order + VOLUME])

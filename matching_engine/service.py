@@ -1,4 +1,4 @@
-"""The engine's loop: take orders, match them, hand over their answers, wait."""
+"""The engine's loop: receive orders, match them, send their answers, wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAR_NS = 2**62
 
 
 class EngineService:
-    """Serves one gateway behind one link, tells the reporter behind another."""
+    """Serves one gateway over one link, and reports to the stats reporter over another."""
 
     def __init__(
         self, engine: MatchingEngine, terms: Terms, gateway: Link, reporter: Link,
@@ -39,13 +39,13 @@ class EngineService:
         self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         self._junk = self._refused = self._sampled = 0
         self._greeted = self._started = False
-        self._said: End | None = None
+        self._gateway_end: End | None = None
         self._stopped: str | None = None
         self._stop_asked = False
         self._sockets_before: list[dict[str, Any]] = []
 
     def stop(self, reason: str) -> None:
-        """End the session early; the reporter still hears what was measured."""
+        """End the session early; what was measured still goes to the reporter."""
         self._stopped = self._stopped or reason
         self._stop_asked = True
 
@@ -59,10 +59,10 @@ class EngineService:
         self._reporter.close()
 
     def run(self) -> EngineResult:
-        """One session, from the gateway's hello to the reporter's last word."""
+        """One session, from the gateway's hello to the reporter's confirmation."""
         deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
         try:
-            while self._said is None and self._stopped is None:
+            while self._gateway_end is None and self._stopped is None:
                 self._step(deadline_ns)
             self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
         except PeerGone as error:
@@ -79,13 +79,13 @@ class EngineService:
         if self._started and now_ns >= self._reporting.next_second_ns:
             self._reporting.next_second(now_ns)
         self._outbox.flush()
-        if self._said is None and self._stopped is None:
+        if self._gateway_end is None and self._stopped is None:
             self._gateway.wait(self._reporting.next_second_ns if self._started else deadline_ns)
 
     def _take(self) -> None:
-        """Match what came, frame by frame; what is no order is looked at here."""
+        """Match the frames that came; a frame that is no order goes to `_read_foreign`."""
         first = 0
-        while first < self._orders.count and self._said is None:
+        while first < self._orders.count and self._gateway_end is None:
             if not self._greeted:
                 self._read_foreign(self._orders[first])
                 first += 1
@@ -94,7 +94,7 @@ class EngineService:
                 self._start()
             self._answers.clear()
             end, why = self._engine.handle(self._orders, self._answers, first)
-            self._send()
+            self._send_answers()
             self._sums["orders"].update(self._orders.span(first, end))
             first = end
             if why is Stop.FOREIGN:
@@ -102,20 +102,20 @@ class EngineService:
                 first += 1
         self._sample()
 
-    def _send(self) -> None:
-        """Hand over every answer, then hash them."""
+    def _send_answers(self) -> None:
+        """Send every answer, then hash them."""
         self._hand_over()
         self._sums["answers"].update(self._answers.span(0, self._answers.count))
 
     def _hand_over(self) -> None:
-        """The gateway always goes on receiving, or is gone, so this ends."""
+        """Send all that is in `_answers`. This ends, since a gateway goes on receiving until it is gone."""
         first = self._gateway.send(self._answers, 0)
         while first < self._answers.count and self._stopped is None:
             self._gateway.wait(FAR_NS, readable=False, writable=True)
             first = self._gateway.send(self._answers, first)
 
     def _start(self) -> None:
-        """The clock starts with the first frame that is taken after the hello."""
+        """Start the clock, with the first frame after the hello."""
         now_ns = time.monotonic_ns()
         self._started = True
         self._reporting.start(now_ns)
@@ -123,7 +123,7 @@ class EngineService:
         self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns)
 
     def _sample(self) -> None:
-        """Meters 2 and 3, in each batch that held a sampled order."""
+        """Report meters 2 and 3 after each batch that has a sampled order in it."""
         counts = self._engine.counts
         if counts.orders // self._interval > self._sampled:
             self._sampled = counts.orders // self._interval
@@ -136,14 +136,14 @@ class EngineService:
             case Hello() as hello if not self._greeted:
                 self._greet(hello)
             case End() as end if self._greeted:
-                self._said = end
-                self._say(self._end())
+                self._gateway_end = end
+                self._send_message(self._end())
             case _:
                 self._junk += 1
 
     def _greet(self, hello: Hello) -> None:
-        """Answer a hello with ours; the gateway, too, sees where they differ."""
-        self._say(self._terms.hello(Source.ENGINE))
+        """Answer a hello with ours, so that the gateway, too, sees where the terms differ."""
+        self._send_message(self._terms.hello(Source.ENGINE))
         try:
             self._terms.agree(hello)
             self._greeted = True
@@ -152,7 +152,7 @@ class EngineService:
             self._refused += 1
             self._stopped = self._stopped or str(error)
 
-    def _say(self, message: Message) -> None:
+    def _send_message(self, message: Message) -> None:
         self._answers.clear()
         self._answers.append(encode(message))
         self._hand_over()
@@ -180,7 +180,7 @@ class EngineService:
             usage=self._reporting.usage(),
             sockets=counted_since(self._gateway.sockets(), self._sockets_before),
             link=self._gateway.facts(),
-            gateway_said=self._said._asdict() if self._said else None,
+            gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
             stopped=self._stopped,
         )
 

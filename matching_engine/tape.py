@@ -1,4 +1,4 @@
-"""Tapes: orders and cancels one after the other in a file; cut into frames of one record, matched batch by batch."""
+"""Matches a tape: orders and cancels, one after the other in a file, as frames of one record, batch by batch."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange import messages
-from exchange.kernel_cache import cached_kernel
-from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
+from exchange.compiled import cached_kernel
+from exchange.messages import LAYOUTS, ORDER_TYPES, MalformedMessage, sizes_by_code
 from matching_engine.engine import MatchingEngine, Stop
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 BATCH_ORDERS = 1 << 12
 ANSWER_BYTES = 1 << 22
 
-_SIZE_OF_ORDER = np.zeros(256, np.int64)
-for _message in (Order, Cancel):
-    _SIZE_OF_ORDER[LAYOUTS[_message].code] = LAYOUTS[_message].size
+_SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 
 
 @cached_kernel(messages)
 def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[int, int]:
-    """Fill the offsets of the records: (records, where the last whole one ends)."""
+    """Fill in the offsets of the records. Returns how many there are, and where the last whole one ends."""
     count = at = 0
     while at < len(tape):
         size = _SIZE_OF_ORDER[tape[at]]
@@ -37,23 +35,23 @@ def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[i
 
 
 def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Offsets of the tape's records, and its end. MalformedMessage, with the offset, where it is no tape."""
-    offsets = np.zeros(len(tape) // LAYOUTS[Cancel].size + 2, np.int64)
+    """Offsets of the tape's records, and its end, shape (records + 1,). MalformedMessage, with the offset: no tape."""
+    smallest = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
+    offsets = np.zeros(len(tape) // smallest + 2, np.int64)
     count, end = _cut(tape, offsets)
     if len(tape) == 0:
         raise MalformedMessage("the tape is empty")
     if end < len(tape):
         kind, left = int(tape[end]), len(tape) - int(end)
         known = _SIZE_OF_ORDER[kind]
-        what = (
-            f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where 1 (order) or 10 (cancel) goes"
-        )
-        raise MalformedMessage(what, int(end))
+        takes = " or ".join(f"{LAYOUTS[each].code} ({each.__name__.lower()})" for each in ORDER_TYPES)
+        reason = f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where {takes} goes"
+        raise MalformedMessage(reason, int(end))
     return offsets[: count + 1]
 
 
 def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iterator[FrameBatch]:
-    """The tape as batches of frames, without copying its records."""
+    """The tape as batches of frames that share its memory."""
     for first in range(0, len(offsets) - 1, BATCH_ORDERS):
         part = offsets[first : first + BATCH_ORDERS + 1]
         batch = FrameBatch(1, LARGEST_FRAME)
@@ -65,7 +63,7 @@ def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iter
 def match_tape(
     engine: MatchingEngine, tape: npt.NDArray[np.uint8], take: Callable[[npt.NDArray[np.uint8]], None]
 ) -> float:
-    """Match the whole tape, giving the answers' bytes to `take`; seconds of decoding, matching and encoding alone."""
+    """Match the whole tape, and give the answers' bytes to `take`. Returns seconds of decode, match and encode."""
     answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
     elapsed_ns = 0
     for orders in batches(tape, cut(tape)):

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exchange.compiled import inlined, kernel, load_u64, signed, store_u64
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets
-from matching_engine.compiled import inlined, kernel, load_u64, signed, store_u64
 from transports.frames import FrameBatch, Longs
 
 Bytes = npt.NDArray[np.uint8]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from experiments.simulate.rows import batch_of, in_order
 from experiments.simulate.simulation import InstrumentMatcher, Simulation
 from experiments.simulate.trades import TradesWriter, trades_of_part
-from matching_engine.trades import TradeColumns, copy_trades
+from matching_engine.encoding import TradeColumns, copy_trades
 
 OnParts = Callable[[int], None]
 """Called now and then with the number of finished parts."""

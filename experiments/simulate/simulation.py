@@ -25,7 +25,6 @@ from gateway.instruments import instrument_orders, instrument_seed
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
-from matching_engine.resting import resting, volume_traded
 from transports.frames import FrameBatch
 
 MAX_INSTRUMENTS = 1_000_000
@@ -131,11 +130,11 @@ class InstrumentMatcher:
 
 def _row(instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum) -> Row:
     book, counts = engine.book, engine.counts
-    asks, bids = resting(book, ASK), resting(book, BID)
+    asks, bids = book.total_resting(ASK), book.total_resting(BID)
     return Row(
         instrument=instrument, seed=seed,
         orders=counts.orders, trades=counts.trades, confirmations=counts.confirmations, quotes=counts.quotes,
-        rejections=counts.rejections, volume_traded=volume_traded(book, ASK, asks),
+        rejections=counts.rejections, volume_traded=book.volume_traded(ASK, asks),
         resting_asks=asks.orders, resting_bids=bids.orders,
         resting_ask_volume=asks.volume, resting_bid_volume=bids.volume,
         bid=book.best_bid or None, ask=book.best_ask if book.best_ask <= book.max_price else None,

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.simulate.simulation import Take
-from matching_engine.trades import TRADE_BYTES, TradeColumns, copy_trades
+from matching_engine.encoding import TRADE_BYTES, TradeColumns, copy_trades
 
 FOLDER = "trades"
 ROWS = 1 << 20

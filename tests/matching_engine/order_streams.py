@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from exchange.messages import ASK, BID, LAYOUTS, Cancel, Message, Order, decode, encode
 from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.invariants import check
 from matching_engine.order_book import OrderBook
 from matching_engine.reference import ReferenceBook
 from transports.frames import FrameBatch
@@ -31,7 +32,7 @@ class Compiled:
         answers = FrameBatch()
         next_frame, stop = self.engine.handle(FrameBatch.of(encode(message)), answers)
         assert (next_frame, stop) == (1, Stop.DONE)
-        self.book.check()
+        check(self.book)
         return [decode(frame) for frame in answers]
 
     def resting(self, side: int) -> list[tuple[int, int, int]]:

@@ -24,6 +24,7 @@ from exchange.messages import (
 )  # fmt: skip
 from matching_engine import kernels
 from matching_engine.engine import Counts, Handled, MatchingEngine, Stop
+from matching_engine.invariants import check
 from matching_engine.order_book import OrderBook
 from transports.frames import FrameBatch
 
@@ -99,7 +100,7 @@ def test_no_bytes_whatever_break_the_book(frames, packing):
     while first < len(frames):
         first, stop = engine.handle(orders, answers, first)
         first += stop is Stop.FOREIGN
-    book.check()
+    check(book)
 
 
 @settings(deadline=None)
@@ -107,7 +108,7 @@ def test_no_bytes_whatever_break_the_book(frames, packing):
 def test_no_order_whatever_breaks_the_book(frames):
     book = TinyBook(max_price=65534, with_ids=True)
     handled(MatchingEngine(book), frames)
-    book.check()
+    check(book)
 
 
 def test_bad_fields_in_a_pack_are_rejected_and_the_rest_is_matched():

@@ -7,9 +7,9 @@ import pytest
 from order_streams import TinyBook, handled, uniform_orders
 
 from exchange.messages import ASK, BID, Cancel, Trade, decode, encode
+from matching_engine.encoding import TradeColumns, copy_trades
 from matching_engine.engine import MatchingEngine
-from matching_engine.resting import Resting, resting, volume_traded
-from matching_engine.trades import TradeColumns, copy_trades
+from matching_engine.order_book import Resting
 
 
 def answers_of(book: TinyBook) -> list[bytes]:
@@ -24,9 +24,9 @@ def test_what_rests_and_was_traded_is_what_the_orders_of_the_book_and_the_trades
     trades = [trade for trade in map(decode, answers_of(book)) if isinstance(trade, Trade)]
     for side in (ASK, BID):
         orders = book.resting(side)
-        left = resting(book, side)
+        left = book.total_resting(side)
         assert left == Resting(len(orders), sum(order.volume for order in orders))
-        assert 2 * volume_traded(book, side, left) == sum(trade.volume for trade in trades)
+        assert 2 * book.volume_traded(side, left) == sum(trade.volume for trade in trades)
 
 
 def test_trades_are_copied_out_of_answers_of_every_kind_in_their_order() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 KERNEL = """
 import constants
-from exchange.kernel_cache import cached_kernel
+from exchange.compiled import cached_kernel
 
 SIZE = constants.SIZE
 

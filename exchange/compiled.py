@@ -1,12 +1,17 @@
-"""What the kernels need of the machine: compiled functions, memory without bounds, unaligned access, bit search.
+"""Compiled functions, and what they need: memory without bounds, the fields of records, bit search.
 
-Where NUMBA_BOUNDSCHECK is set, memory keeps its bounds and every access is checked.
+Numba keeps kernels on disk. It notices an edit of the kernel's own file, but not of the files whose constants the
+kernel has frozen: `cached_kernel` names those files. Where NUMBA_BOUNDSCHECK is set, memory keeps its bounds and every
+access is checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
+from zlib import crc32
 
 import numba
 import numpy as np
@@ -14,18 +19,35 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from exchange.messages import LAYOUTS, Message
+
 P = ParamSpec("P")
 R = TypeVar("R")
 CHECKED = bool(numba.config.BOUNDSCHECK)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compiled, called from Python without the interpreter's lock, kept on disk."""
+    """Compile a function that Python calls without the interpreter's lock, and keep it on disk."""
     return cast(Callable[P, R], numba.njit(cache=True, nogil=True)(function))
 
 
+def fingerprint(*modules: ModuleType) -> int:
+    """A checksum of the modules' source files."""
+    return crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in modules))
+
+
+def cached_kernel(*frozen: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A `kernel` that is compiled anew when one of these modules, whose constants it uses, changes."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        function.__qualname__ += f"_{fingerprint(*frozen):08x}"  # names the file on disk
+        return kernel(function)
+
+    return decorate
+
+
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compiled into its callers: a name in the source, no call in the machine code."""
+    """Compile a function into its callers: a name in the source, no call in the machine code."""
     return cast(Callable[P, R], numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
@@ -92,8 +114,8 @@ def _trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
 
 _pointer_u8, _pointer_u32 = _pointer(8, types.uint8), _pointer(32, types.uint32)
 _pointer_u64, _pointer_i64 = _pointer(64, types.uint64), _pointer(64, types.int64)
-_load_u16, _load_u32, _load_u64 = _loader(16), _loader(32), _loader(64)
-_store_u16, _store_u64 = _storer(16), _storer(64)
+_load_u8, _load_u16, _load_u32, _load_u64 = _loader(8), _loader(16), _loader(32), _loader(64)
+_store_u8, _store_u16, _store_u32, _store_u64 = _storer(8), _storer(16), _storer(32), _storer(64)
 
 
 @inlined
@@ -119,7 +141,7 @@ def as_i64(array: Any) -> Any:
 
 @inlined
 def signed(number: Any) -> Any:
-    """As int64, in which the kernels reckon."""
+    """The number as int64, in which the kernels calculate."""
     return np.int64(number)
 
 
@@ -132,6 +154,12 @@ def unsigned(number: Any) -> Any:
 def _check(memory: Any, at: int, size: int) -> None:
     if CHECKED and (at < 0 or at + size > len(memory)):
         raise IndexError("load or store outside the array")
+
+
+@inlined
+def load_u8(memory: Any, at: int) -> Any:
+    _check(memory, at, 1)
+    return _load_u8(memory, at)
 
 
 @inlined
@@ -148,15 +176,27 @@ def load_u32(memory: Any, at: int) -> Any:
 
 @inlined
 def load_u64(memory: Any, at: int) -> Any:
-    """As uint64, so that shifting it right brings in zeros."""
+    """The word as uint64: a shift to the right brings in zeros."""
     _check(memory, at, 8)
     return np.uint64(_load_u64(memory, at))
+
+
+@inlined
+def store_u8(memory: Any, at: int, value: int) -> None:
+    _check(memory, at, 1)
+    _store_u8(memory, at, value)
 
 
 @inlined
 def store_u16(memory: Any, at: int, value: int) -> None:
     _check(memory, at, 2)
     _store_u16(memory, at, value)
+
+
+@inlined
+def store_u32(memory: Any, at: int, value: int) -> None:
+    _check(memory, at, 4)
+    _store_u32(memory, at, value)
 
 
 @inlined
@@ -167,5 +207,47 @@ def store_u64(memory: Any, at: int, value: int) -> None:
 
 @inlined
 def trailing_zeros(word: Any) -> Any:
-    """How many low bits are 0; of a word that is not 0."""
+    """How many low bits of the word are 0; the word itself must not be 0."""
     return _trailing_zeros(word)
+
+
+_LOADS = {1: load_u8, 2: load_u16, 4: load_u32, 8: load_u64}
+_STORES = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}
+
+
+def field_readers(message: type[Message]) -> list[Callable[[Any, int], Any]]:
+    """A compiled function for each field: `read(memory, at)` is the field of the record that starts at byte `at`."""
+
+    def reader(load: Any, offset: int) -> Callable[[Any, int], Any]:
+        @inlined
+        def read(memory: Any, at: int) -> Any:
+            return load(memory, at + offset)
+
+        return read
+
+    layout = LAYOUTS[message]
+    return [reader(_LOADS[layout.width(field)], layout.offset(field)) for field in message._fields]
+
+
+def record_writer(message: type[Message]) -> Callable[[Any, int, Any], int]:
+    """A compiled function: `write(memory, at, fields)` writes a record from byte `at` on, and returns its end."""
+    layout = LAYOUTS[message]
+    code, size = layout.code, layout.size
+
+    @inlined
+    def write_type(memory: Any, at: int, _fields: Any) -> int:
+        store_u8(memory, at, code)
+        return at + size
+
+    def writer(earlier: Any, store: Any, offset: int, place: int) -> Callable[[Any, int, Any], int]:
+        @inlined
+        def write(memory: Any, at: int, fields: Any) -> int:
+            store(memory, at + offset, fields[place])
+            return earlier(memory, at, fields)
+
+        return write
+
+    write: Callable[[Any, int, Any], int] = write_type
+    for place, field in enumerate(message._fields):
+        write = writer(write, _STORES[layout.width(field)], layout.offset(field), place)
+    return write
