@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -51,7 +51,7 @@ class IngestReport:
 def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
     """Write one table a kind, also where a kind has no rows; running again replaces them."""
     lines = spark.read.text(spark_path(spool), pathGlobFilter="*.jsonl")
-    records = read_records(lines).persist()
+    records = read_records(lines.withColumn("is_copy", is_copy(order="value"))).persist()
     try:
         report = _report(records)
         for kind in KINDS:
@@ -60,6 +60,12 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
     finally:
         records.unpersist()
     return report
+
+
+def is_copy(*keys: str, order: str) -> Column:
+    """Whether the same line, with the same `keys`, comes before in this order."""
+    same = Window.partitionBy(*keys, fn.xxhash64("value")).orderBy(order)
+    return fn.row_number().over(same) > 1
 
 
 def read_records(lines: DataFrame) -> DataFrame:

@@ -8,12 +8,9 @@ from typing import Any
 from exchange.instances import role_of
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
-from reports.live.history import History
-from reports.live.interval import Intervals, Reading
-from reports.live.shares import Shares
+from exchange.seconds import History, Reading, Shares, is_analysed
 
-SHORTEST_S = 0.5
-"""The moment before a run's end is no second: nothing is said of it."""
+SECONDS = 60
 RATES = {"sent": "orders_sent", "answered": "orders_answered", "answers": "messages_received"}
 """A figure's name here, and in a traffic record."""
 
@@ -22,11 +19,11 @@ class Figures:
     """Histories by name: rates a second, times in us as "due p50", cores in use by role; of all gateways together."""
 
     def __init__(self, gateways: int = 1) -> None:
-        self.histories: defaultdict[str, History] = defaultdict(History)
+        self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
         self._gateways = gateways
         self._newest: dict[str, int] = {}
-        self._traffic: defaultdict[str, Intervals] = defaultdict(Intervals)
-        self._cpu: defaultdict[str, Intervals] = defaultdict(Intervals)
+        self._traffic: defaultdict[str, History] = defaultdict(History)
+        self._cpu: defaultdict[str, History] = defaultdict(History)
         self._shares: defaultdict[str, Shares[float]] = defaultdict(Shares)
         self._buckets: defaultdict[str, Shares[LogBuckets]] = defaultdict(Shares)
 
@@ -43,22 +40,22 @@ class Figures:
         kind, source, payload = record["kind"], record["source"], record["payload"]
         if kind == TRAFFIC:
             self._take_traffic(source, payload, record["monotonic_ns"])
-        elif kind == COMPLETION and not payload["last_order"]:
+        elif kind == COMPLETION and is_analysed(payload):
             self._take_completion(source, payload)
         elif kind == PROCESS:
-            self.take_cpu(source, Reading(payload["second"], record["monotonic_ns"], payload["cpu_s"]))
+            self.take_cpu(source, payload["second"], Reading(record["monotonic_ns"], payload["cpu_s"]))
 
-    def _take_traffic(self, source: str, payload: dict[str, Any], told_ns: int) -> None:
+    def _take_traffic(self, source: str, payload: dict[str, Any], monotonic_ns: int) -> None:
         second = payload["second"]
-        length_s, _ = self._traffic[source].until(Reading(second, told_ns))
-        if length_s >= SHORTEST_S:
+        grown = self._traffic[source].put(second, Reading(monotonic_ns))
+        if grown.is_long_enough:
             self._newest[source] = second
             for name, counted in RATES.items():
-                self._add(name, second, source, payload[counted] / length_s)
+                self._add(name, second, source, payload[counted] / grown.length_s)
 
     def _add(self, name: str, second: int, source: str, share: float) -> None:
         if shares := self._shares[name].put(second, source, share):
-            self.histories[name].put(second, sum(shares))
+            self.minutes[name].put(second, sum(shares))
 
     def _take_completion(self, source: str, payload: dict[str, Any]) -> None:
         second, clock, buckets = payload["second"], payload["clock"], LogBuckets()
@@ -67,11 +64,28 @@ class Figures:
         if not buckets.count:
             return
         for percent in (50, 99):
-            self.histories[f"{clock} p{percent}"].put(second, buckets.percentile_ns(percent) / 1e3)
-        self.histories[f"{clock} max"].put(second, buckets.max_ns / 1e3)
+            self.minutes[f"{clock} p{percent}"].put(second, buckets.percentile_ns(percent) / 1e3)
+        self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
 
-    def take_cpu(self, component: str, reading: Reading) -> None:
-        """CPU seconds since the clock started."""
-        length_s, used_s = self._cpu[component].until(reading)
-        if length_s >= SHORTEST_S:
-            self._add(role_of(component), reading.second, component, used_s / length_s)
+    def take_cpu(self, component: str, second: int, reading: Reading) -> None:
+        """`reading` closes this second; its CPU seconds count from the start of the component's clock."""
+        grown = self._cpu[component].put(second, reading)
+        if grown.is_long_enough:
+            self._add(role_of(component), second, component, grown.cores)
+
+
+class Minute:
+    """One figure over the last minute: a value by second of the run, or None if it was not measured."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, float] = {}
+
+    def put(self, second: int, value: float) -> None:
+        """A newer value of a second replaces the older one."""
+        self._values[second] = value
+        for old in [known for known in self._values if known <= second - SECONDS]:
+            del self._values[old]
+
+    def until(self, newest: int, seconds: int = SECONDS) -> list[float | None]:
+        """The values of so many seconds, of which `newest` is the last."""
+        return [self._values.get(second) for second in range(newest - seconds + 1, newest + 1)]

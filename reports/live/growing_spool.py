@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from exchange.instances import spool_file
+from exchange.seconds import Once
 
 
 class GrowingSpool:
@@ -16,6 +17,7 @@ class GrowingSpool:
 
     def __init__(self, run_folder: Path, reporters: int = 1) -> None:
         self._folder = run_folder / "spool"
+        self._once = Once()
         self._read = dict.fromkeys(range(1, reporters + 1), 0)
 
     def fresh(self) -> Iterator[dict[str, Any]]:
@@ -24,4 +26,5 @@ class GrowingSpool:
             while (path := self._folder / spool_file(self._read[reporter] + 1, reporter)).exists():
                 self._read[reporter] += 1
                 for line in path.read_bytes().splitlines():
-                    yield orjson.loads(line)
+                    if self._once.is_new(line):
+                        yield orjson.loads(line)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from reports.live.figures import Figures
+from reports.live.figures import SECONDS, Figures
 from reports.live.graph import BLOCKS, graph
-from reports.live.history import SECONDS
 from reports.live.short import short
 
 LABEL, NOW, TOP = 9, 5, 4
@@ -48,9 +47,9 @@ def _heading(title: str, seconds: int) -> str:
 def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:
     """Only a broker that is ours has a row."""
     for name, label in rows.items():
-        if name == "broker" and name not in figures.histories:
+        if name == "broker" and name not in figures.minutes:
             continue
-        values = figures.histories[name].until(figures.newest, seconds)
+        values = figures.minutes[name].until(figures.newest, seconds)
         top = max((value for value in values if value is not None), default=None)
         now = "-" if values[-1] is None else short(values[-1], NOW)
         yield [

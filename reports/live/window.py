@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from exchange.seconds import Reading
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
 from reports.live.graph import BLOCKS, PLAIN
 from reports.live.growing_spool import GrowingSpool
 from reports.live.headline import Headline
-from reports.live.interval import Reading
 from reports.live.picture import COLUMNS, picture
 from reports.live.screen import screen
 from runs.errors import UserError
@@ -66,7 +66,7 @@ class Window:
         self._start_ns = self._start_ns or now_ns - 1_000_000_000
         elapsed_s = (now_ns - self._start_ns) / 1e9
         if moment.broker_cpu_s is not None:
-            self._figures.take_cpu("broker", Reading(round(elapsed_s) - 1, now_ns, moment.broker_cpu_s))
+            self._figures.take_cpu("broker", round(elapsed_s) - 1, Reading(now_ns, moment.broker_cpu_s))
         return self._picture(self._headline.at(moment.answered, elapsed_s))
 
     def at_the_end(self) -> Text:

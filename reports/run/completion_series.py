@@ -5,18 +5,17 @@ Buckets merge by adding counts, so a point for many seconds is as exact as one f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
 
 from exchange.measurements import CLOCKS, LogBuckets
+from exchange.seconds import is_analysed, is_full, merged
 from reports.drawing.series import Floats, Line, middles_s
 from reports.run.run_folder import Record
 
 PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
 CURVE_POINTS = 240
-LEAST_SHARE = 0.1  # of the usual number of orders, for the run's unfinished end to be a point
 
 
 def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]:
@@ -31,37 +30,23 @@ def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]
     y = np.full((len(PERCENTS), point_of(handed_over[-1]) + 1), np.nan)
     counts: list[int] = []
     for point, records in groupby(handed_over, key=point_of):
-        buckets = merged(records)
+        buckets = merged(record["payload"] for record in records)
         counts.append(buckets.count)
         y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]
-    y = y if tells_enough(counts[-1], counts[:-1]) else y[:, :-1]
+    y = y if is_full(counts[-1], counts[:-1]) else y[:, :-1]
     return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
-
-
-def tells_enough(last: float, others: Sequence[float]) -> bool:
-    """Whether the run's last second, which is seldom a whole one, answered enough orders to stand beside the others."""
-    return not others or last >= LEAST_SHARE * float(np.median(others))
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
     """Each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
     warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
-    histograms = {clock: merged(of_clock(warm, clock)) for clock in CLOCKS}
+    histograms = {clock: merged(record["payload"] for record in of_clock(warm, clock)) for clock in CLOCKS}
     return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
-
-
-def merged(completions: Iterable[Record]) -> LogBuckets:
-    """All of these completion records in one histogram."""
-    total = LogBuckets()
-    for record in completions:
-        total.merge(LogBuckets.from_sparse(record["payload"]))
-    return total
 
 
 def of_clock(completions: list[Record], clock: str) -> list[Record]:
     """As in run.json, analysis leaves out the last order, which has records of its own."""
-    payloads = ((record, record["payload"]) for record in completions)
-    return [r for r, p in payloads if p["clock"] == clock and p["count"] and not p["last_order"]]
+    return [r for r in completions if r["payload"]["clock"] == clock and is_analysed(r["payload"])]
 
 
 def _percentile_curve(buckets: LogBuckets) -> Line:

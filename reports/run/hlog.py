@@ -11,8 +11,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
+from exchange.seconds import is_analysed, merged
 from reports.run.completion_figures import warm_up_s
-from reports.run.completion_series import merged
 from reports.run.run_folder import Record, RunFolder
 from runs.errors import UserError, cannot_write
 from runs.record.reading import damaged
@@ -49,12 +49,11 @@ def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
     """Second, clock and buckets, in the order of time; without what analysis leaves out."""
     kept = [record for record in folder.spool["completion"] if _counts(record["payload"], warm_up_s(folder.run))]
     for (second, clock), records in groupby(sorted(kept, key=_place), key=_place):
-        yield second, CLOCKS[clock], merged(records)
+        yield second, CLOCKS[clock], merged(record["payload"] for record in records)
 
 
 def _counts(payload: Record, from_s: float) -> bool:
-    known = payload["clock"] in CLOCKS and payload["count"] > 0
-    return known and not payload["last_order"] and payload["second"] >= from_s
+    return payload["clock"] in CLOCKS and is_analysed(payload) and payload["second"] >= from_s
 
 
 def _place(record: Record) -> tuple[int, int]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import numpy as np
 
 from exchange.instances import role_of
 from exchange.measurements import Meter
+from exchange.seconds import History, Reading
 from reports.drawing.series import Line, line_where_measured, middles_s
 from reports.run.run_folder import Record
 
 THROUGHPUT_METERS = tuple(Meter)[:4]
 MAX_DOTS = 30  # of a meter
-SHORTEST_INTERVAL_S = 0.5  # CPU time comes in hundredths of a second: too coarse for the moment before the end
 
 
 def traffic_line(traffic: list[Record], name: str, point_s: int) -> Line | None:
@@ -49,22 +48,18 @@ def _dots(records: list[Record], start_ns: float) -> Line:
 
 def cpu_line(process: list[Record], role: str, point_s: int) -> Line | None:
     """Cores kept busy between neighbouring records of a component; of several of a role, their sum."""
+    histories: defaultdict[str, History] = defaultdict(History)
+    for record in process:
+        if role_of(record["source"]) == role:
+            reading = Reading(record["monotonic_ns"], record["payload"]["cpu_s"])
+            histories[record["source"]].put(record["payload"]["second"], reading)
     total: defaultdict[float, float] = defaultdict(float)
-    for source, records in by_source(process).items():
-        if role_of(source) == role:
-            for middle_s, cores in _cores(records[::point_s], point_s):
-                total[middle_s] += cores
+    for history in histories.values():
+        for second, grown in history.intervals(point_s):
+            if grown.is_long_enough:
+                total[second + 1 - point_s / 2] += grown.cores
     middles_s = sorted(total)
     return line_where_measured(np.array(middles_s), np.array([total[middle_s] for middle_s in middles_s]))
-
-
-def _cores(records: list[Record], point_s: int) -> Iterator[tuple[float, float]]:
-    """(the middle of a point, cores)"""
-    readings = np.array([_reading(record) for record in records], np.float64).reshape(-1, 3)
-    cpu_s, interval_s = np.diff(readings[:, :2], axis=0).T
-    long_enough = interval_s > SHORTEST_INTERVAL_S
-    middle_s = readings[1:, 2] - point_s / 2
-    return zip(middle_s[long_enough].tolist(), (cpu_s[long_enough] / interval_s[long_enough]).tolist(), strict=True)
 
 
 def by_source(records: list[Record]) -> dict[str, list[Record]]:
@@ -72,8 +67,3 @@ def by_source(records: list[Record]) -> dict[str, list[Record]]:
     for record in records:
         found.setdefault(record["source"], []).append(record)
     return found
-
-
-def _reading(record: Record) -> tuple[float, float, float]:
-    """CPU time, when it was read, and the end of the second in which that was."""
-    return record["payload"]["cpu_s"], record["monotonic_ns"] / 1e9, record["payload"]["second"] + 1.0

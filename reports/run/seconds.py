@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from reports.run.completion_series import tells_enough
+from exchange.seconds import is_full
 
 MOST_ROWS = 12
 
@@ -61,7 +61,7 @@ def _table(seconds: list[dict[str, Any]]) -> Table:
 def _without_a_thin_end(seconds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The times of a handful of orders in the last moment are no second's."""
     counts = [row["handed_over_count"] or 0 for row in seconds]
-    if not counts or tells_enough(counts[-1], [count for count in counts[:-1] if count]):
+    if not counts or is_full(counts[-1], [count for count in counts[:-1] if count]):
         return seconds
     last = {column: None if column.startswith(("handed_over_", "lag_")) else v for column, v in seconds[-1].items()}
     return [*seconds[:-1], last]

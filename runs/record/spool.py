@@ -9,13 +9,17 @@ from exchange.instances import instance_of
 from exchange.json_records import Record, UnusableRecord, check, decode
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, PAYLOADS, SpoolRecord
+from exchange.seconds import Once, is_analysed, merged_by
 from runs.record.reading import damaged
 
 
 def records(run_folder: Path) -> Iterator[Record]:
-    """Yield every record in order of arrival. UserError at one that cannot be read."""
+    """Yield every record once, in order of arrival. UserError at one that cannot be read."""
+    once = Once()
     for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            if not once.is_new(line):
+                continue
             try:
                 record = decode(line, SpoolRecord)
                 if kind := PAYLOADS.get(record["kind"]):
@@ -27,12 +31,14 @@ def records(run_folder: Path) -> Iterator[Record]:
 
 def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
     """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+    payloads = (
+        ((instance_of(record["source"]), record["payload"]["clock"]), record["payload"])
+        for record in records(run_folder)
+        if record["kind"] == COMPLETION and is_analysed(record["payload"]) and record["payload"]["second"] >= warm_up_s
+    )
     found: dict[int, dict[str, LogBuckets]] = {}
-    for record in records(run_folder):
-        payload = record["payload"]
-        if record["kind"] == COMPLETION and not payload["last_order"] and payload["second"] >= warm_up_s:
-            of_pair = found.setdefault(instance_of(record["source"]), {})
-            of_pair.setdefault(payload["clock"], LogBuckets()).merge(LogBuckets.from_sparse(payload))
+    for (pair, clock), buckets in merged_by(payloads).items():
+        found.setdefault(pair, {})[clock] = buckets
     return found
 
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from spark.dataset.manifest import IngestedRun, Manifest, Name, read_manifest, write_manifest
 from spark.dataset.place import Place, local_uri
 from spark.dataset.tables import write_by_run
-from spark.ingest import Unread, count_problems, read_records, rows_of_kind
+from spark.ingest import Unread, count_problems, is_copy, read_records, rows_of_kind
 from spark.run_record import RunRecord
 from spark.schemas import KEYS, KINDS
 from spark.tables import spark_path
@@ -74,8 +74,7 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource]) -> DataFrame:
     run = fn.coalesce("run", fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))).alias("run")
     named = lines.join(fn.broadcast(known), "folder", "left").select("value", "experiment", run, "file")
     partitions = max(PARTITIONS, len(sources) // RUNS_A_PARTITION)
-    same = Window.partitionBy(*KEYS, fn.xxhash64("value")).orderBy("file")
-    return named.repartition(partitions, *KEYS).withColumn("is_copy", fn.row_number().over(same) > 1)
+    return named.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
 
 
 def _counted(records: DataFrame) -> dict[Name, list[tuple[str | None, str | None, int, str | None]]]:

@@ -1,9 +1,8 @@
-"""What is known of a run and of each of its seconds, from its records; the same of a live table and of a batch's.
+"""The figures of a run and of each of its seconds, from its records; for a batch of runs and for the live table.
 
     traffic, process, throughput ──facts──▶ counts, rates, cores ─┐
-    completion ──times──▶ figures of its log buckets ─────────────┴─of_run─▶ a row a second, a row for the run
-    files of many runs ──Spark deals them out, a run at a time──▶ measured: the rows of all
+    completion ──times──▶ figures of its log buckets ─────────────┴─measured─▶ a row a second, a row for the run
 
-The records of a run are few, however many its orders were, so it is summarized in Python, wherever Spark has read its
-files. As a plan of Spark's, joined, windowed and put side by side, 100 runs took 22 s in place of 13.
+`exchange.seconds` says what a second is. A run has few records, however many its orders were, so Python summarizes it
+once Spark has read its files. As a Spark plan of joins and windows 100 runs took 22 s in place of 13.
 """

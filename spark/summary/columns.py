@@ -1,4 +1,4 @@
-"""The columns of what was measured, of a second and of a run."""
+"""The columns of a second's row and of a run's row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FACTS = (
     "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
     "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",
 )  # fmt: skip
-"""Of a run, from its run.json; null where it was not measured."""
+"""Figures of a run from its run.json; null if not measured."""
 
 
 def _typed(name: str) -> DataType:
@@ -35,4 +35,4 @@ ROWS = StructType(
         *(StructField(name, _typed(name)) for name in (OFFERED, RATE, *MEASURED, *FACTS)),
     ]
 )
-"""A row for each second and, second null, for each run. A figure that was not measured is null, never 0."""
+"""A row for each second, and one with a null second for each run. A figure that was not measured is null, never 0."""

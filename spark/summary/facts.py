@@ -1,7 +1,7 @@
-"""What is known of each second, and of the run, but its completion times.
+"""Counts, rates and cores of each second and of the run: all that is measured but completion times.
 
-Whatever order records are taken in, the same set of them says the same. The last second is seldom a whole one: its rate
-and cores are over the part of it that there was, and not there where that was shorter than SHORTEST_INTERVAL_S.
+The same set of records gives the same figures, in whatever order it is taken. The last second is seldom a whole one:
+its rate and cores are over the part that was run, and are absent if that part is shorter than SHORTEST_INTERVAL_S.
 """
 
 from __future__ import annotations
@@ -12,17 +12,48 @@ from typing import Any
 
 from exchange.instances import role_of
 from exchange.records import THROUGHPUT, TRAFFIC
-from spark.summary.columns import CPU
-from spark.summary.history import NS_PER_S, SHORTEST_INTERVAL_S, History, Reading
-from spark.summary.meters import PlacedMeters
-from spark.summary.traffic import Traffic
+from exchange.seconds import SHORTEST_INTERVAL_S, History, Reading, added
+from spark.summary.columns import CPU, RATE
+from spark.summary.columns import TRAFFIC as COUNTED
+from spark.summary.meters import Fact, PlacedMeters
 
-Fact = dict[str, Any]
-"""The payload of a record of traffic, process or throughput, beside when, of which kind and by whom it was said."""
+
+class Traffic:
+    """One gateway's counts of each second."""
+
+    def __init__(self, duration_s: float | None) -> None:
+        self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(COUNTED))
+        self._history = History(duration_s)
+
+    @property
+    def last(self) -> int:
+        """-1 before there is a second."""
+        return -1 if self._history.last is None else self._history.last
+
+    def take(self, fact: Fact) -> History:
+        second = fact["second"]
+        self._history.put(second, Reading(fact["monotonic_ns"]))
+        self._counts[second] = [n + fact[name] for n, name in zip(self._counts[second], COUNTED, strict=True)]
+        return self._history
+
+    def row(self, second: int) -> dict[str, Any]:
+        """Counts and rate; the rate of the last second is over the part of it that was run."""
+        grown = self._history.grown(second)
+        if grown is None:
+            return {}
+        row: dict[str, Any] = dict(zip(COUNTED, self._counts[second], strict=True))
+        length_s = min(grown.length_s, 1.0) if second == self.last else 1.0
+        if length_s >= SHORTEST_INTERVAL_S:
+            row[RATE] = row["orders_sent"] / length_s
+        return row
+
+    def whole(self) -> dict[str, int]:
+        """The counts of the run."""
+        return dict(zip(COUNTED, map(sum, zip(*self._counts.values(), strict=True)), strict=True))
 
 
 class Facts:
-    """Of one run, whose length is known once it has ended."""
+    """What is known of one run. Its duration is known once it has ended."""
 
     def __init__(self, duration_s: float | None = None) -> None:
         self._traffic: defaultdict[str, Traffic] = defaultdict(lambda: Traffic(duration_s))
@@ -31,43 +62,44 @@ class Facts:
 
     @property
     def open_from(self) -> int:
-        """The first second of which a gateway may have more to say."""
+        """The first second that a gateway may still report on."""
         return min((traffic.last for traffic in self._traffic.values()), default=-1)
 
     def take(self, facts: Iterable[Fact]) -> set[int] | None:
-        """The seconds about which something else may be known now; None where it may be any."""
+        """The seconds whose row may have changed; None if any row may have."""
         fresh: list[Fact] = []
-        told: set[int] = set()
+        changed: set[int] = set()
         for fact in facts:
             if fact["kind"] == THROUGHPUT:
                 fresh.append(fact)
             else:
-                told.update(self._take(fact))
+                changed.update(self._take(fact))
         if self._meters.place(fresh):
             return None
         last = self._last
-        return told | {self._meters.second_of(fact, last) for fact in fresh}
+        return changed | {self._meters.second_of(fact, last) for fact in fresh}
 
     def row(self, second: int) -> dict[str, Any]:
-        """Counts, rates and cores; what is not known is not in it."""
-        of_gateways = [row for traffic in self._traffic.values() if (row := traffic.row(second))]
+        """The second's counts, rates and cores; a figure that is not known is absent."""
+        counts = added(traffic.row(second) for traffic in self._traffic.values())
         grown = {source: history.grown(second) for source, history in self._cpu.items()}
-        long_enough = {s: used for s, used in grown.items() if used and _s(used) >= SHORTEST_INTERVAL_S}
-        return {**added(of_gateways), **self._meters.rates(second, self._last), **_cores(long_enough)}
+        used = {source: reading for source, reading in grown.items() if reading and reading.is_long_enough}
+        return {**counts, **self._meters.rates(second, self._last), **_cores(used)}
 
     def whole(self) -> dict[str, Any]:
-        """The same of the run, but for rates, which run.json has to the nanosecond."""
-        of_gateways = [traffic.whole() for traffic in self._traffic.values()]
-        used = {source: whole for source, history in self._cpu.items() if (whole := history.whole()) and _s(whole) > 0}
-        return {**added(of_gateways), **self._meters.whole(), **_cores(used)}
+        """The run's counts and cores. Its rates are run.json's, which are exact to the nanosecond."""
+        counts = added(traffic.whole() for traffic in self._traffic.values())
+        grown = {source: history.whole() for source, history in self._cpu.items()}
+        used = {source: reading for source, reading in grown.items() if reading and reading.monotonic_ns > 0}
+        return {**counts, **self._meters.whole(), **_cores(used)}
 
     @property
     def _last(self) -> int:
-        """Second of the run."""
+        """The last second of the run so far."""
         return max((traffic.last for traffic in self._traffic.values()), default=-1)
 
     def _take(self, fact: Fact) -> Iterator[int]:
-        """The seconds that it changes: its own, and the next, whose reading is seen against this one's."""
+        """The seconds that this fact changes: its own, and the next, whose growth counts from this one's reading."""
         second, source = fact["second"], fact["source"]
         if fact["kind"] == TRAFFIC:
             self._meters.clock_says(source, second, fact["wall_ns"])
@@ -80,19 +112,7 @@ class Facts:
             yield after
 
 
-def added(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """By name, what the rows have of it together."""
-    total: dict[str, Any] = {}
-    for row in rows:
-        total |= {name: value + total.get(name, 0) for name, value in row.items()}
-    return total
-
-
 def _cores(used: dict[str, Reading]) -> dict[str, float]:
-    """By role: what CPU time grew by, per second of the source's own clock."""
-    named = [(f"{role_of(source)}_cpu_cores", reading.cpu_s / _s(reading)) for source, reading in used.items()]
+    """Cores in use by role: the sum over its sources."""
+    named = [(f"{role_of(source)}_cpu_cores", reading.cores) for source, reading in used.items()]
     return added({name: cores} for name, cores in named if name in CPU)
-
-
-def _s(passed: Reading) -> float:
-    return passed.monotonic_ns / NS_PER_S

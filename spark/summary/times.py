@@ -1,9 +1,9 @@
-"""Completion from handing over and from due time, and lag, of a run: the figures of its log buckets, put together.
+"""The figures of a run's completion times and lag, from its log buckets.
 
     tables of records of seconds --each--> figures of seconds, one histogram of the run --together--> figures of both
 
-The last order is left out, as analysis does. The whole run's figures leave out the warm-up's seconds too, as those of
-run.json do; each second keeps its own.
+The last order is left out, as everywhere in analysis. The whole run's figures leave out the warm-up's seconds too, as
+those of run.json do; a second's row has them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from spark.histograms import COUNTED, FIGURES, added, figures
 NAMES = ("second", "clock")
 COLUMNS = (*NAMES, "last_order", *COUNTED, "bucket", "bucket_count")
 RECORDS = 1_000
-"""At once: of long rows, with some hundred buckets in each."""
+"""How many records are read at once: rows are long, with some hundred buckets each."""
 WHOLE_RUN = -1
-"""The second of what belongs to none."""
+"""Stands for the second in the whole run's histogram."""
 
 
 class Times:
-    """Of one run. No two records of one source have the same second and clock, so of one nothing has to be added up."""
+    """Collects one run's records. No two of one source have the same second and clock: if alone, none are added."""
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
         self._warm_up_s, self._alone = warm_up_s, sources == 1
@@ -34,7 +34,7 @@ class Times:
         self._histograms: list[pa.Table] = []
 
     def take(self, records: pa.Table) -> None:
-        """COLUMNS of some records."""
+        """`records`: some of the run's, with COLUMNS."""
         known = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
         of_run = _where(known, pc.greater_equal(known["second"], self._warm_up_s))
         whole = pa.array([WHOLE_RUN] * len(of_run), pa.int32())
@@ -44,7 +44,7 @@ class Times:
         self._histograms += [added(part, NAMES) for part in (of_run, *([] if self._alone else [known]))]
 
     def figures(self) -> dict[int, dict[str, Any]]:
-        """By second, and WHOLE_RUN: FIGURES of each clock, with the clock before the name."""
+        """FIGURES of each clock by second, and by WHOLE_RUN; names begin with the clock."""
         found: defaultdict[int, dict[str, Any]] = defaultdict(dict)
         put_together = [figures(added(_together(self._histograms), NAMES), NAMES)] if self._histograms else []
         for row in (row for part in (*self._figures, *put_together) for row in part.to_pylist()):
@@ -53,7 +53,7 @@ class Times:
 
 
 def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
-    """Without a copy of all buckets where it is all of them."""
+    """The records that the mask selects. If it selects all of them, nothing is copied."""
     return records if pc.all(mask).as_py() else records.filter(mask)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ def spark() -> Iterator[SparkSession]:
 
 @dataclass(frozen=True)
 class Analysed:
-    """A made-up run and what Spark made of it; the last line of its spool is none."""
+    """A made-up run, and what Spark made of a spool that holds each of its lines twice, and one that is no record."""
 
     made_up: MadeUpRun
     folder: Path
@@ -48,7 +49,8 @@ class Analysed:
 def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
     made_up = MadeUpRun()
     # A name that Spark's readers would take for a pattern.
-    folder = made_up.write(tmp_path_factory.mktemp("results") / "run [1] {a} *ä", "no JSON at all")
+    folder = tmp_path_factory.mktemp("results") / "run [1] {a} *ä"
+    made_up.write(folder, "no JSON at all", *map(json.dumps, made_up.records))
     tables = tables_folder(folder)
     report = ingest(spark, folder / "spool", tables)
     return Analysed(made_up, folder, report, *write_summary(spark, tables, read_run(folder)))

@@ -1,4 +1,4 @@
-"""Records as tables of their kind, as spark.summary.of_run takes them: of one run, no Spark."""
+"""Records as tables of their kind, as spark.summary.measured takes them: of one run, no Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_runs import Record
 
 from spark.run_record import RunRecord
 from spark.schemas import ORIGIN, TABLE_ORIGIN, table_schema
-from spark.summary.of_run import READ, rows_of_run
+from spark.summary.measured import READ, rows_of_run
 
 Row = dict[str, Any]
 

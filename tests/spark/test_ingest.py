@@ -9,7 +9,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from spark_runs import Record, completion_payload, record, sample
 
-from spark.ingest import NO_RECORD, UNKNOWN_KIND, UNKNOWN_SCHEMA, WRONG_PAYLOAD, count_problems, ingest, read_records
+from spark.ingest import (
+    COPY,
+    NO_RECORD,
+    UNKNOWN_KIND,
+    UNKNOWN_SCHEMA,
+    WRONG_PAYLOAD,
+    count_problems,
+    ingest,
+    read_records,
+)
 from spark.schemas import KINDS, ORIGIN, PAYLOADS
 from tests.spark.conftest import Analysed
 
@@ -53,8 +62,12 @@ def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> N
         assert columns == ["run_id", *ORIGIN[1:], *PAYLOADS[kind].names]
 
 
+def test_a_line_that_stands_twice_is_in_its_table_once_and_counted(analysed: Analysed) -> None:
+    assert analysed.report.unread[COPY].lines == len(analysed.made_up.records)
+
+
 def test_a_malformed_line_is_counted_with_an_example(analysed: Analysed) -> None:
-    assert analysed.report.malformed == 1
+    assert analysed.report.malformed == 1 + len(analysed.made_up.records)
     assert analysed.report.unread[NO_RECORD].example == "no JSON at all"
 
 

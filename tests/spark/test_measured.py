@@ -13,8 +13,7 @@ from spark_tables import Row, run_record, table, tables
 
 from spark.errors import SparkJobError, typed_errors
 from spark.run_record import RunRecord
-from spark.summary.measured import RunFile, as_table, measured
-from spark.summary.of_run import READ, rows_of_run
+from spark.summary.measured import READ, RunFile, as_table, measured, rows_of_run
 
 NAMES = ("first", "second [1] *", "third")
 

@@ -13,9 +13,8 @@ from spark_tables import run_record, summarized, tables, told
 
 from exchange.measurements import CLOCKS, Meter
 from spark.summary.columns import MEASURED, RATE, ROWS
-from spark.summary.measured import as_table
+from spark.summary.measured import as_table, rows_of_run
 from spark.summary.meters import PlacedMeters
-from spark.summary.of_run import rows_of_run
 from tests.spark.conftest import Analysed
 
 CPU = "gateway_cpu_cores"

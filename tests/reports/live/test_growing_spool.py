@@ -42,11 +42,19 @@ def test_a_file_that_is_half_written_waits_for_its_name(tmp_path: Path) -> None:
     assert list(spool.fresh()) == [{"kind": "end"}]
 
 
+def test_a_line_that_stands_twice_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    spool = GrowingSpool(tmp_path)
+    for number in (1, 2):
+        (tmp_path / "spool" / f"{number:06}.jsonl").write_bytes(b'{"kind":"end"}\n' * 2)
+    assert list(spool.fresh()) == [{"kind": "end"}]
+
+
 def test_the_files_of_each_reporter_are_read_in_their_order(tmp_path: Path) -> None:
     spool = GrowingSpool(tmp_path, reporters=2)
     writers = [SpoolWriter(tmp_path / "spool", instance=instance) for instance in (1, 2)]
-    for said in (b"[1]", b"[2]"):
-        for writer in writers:
-            writer.write(said)
+    for line in (1, 2):
+        for reporter, writer in enumerate(writers, 1):
+            writer.write(b"[%d, %d]" % (reporter, line))
             writer.publish()
-    assert list(spool.fresh()) == [[1], [2], [1], [2]]
+    assert list(spool.fresh()) == [[1, 1], [1, 2], [2, 1], [2, 2]]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reports.live.figures import Figures
-from reports.live.history import SECONDS
+from reports.live.figures import SECONDS, Figures
 from tests.reports.live.told import Record, buckets, completion, figures_of, process, told, traffic
 
 
 def last(figures: Figures, name: str, seconds: int) -> list[float | None]:
-    return figures.histories[name].until(figures.newest, seconds)
+    return figures.minutes[name].until(figures.newest, seconds)
 
 
 def test_a_rate_is_over_the_time_that_passed_between_two_records() -> None:
@@ -72,7 +71,7 @@ def test_kinds_that_are_not_drawn_are_passed_over() -> None:
 
 def test_no_more_than_the_last_minute_is_kept() -> None:
     figures = figures_of(*(traffic(second, second) for second in range(1_000)))
-    history = figures.histories["sent"]
+    history = figures.minutes["sent"]
     assert len(history._values) == SECONDS
     assert history.until(999) == pytest.approx(list(range(940, 1_000)))
 

@@ -9,8 +9,9 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from exchange.seconds import merged
 from reports.run.completion_figures import nines_ticks
-from reports.run.completion_series import completion_lines, merged, percentile_curves
+from reports.run.completion_series import completion_lines, percentile_curves
 from reports.run.load_series import cpu_line, meter_dots, traffic_line
 from reports.run.run_folder import Record, read_run_folder
 
@@ -34,7 +35,7 @@ def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> R
 def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
     folder = read_run_folder(complete_run)
     due = [r for r in folder.spool["completion"] if r["payload"]["clock"] == "due"]
-    assert merged(due).figures_us() == pytest.approx(folder.run["completion_us"]["due"])
+    assert merged(record["payload"] for record in due).figures_us() == pytest.approx(folder.run["completion_us"]["due"])
 
 
 def test_the_curve_passes_through_run_jsons_percentiles(complete_run: Path) -> None:

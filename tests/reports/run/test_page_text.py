@@ -176,6 +176,13 @@ def test_equal_folders_give_equal_pages(tmp_path: Path) -> None:
     assert page_of(one) == page_of(other)
 
 
+def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path, complete_run: Path) -> None:
+    folder = SyntheticRun(seconds=5).write(tmp_path / "twice")
+    lines = (folder / "spool" / "000001.jsonl").read_bytes()
+    (folder / "spool" / "000002.jsonl").write_bytes(lines)
+    assert page_of(folder) == page_of(complete_run)
+
+
 def test_the_page_appears_by_rename_and_leaves_nothing_else(tmp_path: Path) -> None:
     folder = SyntheticRun(seconds=1).write(tmp_path / "run")
     assert write_page(folder) == folder / "report.html"

@@ -37,3 +37,13 @@ def test_the_times_of_a_run_are_those_of_its_pairs_and_of_nobody_else(tmp_path: 
     record = make_record(tmp_path, known, Outcome(lineup=Lineup((2,), (1,))))
     assert record["completion_us"] == record["pairs"][0]["completion_us"]
     assert record["completion_us"]["due"]["count"] == 1
+
+
+def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    line = orjson.dumps(completion(0, "due", 1.0), option=orjson.OPT_SERIALIZE_NUMPY)
+    for number in (1, 2):
+        (tmp_path / "spool" / f"{number:06}.jsonl").write_bytes(line + b"\n" + line)
+    known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
+    record = make_record(tmp_path, known, Outcome(lineup=Lineup((1,), (1,))))
+    assert record["completion_us"]["due"]["count"] == 1

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
+from exchange.seconds import History, Reading
 from spark.live.facts import LiveFacts
 from spark.live.note import SMALL_KINDS, Note
-from spark.summary.history import History, Reading
 
 JITTER_NS = 700_000_000
 

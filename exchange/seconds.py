@@ -1,0 +1,181 @@
+"""What a second of a run is, for everyone who reads statistics records: page, terminal, live view, run.json, Spark.
+
+- A line that stands twice in a spool counts once: `Once`.
+- Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
+- A rate is what grew between two readings of one source, over the time between them. An interval under half a
+  second has no rate: `Reading`, `History`.
+- The figure of a second is the sum of what its sources report: `Shares`, `added`.
+- The last second is seldom a whole one. It stands beside the others if it holds a tenth of the usual orders: `is_full`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from exchange.measurements import LogBuckets
+
+NS_PER_S = 1_000_000_000
+SHORTEST_INTERVAL_S = 0.5
+"""CPU time comes in hundredths of a second, so a rate over a shorter interval says nothing."""
+LEAST_SHARE = 0.1
+"""Share of the usual number of orders from which on the last second is shown."""
+LATEST_S = 10
+"""How many seconds a source may be behind the others and still be counted in `Shares`."""
+
+Payload = dict[str, Any]
+Key = TypeVar("Key", bound=Hashable)
+T = TypeVar("T")
+
+
+class Once:
+    """Recognises lines that it has met before. It keeps a 64-bit hash of each, not the line."""
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def is_new(self, line: bytes) -> bool:
+        before = len(self._hashes)
+        self._hashes.add(hash(line))
+        return len(self._hashes) > before
+
+
+def is_analysed(completion: Payload) -> bool:
+    """Whether this payload's times are in any figure; the last order, which has a record of its own, is in none."""
+    return bool(completion["count"]) and not completion["last_order"]
+
+
+def merged(completions: Iterable[Payload]) -> LogBuckets:
+    """All of these completion payloads in one histogram."""
+    buckets = LogBuckets()
+    for payload in completions:
+        buckets.merge(LogBuckets.from_sparse(payload))
+    return buckets
+
+
+def merged_by(completions: Iterable[tuple[Key, Payload]]) -> dict[Key, LogBuckets]:
+    """The histogram of all completion payloads that have the same key, in the order in which keys first appear."""
+    found: dict[Key, LogBuckets] = {}
+    for key, payload in completions:
+        found.setdefault(key, LogBuckets()).merge(LogBuckets.from_sparse(payload))
+    return found
+
+
+def is_full(last: float, others: Sequence[float]) -> bool:
+    """Whether the last second answered enough orders to stand beside the others, given the count of each."""
+    return not others or last >= LEAST_SHARE * float(np.median(others))
+
+
+class Reading(NamedTuple):
+    """A source's clock and its CPU time, both of which only grow; or by how much they grew."""
+
+    monotonic_ns: int
+    cpu_s: float = 0.0
+
+    @property
+    def length_s(self) -> float:
+        return self.monotonic_ns / NS_PER_S
+
+    @property
+    def is_long_enough(self) -> bool:
+        return self.length_s >= SHORTEST_INTERVAL_S
+
+    @property
+    def cores(self) -> float:
+        """CPU seconds per second of the source's clock."""
+        return self.cpu_s / self.length_s
+
+    def since(self, before: Reading) -> Reading:
+        return Reading(self.monotonic_ns - before.monotonic_ns, self.cpu_s - before.cpu_s)
+
+
+class History:
+    """One source's reading at the end of each second. Of several readings of one second the latest counts.
+
+    `duration_s` is the run's, if it is known: the only reading of a run that ended within its first second covers
+    that time, not a whole second.
+    """
+
+    def __init__(self, duration_s: float | None = None) -> None:
+        self._duration_s = duration_s
+        self._readings: dict[int, Reading] = {}
+        self._seconds: list[int] = []
+
+    def put(self, second: int, reading: Reading) -> Reading:
+        """The second's growth; readings may come in any order."""
+        before = self._readings.get(second)
+        if before is None:
+            insort(self._seconds, second)
+            before = reading
+        self._readings[second] = Reading(
+            max(before.monotonic_ns, reading.monotonic_ns), max(before.cpu_s, reading.cpu_s)
+        )
+        return self._grown(second)
+
+    @property
+    def last(self) -> int | None:
+        return self._seconds[-1] if self._seconds else None
+
+    def after(self, second: int) -> int | None:
+        """The next second that has a reading: its growth is counted from this one's."""
+        at = bisect_left(self._seconds, second + 1)
+        return self._seconds[at] if at < len(self._seconds) else None
+
+    def grown(self, second: int) -> Reading | None:
+        """The growth since the reading before; the first reading counts from the clock's start."""
+        return self._grown(second) if second in self._readings else None
+
+    def _grown(self, second: int) -> Reading:
+        reading, at = self._readings[second], bisect_left(self._seconds, second)
+        if at == 0:
+            return Reading(self._first_ns(second), reading.cpu_s)
+        return reading.since(self._readings[self._seconds[at - 1]])
+
+    def whole(self) -> Reading | None:
+        """The growth from the clock's start to the last reading."""
+        if not self._seconds:
+            return None
+        first, last = (self._readings[self._seconds[at]] for at in (0, -1))
+        return Reading(self._first_ns(self._seconds[0]) + last.monotonic_ns - first.monotonic_ns, last.cpu_s)
+
+    def intervals(self, every: int = 1) -> Iterator[tuple[int, Reading]]:
+        """(second, growth) of each reading but the first, as if the source had reported every so many readings."""
+        seconds = self._seconds[::every]
+        for before, second in pairwise(seconds):
+            yield second, self._readings[second].since(self._readings[before])
+
+    def _first_ns(self, second: int) -> int:
+        """No reading marks the clock's start; it was `second` + 1 seconds before the end of this second."""
+        since_ns = (second + 1) * NS_PER_S
+        if len(self._seconds) > 1 or self._duration_s is None:
+            return since_ns
+        return min(round(self._duration_s * NS_PER_S), since_ns)
+
+
+class Shares(Generic[T]):
+    """What several sources report of the same second, while it is recent. A source's newer share replaces its older."""
+
+    def __init__(self) -> None:
+        self._shares: dict[int, dict[str, T]] = {}
+
+    def put(self, second: int, source: str, share: T) -> list[T]:
+        """All shares of this second so far; none if the second is LATEST_S behind the newest."""
+        newest = max(self._shares, default=second)
+        if second <= newest - LATEST_S:
+            return []
+        self._shares.setdefault(second, {})[source] = share
+        for old in [known for known in self._shares if known <= second - LATEST_S]:
+            del self._shares[old]
+        return list(self._shares[second].values())
+
+
+def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sum of each figure over the rows that have it."""
+    total: dict[str, Any] = {}
+    for row in rows:
+        total |= {name: value + total.get(name, 0) for name, value in row.items()}
+    return total
