@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.made_up_runs import ROWS
-from spark.histograms import PERCENTS
+from spark.tables.histograms import PERCENTS
 
 
 def with_numpy(folder: Path) -> int:

@@ -18,9 +18,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from exchange.measurements import CLOCKS, LogBuckets, Meter
 from spark.dataset.manifest import SCHEMA, IngestedRun, Manifest
-from spark.histograms import PERCENTS
 from spark.run_record import RunRecord
-from spark.schemas import KINDS, table_schema
+from spark.tables.histograms import PERCENTS
+from spark.tables.schemas import KINDS, table_schema
 
 RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000
 EXPERIMENT = "made-up"

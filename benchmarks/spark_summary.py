@@ -1,7 +1,7 @@
 """How long Spark takes for the figures of 100 runs of 1,000,000 completions each, a JVM's start included.
 
     tables as ingest leaves them ─▶ exchange spark summary         37,500 records of completions, 435 buckets in each
-    100,000,000 single values    ─▶ spark.percentiles.row_figures  from Parquet, 4 GB of heap
+    100,000,000 single values    ─▶ spark.tables.histograms.row_figures  from Parquet, 4 GB of heap
     the same                     ─▶ benchmarks.exact_figures       without Spark
 
 In turns. Percentiles are held against numpy's of the values themselves.
@@ -58,9 +58,9 @@ def summarize_rows(folder: Path) -> None:
     """In a process of its own: a session with its heap, the figures of all rows, written."""
     from pyspark.sql import functions as fn
 
-    from spark.percentiles import row_figures
     from spark.sessions.session import open_session
-    from spark.whole_files import CONTENT, PATH, whole_files
+    from spark.tables.files import CONTENT, PATH, whole_files
+    from spark.tables.histograms import row_figures
 
     with open_session(settings=HEAP) as spark:
         files = whole_files(spark, [f"file://{folder / ROWS}"])

@@ -11,14 +11,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark.errors import typed_errors
-from spark.ingest import IngestReport, ingest
 from spark.live.query import FollowedRun
 from spark.run_record import RunRecord, read_run
-from spark.schemas import KINDS, SPOOL_SCHEMA
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary.measured import RunFile, measured, runs_table, seconds_table
-from spark.tables import tables_folder, write_table
+from spark.tables.files import tables_folder, write_table
+from spark.tables.schemas import KINDS, SPOOL_SCHEMA
+from spark.tables.spool import IngestReport, ingest
 
 Row = dict[str, Any]
 SMALLEST_PAYLOADS: dict[str, dict[str, Any]] = {

@@ -14,9 +14,9 @@ from exchange.words import counted
 from experiments.pipeline.output import print_ingest, print_summary
 from experiments.pipeline.run_sources import RunSources, find_runs
 from runs.errors import UserError
+from spark.dataset.folder import DatasetFolder
 from spark.dataset.ingesting import RunSource, ingest_runs
 from spark.dataset.manifest import Manifest, read_manifest
-from spark.dataset.place import Place
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
 from spark.jobs import prepare as write_archive
@@ -34,11 +34,11 @@ def ingest(results: Path, tables: str | None, again: bool) -> int:
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
     with _session(INGEST_MASTER, url) as spark:
-        place = Place(spark, url)
-        before = read_manifest(place)
+        folder = DatasetFolder(spark, url)
+        before = read_manifest(folder)
         new = [source for source in found.sources if again or not _is_ingested(source, before)]
-        after = ingest_runs(spark, place, new) if new else before
-        print_ingest(new, after, found.left_out, place.url)
+        after = ingest_runs(spark, folder, new) if new else before
+        print_ingest(new, after, found.left_out, folder.url)
     return 1 if found.left_out else 0
 
 
@@ -46,9 +46,9 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> int
     """Summarize all runs in the tables; return the exit code."""
     url = tables or _default_tables(Path(results))
     with _session(master, url) as spark:
-        place = Place(spark, url)
-        manifest = summarize_runs(spark, place)
-        print_summary(spark, place, manifest, as_json)
+        folder = DatasetFolder(spark, url)
+        manifest = summarize_runs(spark, folder)
+        print_summary(spark, folder, manifest, as_json)
     _warn_of_missing(Path(results), manifest)
     return 0
 
@@ -121,7 +121,7 @@ def _sources(results: Path) -> RunSources:
 
 @contextmanager
 def _session(master: str, tables: str) -> Iterator[SparkSession]:
-    """Open a session; a failure is a sentence in place of a stack trace."""
+    """Open a session; a failure is a sentence in folder of a stack trace."""
     try:
         java = find_java()
         if java.note:

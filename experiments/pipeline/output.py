@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from exchange.words import counted
+from spark.dataset.folder import DatasetFolder
 from spark.dataset.ingesting import RunSource
 from spark.dataset.manifest import Manifest
-from spark.dataset.place import Place
-from spark.dataset.tables import read_files
+from spark.dataset.summarizing import read_files
 
 MOST_REASONS = 5
 MOST_ROWS = 40
@@ -48,16 +48,16 @@ def print_ingest(new: Sequence[RunSource], after: Manifest, left_out: Mapping[st
     click.echo(f"tables: {url}")
 
 
-def print_summary(spark: SparkSession, place: Place, manifest: Manifest, as_json: bool) -> None:
+def print_summary(spark: SparkSession, folder: DatasetFolder, manifest: Manifest, as_json: bool) -> None:
     """Print a row an arm; with `as_json` all columns of the table of arms."""
-    rows = [row.asDict() for row in read_files(spark, place, manifest.summary["arms"]).collect()]
+    rows = [row.asDict() for row in read_files(spark, folder, manifest.summary["arms"]).collect()]
     if as_json:
-        click.echo(json.dumps({"tables": place.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
+        click.echo(json.dumps({"tables": folder.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
         return
     Console(width=100, highlight=False).print(_table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
-    click.echo(f"medians of {counted(len(manifest.runs), 'runs')}; tables: {place.url}")
+    click.echo(f"medians of {counted(len(manifest.runs), 'runs')}; tables: {folder.url}")
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

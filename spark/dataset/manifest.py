@@ -1,4 +1,4 @@
-"""What of a dataset counts: its runs, and the files of its tables, by their names from its place."""
+"""The manifest of a dataset: its runs, and the files of its tables, by their names relative to its folder."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from spark.dataset.place import Place
+from spark.dataset.folder import DatasetFolder
 from spark.errors import DatasetUnreadableError
-from spark.ingest import Unread
 from spark.run_record import RunRecord
+from spark.tables.spool import Unread
 
 SCHEMA = 1
 PREFIX = "manifest-"
-KEPT = 2
-"""Manifests: a reader that has just chosen one finds it, and its files, a job later."""
+MOST_MANIFESTS = 2
+"""A reader that has just chosen a manifest still finds it and its files while the next job runs."""
 
 Name = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngestedRun:
-    """A run's record, what its spool held, and where that is: the files of each kind."""
+    """A run's record, what its spool held, and the files of each kind that hold it."""
 
     record: RunRecord
     fingerprint: str
-    """Of the run.json that was read."""
+    """Identifies the run.json that was read."""
     ingest: int
-    """The number of the manifest that brought it."""
+    """The number of the first manifest with this ingest of the run."""
     rows: dict[str, int]
     unread: dict[str, Unread]
     files: dict[str, list[str]]
@@ -43,13 +43,13 @@ class Manifest:
     number: int = 0
     runs: tuple[IngestedRun, ...] = ()
     summary: dict[str, list[str]] = field(default_factory=dict)
-    """Tables made of all runs; empty again when runs come or go."""
+    """Files of the tables made of all runs, by table; emptied when runs come or go."""
 
     def with_runs(self, runs: Iterable[IngestedRun]) -> Manifest:
-        """These in place of former ones of the same name."""
+        """Add runs, in place of former ones of the same names; the summary is gone."""
         together = {run.name: run for run in (*self.runs, *runs)}
-        kept = tuple(together[name] for name in sorted(together))
-        return replace(self, number=self.number + 1, runs=kept, summary={})
+        in_order = tuple(together[name] for name in sorted(together))
+        return replace(self, number=self.number + 1, runs=in_order, summary={})
 
     def with_summary(self, summary: dict[str, list[str]]) -> Manifest:
         return replace(self, number=self.number + 1, summary=summary)
@@ -58,26 +58,26 @@ class Manifest:
         return [file for run in self.runs for file in run.files.get(kind, [])]
 
 
-def read_manifest(place: Place) -> Manifest:
-    """The latest; an empty one where there is none. DatasetUnreadableError where it is damaged, or a newer one."""
-    names = place.names(PREFIX)
+def read_manifest(folder: DatasetFolder) -> Manifest:
+    """Read the latest manifest; an empty one if there is none. DatasetUnreadableError if it is damaged or too new."""
+    names = folder.names(PREFIX)
     if not names:
         return Manifest()
     try:
-        return _manifest(json.loads(place.read(names[-1])))
+        return _manifest(json.loads(folder.read(names[-1])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DatasetUnreadableError(
-            f"{place.path(names[-1])} is damaged, or of another version ({error}): "
+            f"{folder.path(names[-1])} is damaged, or of another version ({error}): "
             "remove the folder and make the tables again, with exchange spark ingest"
         ) from error
 
 
-def write_manifest(place: Place, manifest: Manifest) -> None:
-    """Last of all: from now on these files count. Older manifests go, but one."""
+def write_manifest(folder: DatasetFolder, manifest: Manifest) -> None:
+    """Make these files count; call it last. All older manifests but one are removed."""
     content = json.dumps({"schema": SCHEMA, **asdict(manifest)}, indent=1)
-    place.write(f"{PREFIX}{manifest.number:06}.json", content)
-    for name in place.names(PREFIX)[:-KEPT]:
-        place.remove(name)
+    folder.write(f"{PREFIX}{manifest.number:06}.json", content)
+    for name in folder.names(PREFIX)[:-MOST_MANIFESTS]:
+        folder.remove(name)
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
@@ -87,6 +87,6 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     return Manifest(number=content["number"], runs=runs, summary=content["summary"])
 
 
-def _run(record: dict[str, Any], unread: dict[str, Any], **known: Any) -> IngestedRun:
+def _run(record: dict[str, Any], unread: dict[str, Any], **others: Any) -> IngestedRun:
     read = {problem: Unread(**found) for problem, found in unread.items()}
-    return IngestedRun(record=RunRecord(**record), unread=read, **known)
+    return IngestedRun(record=RunRecord(**record), unread=read, **others)

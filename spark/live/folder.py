@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyspark
 
 from exchange import measurements, seconds
-from spark import histograms, ingest, schemas
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
 from spark.live import facts, note, records, rows, times
 from spark.summary import columns, meters
 from spark.summary import facts as definitions
-from spark.tables import PARTS
+from spark.tables import histograms, schemas, spool
+from spark.tables.files import PARTS
 
 DECIDING = (
-    measurements, seconds, histograms, ingest, schemas, columns, meters, definitions,
+    measurements, seconds, histograms, spool, schemas, columns, meters, definitions,
     facts, note, records, rows, times,
 )  # fmt: skip
 """What a row depends on: a table that was begun by other code than this is not gone on with."""

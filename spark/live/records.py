@@ -11,9 +11,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from spark.ingest import read_records
-from spark.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
-from spark.tables import spark_path
+from spark.tables.files import spark_path
+from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
+from spark.tables.spool import read_records
 
 OPTIONS = {
     "pathGlobFilter": "*.jsonl",

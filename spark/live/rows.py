@@ -15,7 +15,7 @@ from exchange.records import COMPLETION
 from spark.live.columns import read_columns
 from spark.live.times import merged_figures
 from spark.summary.columns import COUNTS, MEASURED, RATE
-from spark.tables import PARTS
+from spark.tables.files import PARTS
 
 Row = dict[str, Any]
 FIGURES = (RATE, *MEASURED)

@@ -18,7 +18,7 @@ from spark.live.note import Note, Said, note_of, read_note, said_in
 from spark.live.records import once
 from spark.live.rows import FIGURES, Row, live_rows, times_of, write_rows
 from spark.summary.columns import TIMES
-from spark.tables import spark_path, write_table
+from spark.tables.files import spark_path, write_table
 
 
 @dataclass

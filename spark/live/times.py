@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark.histograms import COUNTED, added, figures
+from spark.tables.histograms import COUNTED, added, figures
 
 HISTOGRAM = pa.schema(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
 from exchange.measurements import CLOCKS, Meter
-from spark.histograms import FIGURES
-from spark.schemas import KEYS
+from spark.tables.histograms import FIGURES
+from spark.tables.schemas import KEYS
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
 TRAFFIC = ("orders_sent", "orders_answered", "messages_received")

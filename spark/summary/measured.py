@@ -15,14 +15,13 @@ from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from spark.errors import DatasetUnreadableError
 from spark.known_rows import known_rows
 from spark.run_record import RunRecord
-from spark.schemas import KEYS
 from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.summary.columns import TRAFFIC as COUNTED
 from spark.summary.facts import Facts
 from spark.summary.meters import Fact
 from spark.summary.times import COLUMNS, RECORDS, WHOLE_RUN, Times
-from spark.tables import escaped
-from spark.whole_files import PATH, ROWS_AT_ONCE, tables_of, whole_files
+from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
+from spark.tables.schemas import KEYS
 
 Row = dict[str, Any]
 ORIGIN = ("source", "wall_ns", "monotonic_ns")

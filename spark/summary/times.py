@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark.histograms import COUNTED, FIGURES, added, figures
+from spark.tables.histograms import COUNTED, FIGURES, added, figures
 
 NAMES = ("second", "clock")
 COLUMNS = (*NAMES, "last_order", *COUNTED, "bucket", "bucket_count")

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
-from spark.ingest import IngestReport, ingest
 from spark.jobs import write_summary
 from spark.run_record import read_run
 from spark.sessions.session import open_session
-from spark.tables import tables_folder
+from spark.tables.files import tables_folder
+from spark.tables.spool import IngestReport, ingest
 
 
 @pytest.hookimpl(tryfirst=True)

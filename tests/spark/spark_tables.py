@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
 from spark.run_record import RunRecord
-from spark.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 from spark.summary.measured import READ, rows_of_run
+from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 
 Row = dict[str, Any]
 

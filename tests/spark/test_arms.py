@@ -4,7 +4,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.arms import MEASURED, arms_table, comparison_table
+from spark.dataset.summarizing import MEASURED, arms_table, comparison_table
 
 COLUMNS = ", ".join(
     [

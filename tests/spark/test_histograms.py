@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spark_runs import buckets_of
 
 from exchange.measurements import LogBuckets
-from spark.histograms import COUNTED, PERCENTS, added, figures
+from spark.tables.histograms import COUNTED, PERCENTS, added, figures
 
 NAMES = ("run", "second")
 SCHEMA = pa.schema(

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from spark_runs import Record, completion_payload, record, sample
 
-from spark.ingest import (
+from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS
+from spark.tables.spool import (
     COPY,
     NO_RECORD,
     UNKNOWN_KIND,
@@ -19,7 +20,6 @@ from spark.ingest import (
     ingest,
     read_records,
 )
-from spark.schemas import KINDS, ORIGIN, PAYLOADS
 from tests.spark.conftest import Analysed
 
 GOOD = record("sample", sample(2))

@@ -15,10 +15,8 @@ from spark_tables import summarized, told
 
 from exchange.measurements import CLOCKS, LogBuckets
 from spark.errors import SparkJobError, typed_errors
-from spark.histograms import FIGURES, PERCENTS
-from spark.percentiles import row_figures
-from spark.tables import spark_path
-from spark.whole_files import whole_files
+from spark.tables.files import spark_path, whole_files
+from spark.tables.histograms import FIGURES, PERCENTS, row_figures
 from tests.spark.conftest import Analysed
 
 

@@ -19,9 +19,9 @@ from spark.errors import (
 )
 from spark.jobs import summarize
 from spark.run_record import read_run
-from spark.schemas import KEYS
 from spark.summary.columns import MEASURED
-from spark.tables import tables_folder
+from spark.tables.files import tables_folder
+from spark.tables.schemas import KEYS
 from tests.spark.conftest import Analysed
 
 RATES = ["offered_orders_per_s", "orders_per_s"]

@@ -16,14 +16,14 @@ from spark_runs import MadeUpRun
 from cli.main import main
 from experiments.pipeline import jobs
 from experiments.pipeline.run_sources import RunSources, find_runs
+from spark.dataset.folder import DatasetFolder
 from spark.dataset.manifest import Manifest, read_manifest
-from spark.dataset.place import Place
 
 Typed = Callable[..., Result]
 
 
 @dataclass(frozen=True)
-class Kept:
+class RecordedRuns:
     results: Path
     alone: MadeUpRun
     found: RunSources
@@ -39,21 +39,21 @@ def trial_of(results: Path, *names: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> RecordedRuns:
     results = tmp_path_factory.mktemp("many") / "results [1] {a} *ä"
     trial_of(results, "first", "second")
     alone = MadeUpRun(seconds=2, orders_per_s=500)
     copy = json.dumps(alone.records[-1])
     alone.write(results / "run [2]", "no JSON at all", copy)
     (MadeUpRun(seconds=1).write(results / "killed") / "run.json").unlink()
-    return Kept(results, alone, find_runs(results))
+    return RecordedRuns(results, alone, find_runs(results))
 
 
 @dataclass(frozen=True)
 class Dataset:
     """The tables that the two commands made, and what they said."""
 
-    place: Place
+    folder: DatasetFolder
     manifest: Manifest
     ingest: Result
     summary: Result
@@ -73,7 +73,7 @@ def typed(spark: SparkSession) -> Iterator[Typed]:
 
 
 @pytest.fixture(scope="session")
-def dataset(spark: SparkSession, kept: Kept, typed: Typed) -> Dataset:
-    place = Place(spark, str(kept.results / "tables"))
-    ingest, summary = typed("ingest", kept.results), typed("summary", kept.results)
-    return Dataset(place, read_manifest(place), ingest, summary)
+def dataset(spark: SparkSession, recorded: RecordedRuns, typed: Typed) -> Dataset:
+    folder = DatasetFolder(spark, str(recorded.results / "tables"))
+    ingest, summary = typed("ingest", recorded.results), typed("summary", recorded.results)
+    return Dataset(folder, read_manifest(folder), ingest, summary)

@@ -29,7 +29,7 @@ def test_a_summary_shows_a_row_an_arm(dataset: Dataset) -> None:
 
 
 def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -> None:
-    again = typed("ingest", Path(dataset.place.url.removeprefix("file://")).parent)
+    again = typed("ingest", Path(dataset.folder.url.removeprefix("file://")).parent)
     assert "0 runs went in, 0 records; 3 are there" in again.stdout
 
 

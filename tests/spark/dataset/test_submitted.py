@@ -14,7 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.dataset.conftest import Dataset, Kept
+from tests.spark.dataset.conftest import Dataset, RecordedRuns
 from tests.spark.standalone import standalone_cluster
 
 
@@ -29,11 +29,11 @@ def table(tables: Path, name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.jvm
 def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
-    dataset: Dataset, kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Dataset, recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of four JVMs, each lives for seconds: the second compiler alone would double their CPU time.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    shutil.copytree(kept.results / "tables", tmp_path / "tables")
+    shutil.copytree(recorded.results / "tables", tmp_path / "tables")
     before = {name: table(tmp_path / "tables", name) for name in dataset.manifest.summary}
     with standalone_cluster(tmp_path) as master:
         job = ["summary", str(tmp_path), "--tables", str(tmp_path / "tables"), "--json"]
@@ -48,10 +48,19 @@ def test_a_job_submitted_to_a_cluster_gives_the_numbers_of_this_machine(
 
 @pytest.mark.jvm
 def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
-    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: RecordedRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    job = ["spark", "submit", "--master", "local[1]", "ingest", str(kept.results), "--tables", str(tmp_path / "tables")]
+    job = [
+        "spark",
+        "submit",
+        "--master",
+        "local[1]",
+        "ingest",
+        str(recorded.results),
+        "--tables",
+        str(tmp_path / "tables"),
+    ]
     with subprocess.Popen([sys.executable, "-m", "cli", *job]) as submitter:
         while not list(tmp_path.glob("tables/*")):  # so its Python has begun
             assert submitter.poll() is None

@@ -14,7 +14,7 @@ from spark_runs import Record
 
 from spark.live.query import FollowedRun
 from spark.live.rows import live_rows
-from spark.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
+from spark.tables.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
 
 Rows = dict[int, dict[str, Any]]
 

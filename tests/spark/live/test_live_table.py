@@ -9,9 +9,9 @@ from growing import GrowingRun, followed, in_order, kept, kept_by_spark, said, t
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
-from spark.ingest import NO_RECORD, UNKNOWN_SCHEMA
 from spark.live.query import FollowedRun
 from spark.summary.columns import MEASURED, RATE
+from spark.tables.spool import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
 pytestmark = pytest.mark.jvm

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
 
 from exchange.measurements import CLOCKS, Meter
-from spark.histograms import PERCENTS
-from spark.ingest import ingest
 from spark.jobs import Row, write_summary
 from spark.run_record import read_run
 from spark.summary.columns import MEASURED, RATE
-from spark.tables import tables_folder
+from spark.tables.files import tables_folder
+from spark.tables.histograms import PERCENTS
+from spark.tables.spool import ingest
 
 FIRST = MadeUpRun(seconds=3, orders_per_s=800, reporters=2)
 SECOND = MadeUpRun(seconds=2, orders_per_s=500, reporters=2, pair=2)

@@ -1,4 +1,4 @@
-"""Files at a place that Hadoop's file systems reach: file:, hdfs:, s3a: and whatever else Spark was given jars for."""
+"""A folder on any of Hadoop's file systems: file:, hdfs:, s3a: and whatever else Spark was given jars for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from spark.errors import DatasetUnreadableError, root_cause
 
 
-class Place:
-    """A folder. Names are relative to it, with / between their parts."""
+class DatasetFolder:
+    """Names are relative to the folder, with / between their parts. DatasetUnreadableError if Spark cannot reach it."""
 
     def __init__(self, spark: SparkSession, url: str) -> None:
-        self._jvm: Any = cast(Any, spark._jvm)  # as pyspark has no types for it
+        self._jvm: Any = cast(Any, spark._jvm)  # pyspark has no types for it
         self.url = as_url(url)
         root = self._jvm.org.apache.hadoop.fs.Path(self.url)
         try:
@@ -29,26 +29,26 @@ class Place:
         self._root_path = str(self._root.toString())
 
     def path(self, name: str) -> str:
-        """As Spark's writers take it; its readers take names with brackets for patterns."""
+        """Return the full path as Spark's writers take it; its readers take names with brackets for patterns."""
         return f"{self._root_path}/{name}"
 
     def names(self, prefix: str = "") -> list[str]:
-        """Of the files and folders right here that begin so; none where there is no such folder."""
+        """Return the names of files and folders directly in this one that begin so; none if it does not exist."""
         if not self._files.exists(self._root):
             return []
         names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return sorted(name for name in names if name.startswith(prefix))
 
     def folders(self, name: str) -> list[str]:
-        """Of the folders in the folder `name`."""
-        at = self._at(name)
-        if not self._files.exists(at):
+        """Return the names of the folders in the folder `name`; none if it does not exist."""
+        path = self._path(name)
+        if not self._files.exists(path):
             return []
-        return sorted(str(found.getPath().getName()) for found in self._files.listStatus(at) if found.isDirectory())
+        return sorted(str(found.getPath().getName()) for found in self._files.listStatus(path) if found.isDirectory())
 
     def files(self, name: str) -> list[str]:
-        """Every Parquet file below the folder `name`, by its name from here."""
-        found, below = self._files.listFiles(self._at(name), True), []
+        """Return every Parquet file anywhere below the folder `name`, by its name relative to this folder."""
+        found, below = self._files.listFiles(self._path(name), True), []
         start = len(self._root_path) + 1
         while found.hasNext():
             path = found.next().getPath()
@@ -57,42 +57,42 @@ class Place:
         return sorted(below)
 
     def read(self, name: str) -> str:
-        stream = self._files.open(self._at(name))
+        stream = self._files.open(self._path(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
     def write(self, name: str, content: str) -> None:
-        """The file appears whole, by rename."""
-        hidden = self._at(f".{name}.part")
+        """Write a file, which appears whole, by rename."""
+        hidden = self._path(f".{name}.part")
         stream = self._files.create(hidden, True)
         try:
             stream.write(bytearray(content.encode()))
         finally:
             stream.close()
-        if not self._files.rename(hidden, self._at(name)):
+        if not self._files.rename(hidden, self._path(name)):
             raise OSError(f"{self.path(name)} cannot be written: another job was faster, or may not rename there")
 
     def remove(self, name: str) -> None:
-        """A file, or a folder and all in it; nothing where there is none."""
-        self._files.delete(self._at(name), True)
+        """Remove a file, or a folder and all in it, if it is there."""
+        self._files.delete(self._path(name), True)
 
     def unescaped(self, name: str) -> str:
-        """What Spark made a folder's name of."""
+        """Undo the escapes in a folder's name that Spark made of a value."""
         catalog = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
         return str(catalog.unescapePathName(name))
 
-    def _at(self, name: str) -> Any:
+    def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
 
 
-def as_url(place: str) -> str:
-    """What has no scheme is a local folder."""
-    return place if len(urlsplit(place).scheme) > 1 else f"file://{Path(place).resolve()}"
+def as_url(location: str) -> str:
+    """Turn a path of this machine into a URL; a URL stays as it is."""
+    return location if len(urlsplit(location).scheme) > 1 else f"file://{Path(location).resolve()}"
 
 
 def local_uri(spark: SparkSession, folder: Path) -> str:
-    """As Spark's `_metadata.file_path` has it."""
+    """Return a local folder as Spark's `_metadata.file_path` writes it."""
     jvm = cast(Any, spark._jvm)
     return str(jvm.org.apache.hadoop.fs.Path(f"file:{folder.resolve()}").toUri().toString())

@@ -1,4 +1,4 @@
-"""From the spool of a finished run to tables/KIND.parquet; what cannot be read is counted, not dropped unseen."""
+"""The lines of a spool to records, and records to a table a kind; lines that cannot be read are counted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, SPOOL_SCHEMA, TABLE_ORIGIN
-from spark.tables import spark_path, write_table
+from spark.tables.files import spark_path, write_table
+from spark.tables.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, SPOOL_SCHEMA, TABLE_ORIGIN
 
 CORRUPT = "_corrupt"
 EXAMPLE_CHARACTERS = 160
@@ -29,7 +29,7 @@ WITHOUT_RUN = StructType([field for field in ENVELOPE if field.name != "run"])
 
 @dataclass(frozen=True)
 class Unread:
-    """How many lines could not be read for one reason, and the beginning of one of them."""
+    """The number of lines that could not be read for one reason, and the beginning of one of them."""
 
     lines: int
     example: str
@@ -37,14 +37,14 @@ class Unread:
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What the spool held: rows per kind, and per problem the lines that are in no table."""
+    """Rows by kind, and by problem the lines of the spool that are in no table."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     unread: Mapping[str, Unread] = field(default_factory=dict)
 
     @property
     def malformed(self) -> int:
-        """Lines of the spool that are in no table."""
+        """Number of lines that are in no table."""
         return sum(unread.lines for unread in self.unread.values())
 
 
@@ -69,34 +69,34 @@ def is_copy(*keys: str, order: str) -> Column:
 
 
 def read_records(lines: DataFrame) -> DataFrame:
-    """Lines (value, and what else is known of each) to records: the envelope, a struct column a kind, and `problem`.
+    """Parse lines (value, other columns) to records: other columns, the envelope, a struct column a kind, `problem`.
 
-    `problem` is null where there is none; `example` is the beginning of a line that has one. Of what else is known,
-    `is_copy` is a problem.
+    `problem` is null if the line is a record; `example` is the beginning of a line that has a problem. A line whose
+    column `is_copy` is true has one.
     """
-    known = [name for name in lines.columns if name != "value"]
-    envelope = lines.select("value", *known, _parsed("value", ENVELOPE).alias("of"))
+    others = [name for name in lines.columns if name != "value"]
+    envelope = lines.select("value", *others, _parsed("value", ENVELOPE).alias("of"))
     names = [fn.col(f"of.{field.name}").alias(RUN_ID if field.name == "run" else field.name) for field in ENVELOPE]
     payloads = [fn.when(fn.col("kind") == kind, _parsed_payload(kind)).alias(kind) for kind in KINDS]
-    copied = fn.col("is_copy") if "is_copy" in known else fn.lit(False)
-    judged = envelope.select("value", *known, *names).select("*", *payloads).withColumn("problem", _problem(copied))
-    # A good line is not kept twice.
+    copied = fn.col("is_copy") if "is_copy" in others else fn.lit(False)
+    judged = envelope.select("value", *others, *names).select("*", *payloads).withColumn("problem", _problem(copied))
+    # A good line is in the columns already.
     example = fn.when(fn.col("problem").isNotNull(), fn.substring("value", 1, EXAMPLE_CHARACTERS))
-    return judged.select(*known, *TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
+    return judged.select(*others, *TABLE_ORIGIN, "kind", *KINDS, "problem", example.alias("example"))
 
 
-def rows_of_kind(records: DataFrame, kind: str, known: Iterable[str] = ()) -> DataFrame:
-    """The rows of one kind: what is `known` of each line, then the columns of its table."""
+def rows_of_kind(records: DataFrame, kind: str, keys: Iterable[str] = ()) -> DataFrame:
+    """Return the rows of one kind: the columns `keys`, then those of the kind's table."""
     columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
     good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
-    return good.select(*known, *TABLE_ORIGIN, *columns)
+    return good.select(*keys, *TABLE_ORIGIN, *columns)
 
 
-def count_problems(records: DataFrame, known: Iterable[str] = ()) -> DataFrame:
-    """Lines per kind without a problem, and lines and an example per problem: a handful of rows for all `known`."""
+def count_problems(records: DataFrame, keys: Iterable[str] = ()) -> DataFrame:
+    """Count good lines by kind, and bad lines, with an example, by problem: a handful of rows for each of `keys`."""
     kind = fn.when(fn.col("problem").isNull(), fn.col("kind")).alias("kind")
     counts = (fn.count("*").alias("lines"), fn.min("example").alias("example"))
-    return records.groupBy(*known, kind, "problem").agg(*counts)
+    return records.groupBy(*keys, kind, "problem").agg(*counts)
 
 
 def _report(records: DataFrame) -> IngestReport:
@@ -110,13 +110,13 @@ def _report(records: DataFrame) -> IngestReport:
 
 
 def _parsed(column: str, schema: StructType) -> Column:
-    """A field that is missing, or not of its type, is null."""
+    """Parse JSON; a field that is missing, or not of its type, becomes null."""
     options = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false", "columnNameOfCorruptRecord": CORRUPT}
     return fn.from_json(column, schema, options)
 
 
 def _parsed_payload(kind: str) -> Column:
-    """CORRUPT is filled where an optional field is not of its type."""
+    """Parse a payload; CORRUPT is not null if an optional field is not of its type."""
     return _parsed("payload", StructType([*PAYLOADS[kind].fields, StructField(CORRUPT, StringType())]))
 
 
@@ -125,8 +125,8 @@ def _lacks_any(prefix: str, schema: StructType) -> Column:
 
 
 def _problem(copied: Column) -> Column:
-    """The first thing that is wrong with a line; null where nothing is."""
-    # from_json stops at the closing brace and would drop whatever follows it without a word.
+    """Return the first thing that is wrong with a line; null if nothing is."""
+    # from_json stops at the closing brace and would silently drop whatever follows it.
     one_object = fn.col("value").rlike(r"(?s)^\s*\{.*\}\s*$") & ~fn.col("value").contains("}{")
     return (
         fn.when(~one_object, NO_RECORD)
@@ -144,7 +144,7 @@ def _wrong_payload(kind: str) -> Column:
 
 
 def _buckets_disagree() -> Column:
-    """Percentiles come from the buckets and the mean from the count, so both must be of the same times."""
+    """True if buckets and count disagree: percentiles come from the buckets, the mean comes from the count."""
     total = fn.aggregate("completion.bucket_count", fn.lit(0).cast("long"), lambda sum_, lines: sum_ + lines)
     buckets = fn.array_compact("completion.bucket")
     agree = (fn.size(buckets) == fn.size("completion.bucket_count")) & (total == fn.col("completion.count"))

@@ -1,6 +1,6 @@
-"""The columns of every table, one explicit schema a kind; docs/results.md says what they mean.
+"""The columns of every table of records, one explicit schema a kind; docs/results.md says what they mean.
 
-A field that may be null is marked so; a record that lacks any other is malformed.
+A record is malformed if it lacks a field that is not marked as nullable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 from pyspark.sql.types import StructField as Field
 
 SPOOL_SCHEMA = 1
-"""The version of the spool's records that is understood here."""
+"""The version of the spool's records that this code reads."""
 
 INT, LONG, DOUBLE, TEXT, BOOLEAN = IntegerType(), LongType(), DoubleType(), StringType(), BooleanType()
 
@@ -33,12 +33,12 @@ ENVELOPE = StructType(
 
 RUN_ID = "run_id"
 ORIGIN = ["run", "source", "wall_ns", "monotonic_ns"]
-"""What a record says of where it comes from: `run` is the run's id, which is RUN_ID in every table."""
+"""The fields that say who wrote a record, and when. `run` is the run's id, which tables call RUN_ID."""
 TABLE_ORIGIN = [RUN_ID, *ORIGIN[1:]]
-"""The columns with which every table begins."""
+"""The first columns of every table."""
 
 KEYS = ("experiment", "run")
-"""By name, which run a row is of: the folder of its trial, and its own."""
+"""The names of a row's run: the folder of its trial, and its own."""
 
 PAYLOADS = {
     "session": StructType(_required(version=TEXT, policy=TEXT, packing=INT, max_price=INT)),
@@ -46,7 +46,7 @@ PAYLOADS = {
     "sample": StructType(
         [
             *_required(id=LONG),
-            Field("due_ns", LONG),  # null where the run had no schedule
+            Field("due_ns", LONG),  # null if the run had no schedule
             *_required(handed_over_ns=LONG, answered_ns=LONG),
         ]
     ),
@@ -76,7 +76,7 @@ PAYLOADS = {
     "end": StructType(
         [
             *_required(announced=LONG, received=LONG),
-            Field("reporters", INT),  # null in spools from before there could be several
+            Field("reporters", INT),  # null in spools of versions with one reporter
         ]
     ),
 }
@@ -85,6 +85,6 @@ KINDS = tuple(PAYLOADS)
 
 
 def table_schema(kind: str) -> StructType:
-    """The columns of tables/KIND.parquet: who said it and when, then the payload."""
+    """Return the columns of tables/KIND.parquet: a record's origin, then its payload."""
     origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
     return StructType([*origin, *PAYLOADS[kind].fields])
