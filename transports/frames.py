@@ -1,7 +1,9 @@
 """FrameBatch: the unit that crosses the seam. One contiguous buffer, the offset of each frame, a count.
 
-Frame i is `buffer[offsets[i]:offsets[i + 1]]`; `offsets[0]` is 0. Preallocated, reused, and read and
-written in place by compiled code, which takes the arrays and hands back the new count.
+Frame i is `buffer[offsets[i]:offsets[i + 1]]`; `offsets[0]` is 0. A batch is preallocated and reused. Compiled code
+reads and writes its arrays in place, and returns the new count.
+
+ReturnAddresses is what a link keeps beside its batches if it answers requests.
 """
 
 from __future__ import annotations
@@ -11,19 +13,27 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 
 LARGEST_FRAME = 1 << 17
-"""That of a batch, unless it is made for longer ones."""
+"""The largest frame of a batch, in bytes, unless it is made for longer ones."""
 LONGEST_FRAME = 1 << 20
-"""What every transport carries."""
+"""The longest frame, in bytes, that every transport carries."""
+MOST_UNANSWERED = 8_192
+"""A link that answers receives no more requests while so many are unanswered."""
+ADDRESS_BYTES = 600
+NOBODY = -1
+"""The length of an address whose request was dropped: there is no answer to it."""
+ANSWERED, RECEIVED = 0, 1
+"""Indexes in ReturnAddresses.ends: how many there were so far."""
 
 
 class FrameBatch:
     """Frames one after the other.
 
-    A link receives while there is room for the largest frame it may meet, so `capacity_bytes` is at least
-    `largest_frame`; a frame longer than that is junk.
+    A link receives while there is room for a frame of `largest_frame` bytes, so `capacity_bytes` is at least as much.
+    A longer frame is junk.
     """
 
     __slots__ = ("buffer", "count", "largest_frame", "offsets")
@@ -36,8 +46,8 @@ class FrameBatch:
     ) -> None:
         if capacity_bytes < largest_frame:
             raise ValueError(f"capacity_bytes {capacity_bytes} holds no frame of {largest_frame} bytes")
-        self.buffer: npt.NDArray[np.uint8] = np.zeros(capacity_bytes, np.uint8)
-        self.offsets: npt.NDArray[np.int64] = np.zeros(capacity_frames + 1, np.int64)
+        self.buffer: Bytes = np.zeros(capacity_bytes, np.uint8)
+        self.offsets: Longs = np.zeros(capacity_frames + 1, np.int64)
         self.count = 0
         self.largest_frame = largest_frame
 
@@ -60,7 +70,7 @@ class FrameBatch:
     def used_bytes(self) -> int:
         return int(self.offsets[self.count])
 
-    def span(self, first: int, end: int) -> npt.NDArray[np.uint8]:
+    def span(self, first: int, end: int) -> Bytes:
         """The bytes of frames first..end-1, without a copy."""
         return self.buffer[self.offsets[first] : self.offsets[end]]
 
@@ -68,7 +78,7 @@ class FrameBatch:
         self.count = 0
 
     def append(self, frame: bytes) -> None:
-        """Add one frame, growing the arrays where they are full."""
+        """Add one frame. Full arrays grow."""
         start, end = self.used_bytes, self.used_bytes + len(frame)
         if end > len(self.buffer):
             self.buffer = np.resize(self.buffer, max(end, 2 * len(self.buffer)))
@@ -85,3 +95,30 @@ class FrameBatch:
         for frame in frames:
             batch.append(frame)
         return batch
+
+
+class ReturnAddresses:
+    """The address of each request's sender, kept until the answer leaves, in the order of the requests.
+
+    A link that answers sends one frame for each frame that it has received, in that order, so no frame holds an
+    address. This is a ring that kernels write and read; with a `capacity` of 0 it keeps nothing.
+    """
+
+    def __init__(self, capacity: int = MOST_UNANSWERED) -> None:
+        self.addresses: Bytes = np.zeros((capacity, ADDRESS_BYTES), np.uint8)
+        self.lengths: Longs = np.zeros(capacity, np.int64)
+        self.ends: Longs = np.zeros(2, np.int64)
+
+    def __len__(self) -> int:
+        """The capacity."""
+        return len(self.lengths)
+
+    def forget(self, newest: int) -> None:
+        """Drop the address of a request, given the number of requests received after it."""
+        self.lengths[(int(self.ends[RECEIVED]) - 1 - newest) % len(self)] = NOBODY
+
+    def take(self) -> bytes:
+        """Remove and return the oldest address."""
+        place = int(self.ends[ANSWERED]) % len(self)
+        self.ends[ANSWERED] += 1
+        return self.addresses[place, : max(int(self.lengths[place]), 0)].tobytes()

@@ -87,7 +87,7 @@ def roles(cell: Cell, places: Places) -> list[Role]:
 
 def preload(cell: Cell, roles: Sequence[Role]) -> None:
     """Replies to a client that has gone."""
-    from transports.amqp.absent import leave_answers
+    from transports.amqp.probe import leave_answers
 
     if messages := cell.point["preloaded"]:
         (there,) = roles[0].ends

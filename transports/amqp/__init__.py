@@ -1,23 +1,37 @@
-"""AMQP 0-9-1 through a broker: RabbitMQ in the middle of everything. Loaded when first used.
+"""AMQP 0-9-1 through a broker. The modules with pika and numba load when the first link is made.
 
 `?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
 `?pair=` a name for one of several pairs that share a direct exchange.
 """
 
+import time
+
 from transports.base import Address, Link, Transport
 from transports.pattern import Pattern
 
+OPEN_S, QUEUE_S = 10.0, 0.02
+"""The seconds that a broker may take for a link, and for each further queue."""
+
 
 def listen(address: Address) -> Link:
-    from transports.amqp import link
-
-    return link.listen(address)
+    return _open(address, listens=True)
 
 
-def connect(address: Address, until_ns: int) -> Link:
-    from transports.amqp import link
+def connect(address: Address, _until_ns: int) -> Link:
+    """The broker must be there. The listener may come later: its queue takes what is sent until then."""
+    return _open(address, listens=False)
 
-    return link.connect(address, until_ns)
+
+def _open(address: Address, listens: bool) -> Link:
+    from transports.amqp.compiled import warm
+    from transports.amqp.link import AmqpLink, TwoConnections
+    from transports.amqp.scanning import ScanningLink
+
+    warm()
+    until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
+    if address.pattern is Pattern.SCAN and not listens:
+        return ScanningLink(address, listens, until_ns)
+    return (TwoConnections if address.simplex else AmqpLink)(address, listens, until_ns)
 
 
 TRANSPORT = Transport(

@@ -1,4 +1,4 @@
-"""Where a broker is, who we are there, and how messages are delivered: `amqp://user@host:port/vhost?delivery=acked`."""
+"""A broker's address, our user there, and the delivery guarantee: `amqp://user@host:port/vhost?delivery=acked`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,48 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.amqp.delivery import DELIVERIES, Delivery
 from transports.base import Address, BadAddress
 
 CLIENTS = ("compiled", "joined", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
 PASSWORD, PASSWORD_FILE, CA_FILE = "EXCHANGE_AMQP_PASSWORD", "EXCHANGE_AMQP_PASSWORD_FILE", "EXCHANGE_AMQP_CA_FILE"
+CONFIRM_WINDOW = 4_096
+"""At most this many publishes wait for the broker's confirm."""
+PREFETCH = 2 * CONFIRM_WINDOW
+"""At most this many deliveries are unacknowledged: they are set aside while a publisher waits for confirms."""
+ACK_EVERY = 200
+"""Deliveries that one acknowledgement settles while they keep coming."""
+
+
+class Delivery(NamedTuple):
+    """A delivery guarantee: how a link publishes and consumes."""
+
+    name: str
+    acks: bool
+    """The consumer acknowledges in batches; the broker gives what a dead consumer did not acknowledge to the next."""
+    confirms: bool
+    """The broker confirms each publish, and returns a message that no queue takes."""
+    durable: bool
+    """Queues and messages outlive the broker."""
+
+
+DELIVERIES = {
+    each.name: each
+    for each in (
+        Delivery("lossy", acks=False, confirms=False, durable=False),  # the paper's
+        Delivery("acked", acks=True, confirms=False, durable=False),
+        Delivery("confirmed", acks=True, confirms=True, durable=False),
+        Delivery("durable", acks=True, confirms=True, durable=True),
+    )
+}
 
 
 @dataclass(frozen=True)
 class BrokerAddress:
-    """A broker's address in parts; the password is not among them."""
+    """A broker's address in parts, without the password."""
 
     url: str
     host: str
@@ -31,7 +60,7 @@ class BrokerAddress:
 
     @classmethod
     def of(cls, address: Address) -> BrokerAddress:
-        """BadAddress where a part is missing, unknown, or a password."""
+        """BadAddress if a part is missing or unknown, or if the URL has a password."""
         parts = urlsplit(address.url)
         if parts.password is not None:
             raise BadAddress(f"{mask(address.url)}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
@@ -54,14 +83,14 @@ class BrokerAddress:
 
 
 def mask(url: str) -> str:
-    """The URL without the password that it should not have."""
+    """The URL with `***` in place of a password."""
     credentials, at, rest = url.rpartition("@")
     scheme, slashes, who = credentials.partition("://")
     return f"{scheme}{slashes}{who.partition(':')[0]}:***@{rest}" if at and ":" in who else url
 
 
 def password() -> str:
-    """From the environment, or from a file that only its owner reads; a broker's own default without either."""
+    """The password from the environment, or from a file that only its owner can read; else RabbitMQ's default."""
     if PASSWORD in os.environ:
         return os.environ[PASSWORD]
     if PASSWORD_FILE not in os.environ:

@@ -1,23 +1,36 @@
-"""What a link needs of a client: publish a batch with one key, take what one consumer was given."""
+"""Client: what a link needs of its AMQP client. And the two clients for which pika handles each message by itself.
+
+`pika` is a SelectConnection as its documentation shows it, with three writes a message. `joined` gives pika a stream of
+ours, so a batch leaves in one write.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from typing import Any, ClassVar
 
+import pika
+from pika import spec
 from pika.channel import Channel
 
-from transports.amqp.delivery import Delivery
-from transports.amqp.loops import Loop
+from transports.amqp.address import Delivery
+from transports.amqp.loops import Loop, OwnLoop, PikaLoop
 from transports.amqp.topology import Route
+from transports.amqp.wire import PERSISTENT
+from transports.base import PeerGone
 from transports.frames import FrameBatch
 
 
 class Client(ABC):
-    """Counts messages: published, taken, too_long for a batch (and dropped), redelivered (someone had them before)."""
+    """Publishes batches on one route, and takes the deliveries of one channel.
+
+    Counts messages: published, taken, too_long (dropped, since no batch takes them), redelivered (delivered before),
+    confirmed (so many publishes, the first ones, are settled by the broker), refused (publishes it did not take).
+    """
 
     loop_of: ClassVar[type[Any]]
-    """The loop on which it lives."""
+    """The class of its loop."""
 
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         self._loop, self._route, self._delivery = loop, route, delivery
@@ -25,43 +38,139 @@ class Client(ABC):
 
     @abstractmethod
     def opened(self, channel: Channel) -> None:
-        """The channel is there: prepare for messages."""
+        """Prepare for messages on a channel that has just opened."""
 
     @abstractmethod
-    def message(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
-        """A message that pika has put together."""
+    def message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+        """Take a message that pika has put together."""
+
+    @abstractmethod
+    def settled(self, frame: Any) -> None:
+        """Take the broker's Ack or Nack of publishes, where pika sees it."""
 
     @abstractmethod
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
-        """Write messages first..last-1; the first that found no room."""
+        """Write messages first..last-1; the first message without room."""
 
     @abstractmethod
     def take(self, batch: FrameBatch) -> None:
-        """Append what has come, as far as it fits."""
+        """Append the messages that have come, as far as they fit."""
 
-    @abstractmethod
     def serve(self) -> None:
-        """Look at what has come: messages are set aside, confirms counted."""
+        """Read what has come: messages are set aside, confirms counted."""
+        self._loop.serve()
 
     @property
     @abstractmethod
     def has_more(self) -> bool:
-        """`take` has something to give without waiting."""
+        """True if `take` has messages to give without waiting."""
 
     @abstractmethod
     def acknowledge(self) -> None:
-        """Settle everything taken."""
+        """Acknowledge every message taken."""
 
     @property
     @abstractmethod
-    def confirmed(self) -> int:
-        """So many publishes, the first ones, are settled by the broker."""
+    def confirmed(self) -> int: ...
 
     @property
     @abstractmethod
-    def refused(self) -> int:
-        """Publishes that the broker did not take."""
+    def refused(self) -> int: ...
 
     @property
     @abstractmethod
     def redelivered(self) -> int: ...
+
+
+class OneByOneClient(Client):
+    confirmed = refused = redelivered = 0
+
+    def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
+        super().__init__(loop, route, delivery)
+        self._mode = PERSISTENT if delivery.durable else None
+        self._properties = pika.BasicProperties(delivery_mode=self._mode)
+        self._waiting: deque[bytes] = deque()
+        self._requests: deque[pika.BasicProperties] = deque()
+        self._settled_early: set[int] = set()
+
+    def opened(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def message(self, _channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+        self.redelivered += method.redelivered
+        self._waiting.append(body)
+        if self._route.answers:
+            self._requests.append(properties)
+        elif self._route.asker and not (properties.correlation_id or "").startswith(self._route.asker):
+            raise PeerGone(f"an answer came to what was not asked here: {properties.correlation_id!r}")
+
+    def _envelope(self) -> tuple[str, pika.BasicProperties]:
+        """The next message's key and properties."""
+        key, mode = self._route.key, self._mode
+        if self._route.answers:
+            request = self._requests.popleft()
+            return key or request.reply_to or "", pika.BasicProperties(
+                delivery_mode=mode, correlation_id=request.correlation_id
+            )
+        if self._route.asker:
+            number = f"{self._route.asker}{self.published + 1:016x}"
+            return key, pika.BasicProperties(
+                delivery_mode=mode, correlation_id=number, reply_to=self._route.reply_to or None
+            )
+        return key, self._properties
+
+    def publish(self, batch: FrameBatch, first: int, last: int) -> int:
+        for index in range(first, last):
+            key, properties = self._envelope()
+            mandatory = self._route.mandatory or (self._route.tries and not self.published)
+            self._channel.basic_publish(self._route.exchange, key, batch[index], properties, mandatory)
+            self.published += 1
+        return last
+
+    def take(self, batch: FrameBatch) -> None:
+        if not self._waiting:
+            self._loop.serve()
+        while self._waiting and batch.count < batch.capacity_frames:
+            body = self._waiting[0]
+            if len(body) > batch.largest_frame:
+                self.too_long += 1
+                self._forget_request()
+            elif batch.used_bytes + len(body) > len(batch.buffer):
+                return
+            else:
+                batch.append(body)
+                self.taken += 1
+            self._waiting.popleft()
+
+    def _forget_request(self) -> None:
+        """Drop the request of the oldest waiting message, and keep those of later messages."""
+        if self._route.answers:
+            del self._requests[len(self._requests) - len(self._waiting)]
+
+    @property
+    def has_more(self) -> bool:
+        return bool(self._waiting)
+
+    def acknowledge(self) -> None:
+        self._channel.basic_ack(self.taken + self.too_long, multiple=True)
+
+    def settled(self, frame: Any) -> None:
+        tag, multiple = frame.method.delivery_tag, frame.method.multiple
+        if isinstance(frame.method, spec.Basic.Nack):
+            self.refused += max(tag - self.confirmed, 0) if multiple else 1
+        if multiple:
+            self._settled_early = {one for one in self._settled_early if one > tag}
+            self.confirmed = max(self.confirmed, tag)
+        else:
+            self._settled_early.add(tag)
+        while self.confirmed + 1 in self._settled_early:
+            self.confirmed += 1
+            self._settled_early.discard(self.confirmed)
+
+
+class JoinedClient(OneByOneClient):
+    loop_of = OwnLoop
+
+
+class PikaClient(OneByOneClient):
+    loop_of = PikaLoop

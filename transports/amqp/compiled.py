@@ -1,4 +1,4 @@
-"""The client `compiled`: a whole batch's frames are laid out, and scanned, by kernels; pika has everything else."""
+"""The client `compiled`: kernels write and scan the frames of whole batches; pika handles everything else."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from pika.channel import Channel
 from pika.connection import Parameters
 
 from transports.amqp import wire
+from transports.amqp.address import CONFIRM_WINDOW, PREFETCH, Delivery
 from transports.amqp.client import Client
-from transports.amqp.correlated import DIGITS, AnswerLayout, RequestLayout, correlation_id
-from transports.amqp.delivery import CONFIRM_WINDOW, PREFETCH, Delivery
-from transports.amqp.layout import Layout
+from transports.amqp.layout import DIGITS, AnswerLayout, Layout, correlation_id
 from transports.amqp.loops import OwnLoop
+from transports.amqp.pika_io import Stream
 from transports.amqp.scanner import Scanner, Stop
-from transports.amqp.stream import Stream
 from transports.amqp.topology import Route
 from transports.base import PeerGone
-from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.returns import Returns
+from transports.frames import LONGEST_FRAME, FrameBatch, ReturnAddresses
 
 CHANNEL = 1
 
 
 def warm() -> None:
-    """Run every kernel once, so that nothing compiles once a broker waits."""
+    """Compile the kernels, or load them from disk, before a broker waits for us."""
     out, frame_max = FrameBatch().buffer, Parameters.DEFAULT_FRAME_MAX
-    method, header = wire.publish_method(CHANNEL, "", "", False), wire.content_header(CHANNEL, False)
-    _, end = Layout(method, header, CHANNEL, frame_max).write(FrameBatch.of(b"x"), 0, 1, out, 0)
+    layout = Layout(wire.publish_method(CHANNEL, "", "", False), CHANNEL, frame_max, False)
+    _, end = layout.write(FrameBatch.of(b"x"), 0, 1, out, 0)
     Scanner(CHANNEL, frame_max).scan(out, 0, end, FrameBatch())
 
 
@@ -37,8 +35,8 @@ class CompiledClient(Client):
     def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
         self._own = loop
-        self.returns = Returns() if route.answers or route.asker else Returns(0)
-        self._scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW, self.returns)
+        self.returns = ReturnAddresses() if route.answers or route.asker else ReturnAddresses(0)
+        self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW, self.returns)
         self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
         self._first_aside = 0
         self._stopped_full = False
@@ -47,15 +45,13 @@ class CompiledClient(Client):
         self._layout.write(FrameBatch(0, 1, 1), 0, 0, self._aside.buffer, 0)
         correlation_id(b"")
 
-    def _layout_for(self, frame_max: int) -> Layout | RequestLayout | AnswerLayout:
+    def _layout_for(self, frame_max: int) -> Layout | AnswerLayout:
         exchange, key, mandatory, asker, reply_to, answers, tries = self._route
         durable = self._delivery.durable
         if answers:
             return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, self.returns)
         method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not self.published))
-        if asker:
-            return RequestLayout(method, CHANNEL, frame_max, durable, asker, reply_to)
-        return Layout(method, wire.content_header(CHANNEL, durable), CHANNEL, frame_max)
+        return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
     def opened(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
@@ -63,6 +59,9 @@ class CompiledClient(Client):
 
     def message(self, *_: Any) -> None:
         raise AssertionError("the scanner leaves no delivery to pika")
+
+    def settled(self, frame: Any) -> None:
+        """The scanner counts confirms itself."""
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
         stream = self._own.stream
@@ -92,19 +91,19 @@ class CompiledClient(Client):
             self._check_answers(batch.count - before)
 
     def _check_answers(self, count: int) -> None:
-        """PeerGone where one of them answers nothing that was asked here."""
+        """PeerGone if one of the newest answers is to no request of this client."""
         for _ in range(count):
             found = correlation_id(self.returns.take())
             if not found.startswith(self._route.asker) or not 0 < int(found[DIGITS:], 16) <= self.published:
                 raise PeerGone(f"an answer came to what was not asked here: {found!r}")
 
     def _give_aside(self, batch: FrameBatch) -> None:
-        """Give what was set aside, in order; what does not fit stays."""
+        """Append the messages that were set aside, in order; those that do not fit stay."""
         for index in range(self._first_aside, self._aside.count):
             frame = self._aside[index]
             if len(frame) > batch.largest_frame:
                 self.too_long += 1
-                if self.returns.is_kept:
+                if len(self.returns):
                     self.returns.forget(self._aside.count - 1 - index)
             elif batch.count == batch.capacity_frames or batch.used_bytes + len(frame) > len(batch.buffer):
                 self._first_aside = index
@@ -114,28 +113,25 @@ class CompiledClient(Client):
         self._aside.clear()
         self._first_aside = 0
 
-    def serve(self) -> None:
-        self._loop.serve()
-
     def _scan(self, stream: Stream, batch: FrameBatch) -> None:
-        why, too_long = Stop.FOREIGN, self._scanner.too_long
+        why, too_long = Stop.FOREIGN, self.scanner.too_long
         while why is Stop.FOREIGN and stream.begin < stream.end:
             begin = stream.begin
-            why, stream.begin, frame = self._scanner.scan(stream.incoming, begin, stream.end, batch)
+            why, stream.begin, frame = self.scanner.scan(stream.incoming, begin, stream.end, batch)
             self._loop.connection.bytes_received += stream.begin - begin
             if why is Stop.FOREIGN:
                 stream.hand_over(frame, stream.begin)
             elif why is Stop.BROKEN:
                 raise PeerGone("the broker's bytes are no AMQP 0-9-1, or out of order")
         self._stopped_full = why is Stop.FULL
-        self.too_long += self._scanner.too_long - too_long
+        self.too_long += self.scanner.too_long - too_long
 
     @property
     def has_more(self) -> bool:
         return self._stopped_full or self._aside.count > 0
 
     def acknowledge(self) -> None:
-        """Deliveries are numbered from 1: what was taken is what has those numbers."""
+        """Acknowledge up to the number of messages taken: the broker numbers deliveries from 1."""
         if self._own.stream is not None:
             self._own.stream.write(wire.acknowledgement(CHANNEL, self.taken + self.too_long))
 
@@ -144,23 +140,13 @@ class CompiledClient(Client):
         return self._own.stream
 
     @property
-    def delivery_tag(self) -> int:
-        """Of the last message."""
-        return self._scanner.delivery_tag
-
-    @property
-    def empty(self) -> int:
-        """So often there was nothing to get."""
-        return self._scanner.empty
-
-    @property
     def confirmed(self) -> int:
-        return self._scanner.confirmed
+        return self.scanner.confirmed
 
     @property
     def refused(self) -> int:
-        return self._scanner.refused
+        return self.scanner.refused
 
     @property
     def redelivered(self) -> int:
-        return self._scanner.redelivered
+        return self.scanner.redelivered

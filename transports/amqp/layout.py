@@ -1,62 +1,222 @@
-"""Messages to bytes: method, header and body frames of a whole batch laid out one after the other, by a kernel."""
+"""Messages to bytes: kernels write the method, header and body frames of a whole batch one after the other.
+
+A request's correlation id is its client's 16 hexadecimal digits, then its number's 16. An answer has the correlation id
+of its request, and as routing key the request's reply-to, or a key that is the same for all answers.
+"""
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
-import numpy.typing as npt
-from numba import njit
+from numba import int64, njit
 
-from transports.amqp.wire import BODY, BODY_LENGTH_AT, FRAME_END, HEAD_BYTES, OVERHEAD_BYTES
-from transports.frames import FrameBatch
+from transports.amqp import wire
+from transports.amqp.wire import (
+    BODY,
+    CORRELATION_ID,
+    DELIVERY_MODE,
+    FRAME_END,
+    HEAD_BYTES,
+    HEADER,
+    METHOD,
+    OVERHEAD_BYTES,
+    REPLY_TO,
+)
+from transports.frames import ANSWERED, NOBODY, Bytes, FrameBatch, Longs, ReturnAddresses
 
-Bytes = npt.NDArray[np.uint8]
+DIGITS = 16
+_HEADERS, _PRIORITY = 0x2000, 0x0800
+_TEXTS_BEFORE = (0x8000, 0x4000)
+"""Content type and encoding."""
 
 
 @njit(inline="always")
-def put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
+def _put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
     for k in range(width):
         out[at + k] = (value >> (8 * (width - 1 - k))) & 0xFF
 
 
+@njit(inline="always")
+def _put(out: Bytes, at: int, piece: Bytes) -> int:
+    """Copy bytes to `out[at:]`; where they end."""
+    out[at : at + len(piece)] = piece
+    return at + len(piece)
+
+
+@njit(inline="always")
+def _put_frame_head(out: Bytes, at: int, kind: int, channel: int, size: int) -> int:
+    out[at] = kind
+    _put_big_endian(out, at + 1, channel, 2)
+    _put_big_endian(out, at + 3, size, 4)
+    return at + HEAD_BYTES
+
+
+@njit(inline="always")
+def _body_bytes(length: int, most_body: int) -> int:
+    """The bytes of a message's body frames."""
+    return length + (length + most_body - 1) // most_body * OVERHEAD_BYTES
+
+
+@njit(inline="always")
+def _put_bodies(buffer: Bytes, start: int, length: int, channel: int, most_body: int, out: Bytes, at: int) -> int:
+    """Write the body frames of a message; where they end."""
+    done = 0
+    while done < length:
+        size = min(length - done, most_body)
+        at = _put_frame_head(out, at, BODY, channel, size)
+        out[at : at + size] = buffer[start + done : start + done + size]
+        out[at + size] = FRAME_END
+        at += size + 1
+        done += size
+    return at
+
+
 @njit(cache=True, nogil=True)
 def _lay_out(
-    buffer: Bytes, offsets: npt.NDArray[np.int64], first: int, last: int, opening: Bytes, length_at: int,
+    buffer: Bytes, offsets: Longs, first: int, last: int, head: Bytes, length_at: int, digits_at: int, number: int,
     channel: int, most_body: int, out: Bytes, at: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """(the first message that found no room, where the bytes end)."""
+    """(the first message without room, where the bytes end). Requests have `digits_at`, for their numbers."""
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
-        bodies = (length + most_body - 1) // most_body
-        if at + len(opening) + length + bodies * OVERHEAD_BYTES > len(out):
+        if at + len(head) + _body_bytes(length, most_body) > len(out):
             return message, at
-        out[at : at + len(opening)] = opening
-        put_big_endian(out, at + length_at, length, 8)
-        at += len(opening)
-        done = 0
-        while done < length:
-            size = min(length - done, most_body)
-            out[at] = BODY
-            put_big_endian(out, at + 1, channel, 2)
-            put_big_endian(out, at + 3, size, 4)
-            out[at + HEAD_BYTES : at + HEAD_BYTES + size] = buffer[start + done : start + done + size]
-            out[at + HEAD_BYTES + size] = FRAME_END
-            at += size + OVERHEAD_BYTES
-            done += size
+        end = _put(out, at, head)
+        _put_big_endian(out, at + length_at, length, 8)
+        if digits_at:
+            for k in range(DIGITS):
+                digit = (number >> (4 * (DIGITS - 1 - k))) & 15
+                out[at + digits_at + k] = digit + (48 if digit < 10 else 87)
+            number += 1
+        at = _put_bodies(buffer, start, length, channel, most_body, out, end)
     return last, at
 
 
-class Layout:
-    """What every publish of a link begins with: its method frame and its header frame."""
+@njit(inline="always")
+def _text_end(properties: Bytes, at: int) -> int:
+    return at + 1 + int64(properties[at]) if at < len(properties) else at
 
-    def __init__(self, method: bytes, header: bytes, channel: int, frame_max: int) -> None:
-        self._opening = np.frombuffer(method + header, np.uint8)
-        self._length_at = len(method) + BODY_LENGTH_AT
+
+@njit(cache=True, nogil=True)
+def _request_properties(properties: Bytes) -> tuple[int, int, int]:
+    """Where the correlation id begins and ends, and where the reply-to ends, which begins there; else zeros."""
+    flags = int64(properties[0]) << 8 | properties[1] if len(properties) >= 2 else int64(0)
+    at = 2
+    for flag in _TEXTS_BEFORE:
+        at = _text_end(properties, at) if flags & flag else at
+    if flags & _HEADERS and at + 4 <= len(properties):
+        at += 4 + (
+            int64(properties[at]) << 24 | properties[at + 1] << 16 | properties[at + 2] << 8 | properties[at + 3]
+        )
+    at += (flags & DELIVERY_MODE) // DELIVERY_MODE + (flags & _PRIORITY) // _PRIORITY
+    id_end = _text_end(properties, at) if flags & CORRELATION_ID else at
+    reply_end = _text_end(properties, id_end) if flags & REPLY_TO else id_end
+    if reply_end > len(properties):
+        return 0, 0, 0
+    return at, id_end, reply_end
+
+
+@njit(inline="always")
+def _put_answer_method(out: Bytes, at: int, channel: int, exchange: Bytes, key: Bytes, tail: Bytes) -> int:
+    """Write Basic.Publish to an exchange, with a key that has its length before it; an empty key becomes ""."""
+    at = _put_frame_head(out, at, METHOD, channel, len(exchange) + max(len(key), 1) + len(tail))
+    at = _put(out, at, exchange)
+    out[at] = 0
+    at = _put(out, _put(out, at, key) + (len(key) == 0), tail)
+    out[at] = FRAME_END
+    return at + 1
+
+
+@njit(inline="always")
+def _put_answer_header(out: Bytes, at: int, channel: int, length: int, mode: Bytes, correlation_id: Bytes) -> int:
+    at = _put_frame_head(out, at, HEADER, channel, 14 + len(mode) + len(correlation_id))
+    _put_big_endian(out, at, wire.BASIC, 2)
+    _put_big_endian(out, at + 2, 0, 2)
+    _put_big_endian(out, at + 4, length, 8)
+    flags = (CORRELATION_ID if len(correlation_id) else 0) | (DELIVERY_MODE if len(mode) else 0)
+    _put_big_endian(out, at + 12, flags, 2)
+    at = _put(out, _put(out, at + 14, mode), correlation_id)
+    out[at] = FRAME_END
+    return at + 1
+
+
+@njit(cache=True, nogil=True)
+def _lay_out_answers(
+    buffer: Bytes, offsets: Longs, first: int, last: int, exchange: Bytes, key: Bytes, tail: Bytes, mode: Bytes,
+    addresses: Bytes, lengths: Longs, ends: Longs, channel: int, most_body: int, out: Bytes, at: int,
+) -> tuple[int, int]:  # fmt: skip
+    """(the first message without room, where the bytes end)."""
+    for message in range(first, last):
+        start, length = offsets[message], offsets[message + 1] - offsets[message]
+        place = ends[ANSWERED] % len(lengths)
+        while lengths[place] == NOBODY:
+            lengths[place] = 0
+            ends[ANSWERED] += 1
+            place = ends[ANSWERED] % len(lengths)
+        if at + 2 * addresses.shape[1] + _body_bytes(length, most_body) > len(out):
+            return message, at
+        properties = addresses[place, : lengths[place]]
+        id_begin, id_end, reply_end = _request_properties(properties)
+        to = key if len(key) else properties[id_end:reply_end]
+        at = _put_answer_method(out, at, channel, exchange, to, tail)
+        at = _put_answer_header(out, at, channel, length, mode, properties[id_begin:id_end])
+        at = _put_bodies(buffer, start, length, channel, most_body, out, at)
+        ends[ANSWERED] += 1
+    return last, at
+
+
+def correlation_id(properties: bytes) -> str:
+    """The correlation id in a message's properties; empty if it has none."""
+    begin, end, _ = _request_properties(np.frombuffer(properties, np.uint8))
+    return properties[begin + 1 : end].decode(errors="replace")
+
+
+class Layout:
+    """The layout of a link's messages: method and header frame, the same for all but the length, then the body.
+
+    With an `asker` they are requests, numbered from 1.
+    """
+
+    def __init__(
+        self, method: bytes, channel: int, frame_max: int, persistent: bool, asker: str = "", reply_to: str = ""
+    ) -> None:
+        header = wire.content_header(channel, persistent, asker and asker + "0" * DIGITS, reply_to)
+        self._head = np.frombuffer(method + header, np.uint8)
+        self._length_at = len(method) + wire.BODY_LENGTH_AT
+        self._digits_at = (method + header).index(asker.encode()) + len(asker) if asker else 0
         self._channel, self._most_body = channel, frame_max - OVERHEAD_BYTES
+        self._next = 1
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """Lay out messages first..last-1 at `out[at:]`: (the first without room, where the bytes end)."""
+        """Write messages first..last-1 to `out[at:]`: (the first without room, where the bytes end)."""
         message, end = _lay_out(
-            batch.buffer, batch.offsets, first, last, self._opening, self._length_at,
+            batch.buffer, batch.offsets, first, last, self._head, self._length_at, self._digits_at, self._next,
             self._channel, self._most_body, out, at,
+        )  # fmt: skip
+        self._next += message - first
+        return int(message), int(end)
+
+
+class AnswerLayout:
+    """The layout of answers to the oldest requests in `returns`; with a `key` all answers go to one queue."""
+
+    def __init__(
+        self, exchange: str, key: str, mandatory: bool, persistent: bool, channel: int, frame_max: int,
+        returns: ReturnAddresses,
+    ) -> None:  # fmt: skip
+        begin = struct.pack(">HHH", wire.BASIC, wire.PUBLISH, 0) + wire.short_string(exchange)
+        self._exchange = np.frombuffer(begin, np.uint8)
+        self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
+        self._tail = np.frombuffer(bytes([wire.MANDATORY * mandatory]), np.uint8)
+        self._mode = np.frombuffer(bytes([wire.PERSISTENT]) if persistent else b"", np.uint8)
+        self._channel, self._most_body, self._returns = channel, frame_max - OVERHEAD_BYTES, returns
+
+    def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
+        """As Layout.write."""
+        returns = self._returns
+        message, end = _lay_out_answers(
+            batch.buffer, batch.offsets, first, last, self._exchange, self._key, self._tail, self._mode,
+            returns.addresses, returns.lengths, returns.ends, self._channel, self._most_body, out, at,
         )  # fmt: skip
         return int(message), int(end)

@@ -1,6 +1,6 @@
-"""A link over a broker: each end consumes one queue of the run's and publishes to the other's.
+"""Links over a broker: each end consumes its own queues of the run and publishes to the other's.
 
-Nothing is in order before the topology is: `listen` and `connect` return when queue and consumer are there.
+A link is ready when it is made: its exchanges, queues and consumers are there.
 """
 
 from __future__ import annotations
@@ -9,30 +9,24 @@ import contextlib
 import time
 from typing import Any
 
-from transports.amqp.address import BrokerAddress
-from transports.amqp.client import Client
-from transports.amqp.compiled import CompiledClient, warm
-from transports.amqp.declaring import consume, declare
-from transports.amqp.delivery import ACK_EVERY, CONFIRM_WINDOW
-from transports.amqp.one_by_one import JoinedClient, OneByOneClient, PikaClient
+from transports.amqp.address import ACK_EVERY, CONFIRM_WINDOW, BrokerAddress
+from transports.amqp.client import Client, JoinedClient, PikaClient
+from transports.amqp.compiled import CompiledClient
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import Side
+from transports.amqp.topology import Side, consume, declare
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
 MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30
-OPEN_S, QUEUE_S = 10.0, 0.02
-"""How long a broker may take for a link, and for each further queue."""
 ACK_AFTER_NS = 10_000_000
-"""Deliveries wait no longer for their acknowledgement, if the loop comes by."""
+"""Deliveries wait no longer than this for their acknowledgement, if the link is called by then."""
 
 
 class AmqpLink(Link):
-    """`consumes`, `publishes`: what its one connection is for; for both, unless there is another beside it."""
+    """A link of one connection, which consumes and publishes, unless another connection does one of the two."""
 
     def __init__(
         self, address: Address, listens: bool, until_ns: int, consumes: bool = True, publishes: bool = True
@@ -53,7 +47,7 @@ class AmqpLink(Link):
         self._has_looked = False
         try:
             self._session.open(loop, until_ns)
-            set_nodelay(loop.descriptor, self._nodelay)  # pika has set it by then, whatever it is told
+            set_nodelay(loop.descriptor, self._nodelay)  # pika sets TCP_NODELAY while it connects
             self._client.opened(self._session.channel)
             self._declare(until_ns)
         except TransportError:
@@ -61,7 +55,7 @@ class AmqpLink(Link):
             raise
 
     def _declare(self, until_ns: int) -> None:
-        """Exchanges, queues, consumers: made by whoever comes first."""
+        """Make exchanges, queues and consumers, unless the other end has made them."""
         self._queues = declare(self._session, self._side, self._delivery, until_ns)
         if self._publishes and (self._delivery.confirms or self._side.publishes_to_topic):
             self._session.channel.add_on_return_callback(self._note_return)
@@ -75,12 +69,11 @@ class AmqpLink(Link):
         consume(self._session, consumed, self._delivery, self._client.message, until_ns)
 
     def _await_confirms(self, until_ns: int) -> None:
-        settled = self._client.settled if isinstance(self._client, OneByOneClient) else lambda frame: None
         confirm = self._session.channel.confirm_delivery
-        self._session.ask(lambda done: confirm(settled, callback=done), until_ns)
+        self._session.ask(lambda done: confirm(self._client.settled, callback=done), until_ns)
 
     def _note_return(self, *_: Any) -> None:
-        """A message came back: no queue took it."""
+        """Count a message that came back because no queue took it."""
         self._returned += 1
 
     def _check(self) -> None:
@@ -99,7 +92,7 @@ class AmqpLink(Link):
         return batch.count - before
 
     def _acknowledge(self, at_once: bool = False) -> None:
-        """Settle what was received before: who receives again is done with it."""
+        """Acknowledge what was received before, once many messages or some time have passed: they are dealt with."""
         taken = self._client.taken + self._client.too_long
         if not self._delivery.acks or taken == self._acknowledged:
             return
@@ -130,18 +123,18 @@ class AmqpLink(Link):
         self._loop.sleep(until_ns)
 
     def serve(self) -> None:
-        """Look at what came, and let go what was written, where nobody waits here."""
+        """Read what came and send what was written, without waiting; for a connection that another one waits for."""
         self._client.serve()
         self._loop.flush()
         self._session.check()
 
     def wait_beside(self, other: AmqpLink) -> None:
-        """From now on `wait` also ends for what another link's connection has to do."""
+        """From now on `wait` also ends when another link's connection has something to do."""
         self._loop.sleep_beside(other._loop)
 
     @property
     def has_room(self) -> bool:
-        """Something may be published now."""
+        """True if something may be published now."""
         return self._room > 0
 
     @property
@@ -159,7 +152,7 @@ class AmqpLink(Link):
         return read_back([] if self._loop.descriptor is None else [self._loop.descriptor], self._nodelay)
 
     def drain(self, until_ns: int) -> bool:
-        """Until the broker has taken everything: its confirms say so, or its answer to what was asked after it."""
+        """Wait until the broker has taken everything: its confirms show it, or its answer to a later question."""
         channel = self._session.channel
         try:
             self._settle(until_ns)
@@ -171,7 +164,7 @@ class AmqpLink(Link):
         return True
 
     def facts(self) -> dict[str, Any]:
-        """What the broker did with this end's messages."""
+        """The broker's handling of this end's messages."""
         return {
             "published": self._client.published,
             "confirmed": self._client.confirmed if self._delivery.confirms else None,
@@ -182,11 +175,11 @@ class AmqpLink(Link):
         }
 
     def excuse(self) -> str:
-        held_back = self._session.blocked_since_ns
-        return ": the broker takes no messages, it is in alarm for want of memory or disk" if held_back else ""
+        is_blocked = self._session.blocked_since_ns
+        return ": the broker takes no messages, it is in alarm for want of memory or disk" if is_blocked else ""
 
     def close(self, linger_s: float = 1.0) -> None:
-        """Everything written leaves, confirms come in, what was received is settled; then Close and CloseOk."""
+        """Send everything written, wait for confirms, acknowledge what was received; then Close and CloseOk."""
         until_ns = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(TransportError):
             self._session.check()
@@ -202,7 +195,7 @@ class AmqpLink(Link):
         self._session.ask(lambda done: delete(queue, callback=done), until_ns)
 
     def _settle(self, until_ns: int) -> None:
-        """TransportError where it could not be: a stream that was lost on the way has nothing unsent any more, too."""
+        """Wait until all is sent and confirmed. TransportError if it cannot be: a lost stream has nothing unsent."""
         self._session.wait_for(self._is_settled, until_ns)
         self._session.check()
 
@@ -211,24 +204,46 @@ class AmqpLink(Link):
         return self._loop.flush() and confirmed
 
 
-def listen(address: Address) -> Link:
-    return _open(address, listens=True)
+class TwoConnections(Link):
+    """Simplex: one connection to publish on, and one to consume on, which waits for both."""
 
+    def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
+        self.url = address.url
+        self._inbound = AmqpLink(address, listens, until_ns, publishes=False)
+        try:
+            self._outbound = AmqpLink(address, listens, until_ns, consumes=False)
+        except TransportError:
+            self._inbound.close(0)
+            raise
+        self._inbound.wait_beside(self._outbound)
 
-def connect(address: Address, _until_ns: int) -> Link:
-    """The broker is there or it is not; the peer may come later: its queue takes what is sent."""
-    return _open(address, listens=False)
+    def receive(self, batch: FrameBatch) -> int:
+        frames = self._inbound.receive(batch)
+        self.junk = self._inbound.junk
+        return frames
 
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return self._outbound.send(batch, first)
 
-def _open(address: Address, listens: bool) -> Link:
-    warm()
-    until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
-    if address.pattern is Pattern.SCAN and not listens:
-        from transports.amqp.scanning import ScanningLink
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self._outbound.serve()
+        if not (writable and self._outbound.has_room):
+            self._inbound.wait(until_ns, readable)
 
-        return ScanningLink(address, listens, until_ns)
-    if address.simplex:
-        from transports.amqp.two_connections import TwoConnections
+    def sockets(self) -> list[dict[str, Any]]:
+        return self._inbound.sockets() + self._outbound.sockets()
 
-        return TwoConnections(address, listens, until_ns)
-    return AmqpLink(address, listens, until_ns)
+    def drain(self, until_ns: int) -> bool:
+        return self._outbound.drain(until_ns)
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of the publishing connection, with the redeliveries on the other."""
+        return {**self._outbound.facts(), "redelivered": self._inbound.facts()["redelivered"]}
+
+    def excuse(self) -> str:
+        return self._outbound.excuse()
+
+    def close(self, linger_s: float = 1.0) -> None:
+        """Close the publishing connection first, so that everything leaves."""
+        self._outbound.close(linger_s)
+        self._inbound.close(linger_s)

@@ -1,4 +1,4 @@
-"""Two ways to drive pika's connection: by the component's own loop, or by pika's."""
+"""Two loops that drive pika's connection: our own, and pika's."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pika.adapters.base_connection import BaseConnection
 from pika.adapters.select_connection import IOLoop
 from pika.connection import Connection, Parameters
 
-from transports.amqp.services import IoServices
-from transports.amqp.stream import Stream
+from transports.amqp.pika_io import IoServices, Stream
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PIECE_BYTES = 4_096
@@ -21,7 +20,7 @@ UNSENT_NS = 1_000_000
 
 
 class Callbacks(Protocol):
-    """Who is told how the connection fares."""
+    """The receiver of the connection's events."""
 
     def opened(self, connection: Connection) -> None: ...
 
@@ -34,16 +33,16 @@ class Loop(Protocol):
     connection: Connection
 
     def sleep(self, until_ns: int) -> None:
-        """Until something came, what is unsent can go, or a time of the monotonic clock; pika's timers run."""
+        """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run."""
 
     def sleep_beside(self, other: Any) -> None:
-        """From now on a sleep also ends for what another loop of the same kind has to do."""
+        """From now on a sleep also ends when another loop of the same kind has something to do."""
 
     def serve(self) -> None:
-        """Give pika everything that has come."""
+        """Handle everything that has come."""
 
     def flush(self) -> bool:
-        """Whether everything written has left."""
+        """Send what was written. True if all of it has left."""
 
     @property
     def unsent_bytes(self) -> int: ...
@@ -69,11 +68,13 @@ class _OwnConnection(BaseConnection):
 
 
 class OwnLoop:
-    """One thread, one socket, one buffer each way; sleeps with the resolution of the clock."""
+    """One thread, one socket, one buffer each way. It sleeps with the resolution of the clock."""
 
-    def __init__(self, parameters: Parameters, told: Callbacks, until_ns: int) -> None:
+    def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int) -> None:
         self.services = IoServices(until_ns)
-        self.connection = _OwnConnection(parameters, told.opened, told.failed, told.closed, self.services)
+        self.connection = _OwnConnection(
+            parameters, callbacks.opened, callbacks.failed, callbacks.closed, self.services
+        )
         self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
         self._beside: OwnLoop | None = None
         self.consume: Callable[[Stream], None] = _give_pika_everything
@@ -91,7 +92,6 @@ class OwnLoop:
         return self.stream.fd if self.stream else None
 
     def sleep_beside(self, other: OwnLoop) -> None:
-        """From now on a sleep also ends with what comes, or can go, on another connection, whose timers run too."""
         self._beside = other
 
     @property
@@ -131,14 +131,14 @@ class OwnLoop:
 
 
 def _give_pika_everything(stream: Stream) -> None:
-    """In pieces: pika copies what is left of a piece behind each frame, which is quadratic in its length."""
+    """Give pika the bytes in pieces: after each frame it copies the rest of a piece, which takes quadratic time."""
     begin, stream.begin = stream.begin, stream.end
     for at in range(begin, stream.end, PIECE_BYTES):
         stream.hand_over(at, min(at + PIECE_BYTES, stream.end))
 
 
 class _RecordingLoop(IOLoop):
-    """pika's own, which also knows the connection's descriptor."""
+    """pika's own loop, which also records the connection's descriptor."""
 
     newest: int | None = None
 
@@ -148,22 +148,22 @@ class _RecordingLoop(IOLoop):
 
 
 class PikaLoop:
-    """pika.SelectConnection on its own IOLoop, turned once at a time; it writes each frame as pika does.
+    """pika.SelectConnection on its own IOLoop, one turn at a time; pika writes each frame by itself.
 
-    Two private names of pika's are used, `_transport` and `_terminate_stream`: nothing else asks or ends a connection.
+    This uses two private names of pika, `_transport` and `_terminate_stream`: there is no public way to see the unsent
+    bytes of a connection or to end it at once.
     """
 
-    def __init__(self, parameters: Parameters, told: Callbacks, _until_ns: int) -> None:
+    def __init__(self, parameters: Parameters, callbacks: Callbacks, _until_ns: int) -> None:
         self._ioloop = _RecordingLoop()
         self._beside: PikaLoop | None = None
         self._ioloop.activate_poller()
         self.connection = pika.SelectConnection(
-            parameters, told.opened, told.failed, told.closed, custom_ioloop=self._ioloop
+            parameters, callbacks.opened, callbacks.failed, callbacks.closed, custom_ioloop=self._ioloop
         )
 
     @property
     def unsent_bytes(self) -> int:
-        """pika shows its transport to nobody."""
         transport = self.connection._transport
         return transport.get_write_buffer_size() if transport else 0
 
@@ -172,7 +172,7 @@ class PikaLoop:
         return self._ioloop.newest
 
     def sleep_beside(self, other: PikaLoop) -> None:
-        """From now on a sleep also ends with what comes on another connection; it is short while that has to send."""
+        """From now on a sleep also ends with what comes on another connection, and is short while that must send."""
         self._beside = other
         if other.descriptor is not None:
             IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
@@ -192,7 +192,7 @@ class PikaLoop:
         self._ioloop.remove_timeout(alarm)
 
     def flush(self) -> bool:
-        """pika writes when its loop turns, not when it is told to publish."""
+        """Turn the loop if bytes are unsent: pika writes when its loop turns, not at basic_publish."""
         if self.unsent_bytes:
             self._turn(0)
         return self.unsent_bytes == 0

@@ -1,35 +1,61 @@
-"""A look at a run's queues from outside: one connection, one passive declare a queue, none of the broker's tools."""
+"""Short connections to a run's queues from outside: to count their messages, delete them, or leave messages in them.
+
+Each uses AMQP only, by one passive declare a queue, and none of the broker's tools.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pika
+
 from transports.amqp.address import BrokerAddress
 from transports.amqp.loops import OwnLoop
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import EXCHANGES, NAMES
+from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
+from transports.amqp.wire import PERSISTENT
 from transports.base import Address, TransportError
+from transports.pattern import Pattern
 
 PATIENCE_NS = 5_000_000_000
+LEAVING_NS = 30_000_000_000
 
 
-class Probe:
-    """PeerGone or BadAddress where the broker cannot be reached, or does not let us in."""
+class Connection:
+    """A connection of its own. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
 
-    def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
-        """`further` are names of queues beside NAMES."""
-        broker = BrokerAddress.of(Address.parse(url, run))
-        self._run, self._session, self._names = run, Session(broker), (*NAMES, *further)
-        self._loop = OwnLoop(parameters(broker), self._session, self._until_ns())
+    def __init__(self, broker: BrokerAddress, until_ns: int) -> None:
+        self.session = Session(broker)
+        self._loop = OwnLoop(parameters(broker), self.session, until_ns)
         try:
-            self._session.open(self._loop, self._until_ns())
+            self.session.open(self._loop, until_ns)
         except TransportError:
             self._loop.release()
             raise
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        return self._loop.connection.server_properties or {}
+
+    def close(self, until_ns: int) -> None:
+        with contextlib.suppress(TransportError):
+            self.session.close(until_ns)
+        self._loop.release()
+
+
+class Probe:
+    """A look at a run's queues. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
+
+    def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
+        """`further`: names of queues in addition to NAMES."""
+        self._run, self._names = run, (*NAMES, *further)
+        self._connection = Connection(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
+        self._session = self._connection.session
 
     @staticmethod
     def _until_ns() -> int:
@@ -37,26 +63,25 @@ class Probe:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the broker says of itself: product, version, platform."""
-        said = self._loop.connection.server_properties or {}
-        return {name: said.get(name) for name in ("product", "version", "platform")}
+        """The broker's product, version and platform, as it reports them."""
+        properties = self._connection.server_properties
+        return {name: properties.get(name) for name in ("product", "version", "platform")}
 
     def depth(self) -> dict[str, int]:
-        """Messages that lie in each of the run's queues; those that are there."""
+        """Messages in each of the run's queues that exist."""
         lengths = {name: self._length(f"{self._run}.{name}") for name in self._names}
         return {name: length for name, length in lengths.items() if length is not None}
 
     def _length(self, queue: str) -> int | None:
-        declare, until_ns = self._session.channel.queue_declare, self._until_ns()
+        until_ns = self._until_ns()
         try:
-            (declared,) = self._session.ask(lambda done: declare(queue, passive=True, callback=done), until_ns)
-        except TransportError:  # what is not there closes the channel
+            return queue_length(self._session, queue, until_ns)
+        except TransportError:
             self._session.renew_channel(until_ns)
             return None
-        return int(declared.method.message_count)
 
     def take_down(self) -> None:
-        """Delete what the run left at the broker, if anything."""
+        """Delete the run's queues and exchanges, if any are left. RabbitMQ lets us delete what is not there."""
         until_ns = self._until_ns()
         with contextlib.suppress(TransportError):
             channel = self._session.channel
@@ -66,11 +91,44 @@ class Probe:
                 self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)
 
     def close(self) -> None:
-        with contextlib.suppress(TransportError):
-            self._session.close(self._until_ns())
-        self._loop.release()
+        self._connection.close(self._until_ns())
 
 
 def _delete(delete: Callable[..., object], name: str, done: Callable[..., None]) -> None:
-    """Of what is not there, too: RabbitMQ does not mind."""
     delete(name, callback=done)
+
+
+def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int) -> None:
+    """Publish answers to a client that has gone, into a queue where nobody takes them.
+
+    scan      [RUN.responses]   the queue that all clients search
+    requests  [RUN.absent]      the absent client's own, at the same broker
+
+    All are in the queue on return. TransportError if they are not.
+    """
+    address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS
+    broker = BrokerAddress.of(address)
+    connection = Connection(broker, until_ns)
+    try:
+        _leave(connection.session, broker, _queue(address), body, count, until_ns)
+    finally:
+        connection.close(until_ns)
+
+
+def _queue(address: Address) -> Queue:
+    if address.pattern is Pattern.SCAN:
+        (shared,) = Side.of(address, listens=False).consumes
+        return shared
+    return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
+
+
+def _leave(session: Session, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
+    declare(session, Side((queue,), None), broker.delivery, until_ns)
+    absent, mode = secrets.token_hex(8), PERSISTENT if broker.delivery.durable else None
+    for number in range(count):
+        properties = pika.BasicProperties(delivery_mode=mode, correlation_id=f"{absent}{number:016x}")
+        session.channel.basic_publish(queue.exchange.name, queue.key, body, properties)
+    # A queue may report its length before it has seen all that came.
+    while (length := queue_length(session, queue.name, until_ns)) != count:
+        if time.monotonic_ns() > until_ns:
+            raise TransportError(f"{length} of {count} messages lie in {queue.name}")

@@ -1,8 +1,8 @@
-"""Bytes to messages: one state machine takes the deliveries of our channel, and the broker's confirms of what
-we published there; every other whole frame is pointed out, for pika.
+"""Bytes to messages: a state machine takes the deliveries of our channel, and the broker's confirms of our publishes.
 
-It sees whole frames only: the rest of a stream stays where it is until more has come. A message whose body is
-split over frames is put together aside, so that other frames, and other batches, may come in between.
+It points out every other whole frame, for pika. It takes whole frames only: the rest of a stream stays in place until
+more has come. A message whose body is split over frames is put together aside, so other frames and other batches may
+come in between.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 from numba import int64, njit
 
 from transports.amqp.wire import (
@@ -29,24 +28,20 @@ from transports.amqp.wire import (
     OVERHEAD_BYTES,
     PROPERTIES_AT,
 )
-from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.returns import ADDRESS_BYTES, ANSWERED, RECEIVED, Returns
+from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses
 
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
 _MORE, _FOREIGN, _FULL, _BROKEN = range(4)
-# What is remembered between calls.
-_STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, _TOO_LONG, _CONFIRMED, _NACKED, _EMPTY, _PROPERTIES, _STATE_SIZE = (
-    range(12)
-)
+_DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (BASIC << 16 | each for each in (DELIVER, GET_OK, GET_EMPTY, ACK, NACK))
 _METHOD_NEXT, _HEADER_NEXT, _BODY_NEXT = range(3)
+# Indexes of the scanner's state: its channel and limit, the message that it reads, and its counters.
+_CHANNEL, _FRAME_MAX, _STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, _TOO_LONG, _CONFIRMED, _NACKED, _EMPTY = range(12)
 
 
 class Stop(Enum):
     """Why `scan` came back."""
 
     MORE = _MORE  # it needs bytes that have not come yet
-    FOREIGN = _FOREIGN  # the frame consumed last is none of ours: hand it to pika
+    FOREIGN = _FOREIGN  # the frame consumed last is none of ours: it is for pika
     FULL = _FULL  # the batch has no room for the next message
     BROKEN = _BROKEN  # this is no AMQP, or out of order
 
@@ -64,7 +59,7 @@ def _big_endian(data: Bytes, at: int, width: int) -> int:
 
 @njit(inline="always")
 def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: bool) -> None:
-    """Everything up to the tag, or the tag alone: move the mark below which all is settled."""
+    """Settle every publish up to the tag, or that one alone, and move the mark below which all are settled."""
     mask = len(waiting) - 1
     if nacked:
         state[_NACKED] += max(tag - state[_CONFIRMED], 0) if multiple else 1
@@ -79,131 +74,138 @@ def _confirm(state: Longs, waiting: Bytes, tag: int, multiple: bool, nacked: boo
         waiting[state[_CONFIRMED] & mask] = 0
 
 
+@njit(inline="always")
+def _begin_message(data: Bytes, tag_at: int, state: Longs) -> None:
+    """Note the delivery tag, and the bit behind it, which says whether the message was delivered before."""
+    state[_TAG] = _big_endian(data, tag_at, 8)
+    state[_REDELIVERED] += data[tag_at + 8] & 1
+    state[_STEP] = _HEADER_NEXT
+
+
+@njit(inline="always")
+def _expect_body(state: Longs, length: int, longest: int) -> None:
+    """Note the length of the message; one that is longer than `longest` is read and dropped."""
+    state[_LEFT], state[_HAVE] = length, 0
+    state[_KEEP] = length <= longest
+    state[_TOO_LONG] += length > longest
+    state[_STEP] = _BODY_NEXT
+
+
+@njit(inline="always")
+def _note_properties(data: Bytes, begin: int, length: int, addresses: Bytes, lengths: Longs, place: int) -> None:
+    """Keep a message's properties as the address of its sender; if they are too long, nothing."""
+    lengths[place] = length * (length <= addresses.shape[1])
+    addresses[place, : lengths[place]] = data[begin : begin + lengths[place]]
+
+
+@njit(inline="always")
+def _append(data: Bytes, payload: int, size: int, aside: Bytes, have: int, buffer: Bytes, into: int) -> None:
+    """Copy a message to the batch: the pieces that were put aside, then the last one."""
+    buffer[into : into + have] = aside[:have]
+    buffer[into + have : into + have + size] = data[payload : payload + size]
+
+
 @njit(cache=True, nogil=True)
 def _scan(  # noqa: PLR0911, PLR0912, PLR0915
-    data: Bytes, at: int, end: int, channel: int, frame_max: int, largest: int, state: Longs, waiting: Bytes,
-    aside: Bytes, buffer: Bytes, offsets: Longs, count: int, properties: Bytes, addresses: Bytes, lengths: Longs,
-    ends: Longs,
+    data: Bytes, at: int, end: int, largest: int, state: Longs, waiting: Bytes, aside: Bytes,
+    buffer: Bytes, offsets: Longs, count: int, addresses: Bytes, lengths: Longs, ends: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """(why it stopped, bytes consumed up to, messages in the batch, where the frame it stopped at begins)."""
+    """(why it stopped, bytes consumed up to, messages in the batch, where the frame it stopped at begins).
+
+    The branches stay here: numba counts references of each array that is given to a helper with branches, by atomic
+    operations that made the scan twice as slow.
+    """
     while end - at >= OVERHEAD_BYTES:
-        size = _big_endian(data, at + 3, 4)
-        after, payload = at + size + OVERHEAD_BYTES, at + HEAD_BYTES
-        if size + OVERHEAD_BYTES > frame_max:
+        size, payload = _big_endian(data, at + 3, 4), at + HEAD_BYTES
+        after = payload + size + 1
+        if size + OVERHEAD_BYTES > state[_FRAME_MAX]:
             return _BROKEN, at, count, at
         if after > end:
             break
         kind = data[at]
         if data[after - 1] != FRAME_END:
             return _BROKEN, at, count, at
-        if _big_endian(data, at + 1, 2) != channel:
+        if _big_endian(data, at + 1, 2) != state[_CHANNEL]:
             return _FOREIGN, after, count, at
-        ends_message = False
         if state[_STEP] == _METHOD_NEXT:
-            if kind != METHOD or size < 5 or _big_endian(data, payload, 2) != BASIC:
+            method = _big_endian(data, payload, 4) if kind == METHOD and size >= 5 else 0
+            if method == _GET_EMPTY:
+                state[_EMPTY] += 1
+            elif size < 13:
                 return _FOREIGN, after, count, at
-            method = _big_endian(data, payload + 2, 2)
-            if size < 13 and method != GET_EMPTY:
-                return _FOREIGN, after, count, at
-            if method == DELIVER:
-                tag_at = payload + 5 + data[payload + 4]  # behind the consumer's tag
+            elif method == _DELIVER or method == _GET_OK:  # noqa: PLR1714, SIM109
+                tag_at = payload + (5 + data[payload + 4] if method == _DELIVER else 4)  # behind the consumer's tag
                 if tag_at + 9 > after - 1:
                     return _BROKEN, at, count, at
-                state[_TAG] = _big_endian(data, tag_at, 8)
-                state[_REDELIVERED] += data[tag_at + 8] & 1
-                state[_STEP] = _HEADER_NEXT
-            elif method == GET_OK:
-                if payload + 13 > after - 1:
-                    return _BROKEN, at, count, at
-                state[_TAG] = _big_endian(data, payload + 4, 8)
-                state[_REDELIVERED] += data[payload + 12] & 1
-                state[_STEP] = _HEADER_NEXT
-            elif method == GET_EMPTY:
-                state[_EMPTY] += 1
-            elif method in (ACK, NACK):
+                _begin_message(data, tag_at, state)
+            elif method in (_ACK, _NACK):
                 tag = _big_endian(data, payload + 4, 8)
                 if not 0 < tag < state[_CONFIRMED] + len(waiting):
                     return _BROKEN, at, count, at
-                _confirm(state, waiting, tag, data[payload + 12] & 1 == 1, method == NACK)
+                _confirm(state, waiting, tag, data[payload + 12] & 1 == 1, method == _NACK)
             else:
                 return _FOREIGN, after, count, at
         elif state[_STEP] == _HEADER_NEXT:
-            length = _big_endian(data, at + BODY_LENGTH_AT, 8) if size >= 14 else -1
-            if kind != HEADER or length < 0:
+            length = _big_endian(data, at + BODY_LENGTH_AT, 8) if kind == HEADER and size >= 14 else -1
+            if length < 0:
                 return _BROKEN, at, count, at
-            ends_message = length == 0
-            if ends_message and count + 1 >= len(offsets):
+            if length == 0 and count + 1 >= len(offsets):
                 return _FULL, at, count, at
             if len(lengths):
                 if ends[RECEIVED] - ends[ANSWERED] >= len(lengths):
                     return _FULL, at, count, at
-                state[_PROPERTIES] = size - PROPERTIES_AT if size - PROPERTIES_AT <= len(properties) else 0
-                properties[: state[_PROPERTIES]] = data[
-                    payload + PROPERTIES_AT : payload + PROPERTIES_AT + state[_PROPERTIES]
-                ]
-            state[_LEFT], state[_HAVE] = length, 0
-            state[_KEEP] = 1 if length <= min(largest, len(aside)) else 0
-            state[_TOO_LONG] += 1 - state[_KEEP]
-            state[_STEP] = _BODY_NEXT
-            payload, size = after - 1, 0
+                place = ends[RECEIVED] % len(lengths)
+                _note_properties(data, payload + PROPERTIES_AT, size - PROPERTIES_AT, addresses, lengths, place)
+            _expect_body(state, length, min(largest, len(aside)))
         else:
             if kind != BODY or size > state[_LEFT]:
                 return _BROKEN, at, count, at
-            ends_message = size == state[_LEFT]
-            if ends_message and state[_KEEP] and state[_HAVE] + size > largest:  # it began for a batch that takes more
+            have, into, is_last = state[_HAVE], offsets[count], size == state[_LEFT]
+            if is_last and state[_KEEP] and have + size > largest:  # it began for a batch that takes more
                 state[_KEEP] = 0
                 state[_TOO_LONG] += 1
-            if state[_KEEP]:
-                have, into = state[_HAVE], offsets[count]
-                if ends_message:
-                    if count + 1 >= len(offsets) or into + have + size > len(buffer):
-                        return _FULL, at, count, at
-                    buffer[into : into + have] = aside[:have]
-                    buffer[into + have : into + have + size] = data[payload : payload + size]
-                else:
-                    aside[have : have + size] = data[payload : payload + size]
-                state[_HAVE] = have + size
+            if state[_KEEP] and is_last:
+                if count + 1 >= len(offsets) or into + have + size > len(buffer):
+                    return _FULL, at, count, at
+                _append(data, payload, size, aside, have, buffer, into)
+            elif state[_KEEP]:
+                aside[have : have + size] = data[payload : payload + size]
+            state[_HAVE] += size
             state[_LEFT] -= size
         at = after
-        if ends_message:
+        if state[_STEP] == _BODY_NEXT and state[_LEFT] == 0:
             state[_STEP] = _METHOD_NEXT
             if state[_KEEP]:
                 offsets[count + 1] = offsets[count] + state[_HAVE]
                 count += 1
-                if len(lengths):
-                    place = ends[RECEIVED] % len(lengths)
-                    addresses[place, : state[_PROPERTIES]] = properties[: state[_PROPERTIES]]
-                    lengths[place] = state[_PROPERTIES]
-                    ends[RECEIVED] += 1
+                ends[RECEIVED] += len(lengths) > 0
     return _MORE, at, count, at
 
 
 class Scanner:
-    """Follows one channel of one connection. `window` bounds the messages that wait for a confirm.
+    """Follows one channel of one connection. At most `window` publishes wait for a confirm.
 
-    `returns` keeps the properties of every message, from the flags that say which there are.
+    `returns` gets the properties of every message, beginning with the flags that say which there are.
     """
 
-    def __init__(self, channel: int, frame_max: int, window: int = 0, returns: Returns | None = None) -> None:
-        self._returns = returns or Returns(0)
-        self._properties: Bytes = np.zeros(ADDRESS_BYTES, np.uint8)
-        self._channel, self._frame_max = channel, frame_max
-        self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
+    def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:
+        self._returns = ReturnAddresses(0) if returns is None else returns
+        self._state: Longs = np.zeros(_EMPTY + 1, np.int64)
+        self._state[_CHANNEL], self._state[_FRAME_MAX] = channel, frame_max
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
         self._aside: Bytes = np.zeros(LONGEST_FRAME, np.uint8)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
         """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""
         why, at, batch.count, frame = _scan(
-            data, begin, end, self._channel, self._frame_max, batch.largest_frame, self._state, self._waiting,
-            self._aside, batch.buffer, batch.offsets, batch.count, self._properties, self._returns.addresses,
-            self._returns.lengths, self._returns.ends,
+            data, begin, end, batch.largest_frame, self._state, self._waiting, self._aside, batch.buffer, batch.offsets,
+            batch.count, self._returns.addresses, self._returns.lengths, self._returns.ends,
         )  # fmt: skip
         return _STOPS[why], int(at), int(frame)
 
     @property
     def delivery_tag(self) -> int:
-        """Of the last message begun."""
+        """The delivery tag of the message that began last."""
         return int(self._state[_TAG])
 
     @property
@@ -212,7 +214,7 @@ class Scanner:
 
     @property
     def redelivered(self) -> int:
-        """Messages that the broker had delivered to someone before."""
+        """Messages that the broker had delivered before."""
         return int(self._state[_REDELIVERED])
 
     @property
@@ -222,12 +224,12 @@ class Scanner:
 
     @property
     def empty(self) -> int:
-        """So often the broker had nothing to get."""
+        """How often the broker answered a Basic.Get with an empty queue."""
         return int(self._state[_EMPTY])
 
     @property
     def confirmed(self) -> int:
-        """Up to this publish, all were confirmed or refused."""
+        """Every publish up to this number is confirmed or refused."""
         return int(self._state[_CONFIRMED])
 
     @property

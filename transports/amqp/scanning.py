@@ -1,9 +1,10 @@
-"""One's own answers out of a queue that all share: AMQP 0-9-1 has no way to ask for them.
+"""A client's link that searches one queue of answers, shared by all clients, for its own.
 
-So a link takes the next message, looks at its correlation id, holds what is another's without acknowledging it, and
-takes the next, one Basic.Get a round trip; once it has found its own it gives back what it held, which goes where it
-was. Where it comes to the end, it gives all back and begins anew after a moment of random length, or two that hold each
-other's would for ever take back what they gave. What others hold meanwhile it does not see.
+AMQP 0-9-1 cannot ask a queue for certain messages, so the link takes message after message, one Basic.Get a round trip,
+and looks at the correlation ids. It holds other clients' answers without acknowledging them; once it finds its own, it
+returns the others to their places in the queue. At the end of the queue it returns all and starts again after a random
+pause: without it, two clients that hold each other's answers could take them back for ever. A link does not see what
+other links hold.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 
 from transports.amqp import wire
 from transports.amqp.compiled import CHANNEL, CompiledClient
-from transports.amqp.correlated import DIGITS, correlation_id
+from transports.amqp.layout import DIGITS, correlation_id
 from transports.amqp.link import AmqpLink
 from transports.base import Address, BadAddress
 from transports.frames import FrameBatch
@@ -22,27 +23,27 @@ LONGEST_PAUSE_NS = 1_000_000
 
 
 class ScanningLink(AmqpLink):
-    """An asker's end of a scan."""
+    """The client's end of a scan."""
 
     def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
         super().__init__(address, listens, until_ns)
         if not isinstance(self._client, CompiledClient):
             self.close(0)
             raise BadAddress(f"{address.url}: a queue is scanned with client=compiled only")
-        self._looks = self._client
+        self._scanning = self._client
         self._asker = self._side.asker
         self._awaited: set[int] = set()
         self._numbered = self._empty = 0
         self._is_getting, self._again_ns = False, 0
-        self._held_tag = 0
+        self._last_other_tag = 0
         self.looked_at = 0
-        """Messages taken out of the queue, own and others'."""
+        """Messages taken out of the queue, our own and others'."""
 
     def _start_consuming(self, until_ns: int) -> None:
-        """Nothing comes unasked."""
+        """A scan has no consumer: `_get` asks for each message."""
 
     def _acknowledge(self, at_once: bool = False) -> None:
-        """It is settled message by message, whatever the delivery."""
+        """A scan settles each message by itself, whatever the delivery guarantee."""
 
     def send(self, batch: FrameBatch, first: int) -> int:
         taken = super().send(batch, first)
@@ -51,25 +52,25 @@ class ScanningLink(AmqpLink):
         return taken
 
     def receive(self, batch: FrameBatch) -> int:
-        before, looked = batch.count, self._looks.taken + self._looks.too_long
+        before, looked = batch.count, self._scanning.taken + self._scanning.too_long
         super().receive(batch)
-        if self._looks.taken + self._looks.too_long > looked:
+        if self._scanning.taken + self._scanning.too_long > looked:
             self._look(batch, before)
-        elif self._looks.empty > self._empty:
-            self._empty, self._is_getting = self._looks.empty, False
+        elif self._scanning.scanner.empty > self._empty:
+            self._empty, self._is_getting = self._scanning.scanner.empty, False
             self._again_ns = time.monotonic_ns() + random.randrange(LONGEST_PAUSE_NS)
             self._give_back()
         self._get()
         return batch.count - before
 
     def _look(self, batch: FrameBatch, before: int) -> None:
-        """At the one message that came: it is ours, or held."""
+        """Look at the one message that came: take it if it is ours, else hold it."""
         self._is_getting, self.looked_at = False, self.looked_at + 1
-        if batch.count > before and self._is_awaited(self._looks.returns.take()):
-            self._write(wire.acknowledge_one(CHANNEL, self._looks.delivery_tag))
+        if batch.count > before and self._is_awaited(self._scanning.returns.take()):
+            self._write(wire.acknowledge_one(CHANNEL, self._scanning.scanner.delivery_tag))
             self._give_back()
         else:
-            batch.count, self._held_tag = before, self._looks.delivery_tag
+            batch.count, self._last_other_tag = before, self._scanning.scanner.delivery_tag
 
     def _is_awaited(self, properties: bytes) -> bool:
         found = correlation_id(properties)
@@ -79,9 +80,9 @@ class ScanningLink(AmqpLink):
         return True
 
     def _give_back(self) -> None:
-        if self._held_tag:
-            self._write(wire.give_back(CHANNEL, self._held_tag))
-            self._held_tag = 0
+        if self._last_other_tag:
+            self._write(wire.give_back(CHANNEL, self._last_other_tag))
+            self._last_other_tag = 0
 
     def _get(self) -> None:
         if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
@@ -94,8 +95,8 @@ class ScanningLink(AmqpLink):
         super().wait(min(until_ns, self._again_ns) if pauses else until_ns, readable, writable)
 
     def _write(self, frame: bytes) -> None:
-        if self._looks.stream is not None:
-            self._looks.stream.write(frame)
+        if self._scanning.stream is not None:
+            self._scanning.stream.write(frame)
 
     def facts(self) -> dict[str, object]:
         return super().facts() | {"looked_at": self.looked_at}

@@ -1,4 +1,4 @@
-"""A connection with one channel: pika does the talking, here it is waited for."""
+"""A connection with one channel: pika speaks AMQP, and Session waits for the broker's answers."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import os
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pika
 from pika import exceptions
 from pika.channel import Channel
 from pika.connection import Connection
 
-from transports.amqp.address import CA_FILE, BrokerAddress, password
+from transports.amqp.address import CA_FILE, PASSWORD, BrokerAddress, password
 from transports.amqp.loops import Loop
-from transports.amqp.mistakes import explain
-from transports.base import BadAddress, PeerGone
+from transports.base import BadAddress, CannotListen, PeerGone, TransportError
 
-logging.getLogger("pika").setLevel(logging.CRITICAL)  # what goes wrong is said once, by us
+logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
 HEARTBEAT_S = 30
+ACCESS_REFUSED, RESOURCE_LOCKED = 403, 405
+OF_ANOTHER_HOST = (62, 64)
+"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH, which Python does not name."""
 
 
 def parameters(address: BrokerAddress) -> pika.ConnectionParameters:
-    """What pika needs to know of a broker."""
+    """A broker's address for pika, with the password. BadAddress if the CA's file cannot be used."""
     tls = None
     if address.tls:
         ca_file = os.environ.get(CA_FILE)
@@ -51,15 +53,14 @@ class Session:
         self._address = address
         self._where = f"{address.host}:{address.port}"
         self._problem: BaseException | None = None
-        self._closing = False
+        self._closing = self._is_open = False
         self.blocked_since_ns = self.blocked_ns = 0
         self.loop: Loop
         self.channel: Channel
 
     def open(self, loop: Loop, until_ns: int) -> None:
         self.loop = loop
-        self._opened: list[Connection] = []
-        self.wait_for(lambda: bool(self._opened), until_ns)
+        self.wait_for(lambda: self._is_open, until_ns)
         loop.connection.add_on_connection_blocked_callback(lambda *_: self._block(time.monotonic_ns()))
         loop.connection.add_on_connection_unblocked_callback(lambda *_: self._block(0))
         self._open_channel(until_ns)
@@ -69,13 +70,13 @@ class Session:
         self.channel.add_on_close_callback(self._channel_closed)
 
     def renew_channel(self, until_ns: int) -> None:
-        """After the broker has closed it: what it objected to is past."""
+        """Open a new channel after the broker has closed one, and forget why it did."""
         if self.loop.connection.is_open:
             self._problem = None
             self._open_channel(until_ns)
 
-    def opened(self, connection: Connection) -> None:
-        self._opened.append(connection)
+    def opened(self, _connection: Connection) -> None:
+        self._is_open = True
 
     def failed(self, _connection: Connection, error: BaseException) -> None:
         self._problem = error
@@ -94,12 +95,12 @@ class Session:
 
     @property
     def blocked_s(self) -> float:
-        """How long the broker has taken no publishes."""
+        """Seconds for which the broker has taken no publishes."""
         now_ns = time.monotonic_ns() - self.blocked_since_ns if self.blocked_since_ns else 0
         return (self.blocked_ns + now_ns) / 1e9
 
     def ask(self, request: Callable[[Callable[..., None]], object], until_ns: int) -> tuple[Any, ...]:
-        """Make a request that takes a callback; what it was called with."""
+        """Make a request that takes a callback, and return the arguments of that call."""
         self.check()
         answers: list[tuple[Any, ...]] = []
         request(lambda *answer: answers.append(answer))
@@ -107,7 +108,7 @@ class Session:
         return answers[0]
 
     def wait_for(self, condition: Callable[[], bool], until_ns: int) -> None:
-        """Serve the connection until the condition holds. PeerGone where it does not in time."""
+        """Serve the connection until the condition holds. PeerGone if it does not hold in time."""
         while not condition():
             self.check()
             if time.monotonic_ns() >= until_ns:
@@ -116,12 +117,12 @@ class Session:
             self.loop.serve()
 
     def check(self) -> None:
-        """TransportError, in words for the user, once connection or channel has ended."""
+        """Raise a TransportError for the user once connection or channel has ended."""
         if self._problem is not None:
             explain(self._problem, self._address)
 
     def close(self, until_ns: int) -> bool:
-        """Close in order; whether the broker has answered our Close."""
+        """Close in order. True if the broker has answered our Close."""
         if self._problem is not None or not self.loop.connection.is_open:
             return False
         self._closing = True
@@ -131,3 +132,55 @@ class Session:
         except PeerGone:
             return False
         return isinstance(self._problem, exceptions.ConnectionClosedByClient)
+
+
+def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
+    """Raise pika's exception as a sentence for the user: what failed, where, what to do."""
+    where = f"the broker at {address.host}:{address.port}"
+    match _innermost(problem):
+        case exceptions.ProbableAuthenticationError():
+            raise BadAddress(f"{where} refuses user {address.user!r}: set {PASSWORD}") from problem
+        case exceptions.ConnectionClosedByBroker(reply_code=530) | exceptions.ProbableAccessDeniedError():
+            raise BadAddress(f"{where} has no vhost {address.vhost!r} for {address.user!r}: name another") from problem
+        case exceptions.ConnectionClosedByBroker() as closed:
+            raise PeerGone(f"{where} closed the connection: {closed.reply_text}") from problem
+        case exceptions.ChannelClosedByBroker(reply_code=code) as closed if code in (ACCESS_REFUSED, RESOURCE_LOCKED):
+            raise CannotListen(
+                f"{address.url} is taken; choose another run or wait: {where} says {closed.reply_text}"
+            ) from problem
+        case exceptions.ChannelClosedByBroker() as closed:
+            raise TransportError(f"{where} refuses: {closed.reply_text}") from problem
+        case exceptions.IncompatibleProtocolError():
+            also = "" if address.tls else "; if this is its port for TLS, say amqps://"
+            raise BadAddress(f"{where} does not speak AMQP 0-9-1{also}") from problem
+        case exceptions.StreamLostError() | exceptions.AMQPHeartbeatTimeout():
+            raise PeerGone(f"{where} went away") from problem
+        case ssl.SSLError() as error:
+            raise BadAddress(f"{where} {_without_tls(error, address)}") from problem
+        case OSError() as error:
+            raise PeerGone(f"{where} cannot be reached: {error.strerror or error}") from problem
+        case other:
+            raise PeerGone(f"{where}: {other or type(other).__name__}") from problem
+
+
+def _without_tls(error: ssl.SSLError, address: BrokerAddress) -> str:
+    """The end of a sentence: why there is no TLS, and what to do."""
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code) if code in OF_ANOTHER_HOST:
+            return f"has a certificate, but the certificate is not for {address.host!r}: use a name that is in it"
+        case ssl.SSLCertVerificationError(verify_message=why):
+            return f"has a certificate, but the certificate is not trusted ({why}): {CA_FILE} is to name the CA's file"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER"):
+            return "does not speak TLS on this port: name the port that does, or say amqp://"
+    return f"cannot be spoken to over TLS: {error.reason or error}"
+
+
+def _innermost(problem: BaseException) -> BaseException:
+    """The exception under the layers in which pika's connection workflow wraps it."""
+    while True:
+        inner = getattr(problem, "exception", None) or (getattr(problem, "exceptions", None) or [None])[-1]
+        if inner is None and len(problem.args) == 1 and isinstance(problem.args[0], BaseException):
+            inner = problem.args[0]
+        if not isinstance(inner, BaseException):
+            return problem
+        problem = inner

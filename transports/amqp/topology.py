@@ -1,36 +1,36 @@
-"""A run's queues at the broker: one direct exchange, a routing key each, names of their own.
+"""A run's exchanges and queues at the broker: their names, and their declaration by the end that comes first.
 
 gateway  ──order──▶  [RUN.order]       ──▶  engine
 gateway  ◀──  [RUN.trade]  ◀──trade──       engine
 both     ──statistics──▶ [RUN.statistics] ──▶  reporter
 both     ◀──  [a queue each]  ◀──reply──       reporter
 
-publishers ──work──▶ [RUN.work] ──▶ consumers, who share it
+publishers ──work──▶ [RUN.work] ──▶ consumers, which share it
 publishers ──▶  RUN.fanout, RUN.topic  ──▶ [one or more queues each] ──▶ subscribers
 publishers ◀──  [a queue each]  ◀──back──  subscribers
 
-askers ──requests──▶ [RUN.requests] ──▶ who answers
-askers ◀── [a queue each, whose name their requests carry] ◀──  who answers        indexed
-askers ◀── [RUN.responses], which each looks through ◀── responses ──              scan
+clients ──requests──▶ [RUN.requests] ──▶ servers
+clients ◀── [a queue each, whose name their requests carry] ◀──  servers        indexed
+clients ◀── [RUN.responses], which each client searches ◀── responses ── servers   scan
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from transports.amqp.delivery import Delivery
+from transports.amqp.address import PREFETCH, Delivery
+from transports.amqp.session import Session
 from transports.base import Address
 from transports.pattern import ASKED, PUBLISHED, Pattern
 
 UNUSED_MS = 600_000
-"""The broker removes what nobody used for so long: what a killed run leaves does not stay."""
-
-
+"""The broker removes a queue that nobody used for so long, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
-"""Of a run's exchanges, behind its name."""
+"""The endings of a run's exchanges; each begins with the run's name."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")
-"""Of a run's queues, behind its name."""
+"""The endings of a run's queues; each begins with the run's name."""
 
 
 class Exchange(NamedTuple):
@@ -39,7 +39,7 @@ class Exchange(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """`name` is empty for a queue of one's own, which the broker names; several may consume one that is `shared`."""
+    """`name` is empty for a queue of one's own, which the broker names; several may consume a `shared` queue."""
 
     name: str
     exchange: Exchange
@@ -48,12 +48,12 @@ class Queue(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Where messages are published; what is `mandatory` comes back where no queue takes it.
+    """The exchange and key of an end's messages; the broker returns a `mandatory` message that no queue takes.
 
-    tries     the first one is: whether any queue takes the key shows then, and no other message pays for it
-    asker     16 hexadecimal digits: these are requests, each with a correlation id that begins with them
-    reply_to  where their answers are to go, if they are to say so
-    answers   these are answers: each has the correlation id of its request, and no `key` if it goes where that said
+    tries     the first message is mandatory: it shows whether any queue takes the key, at no cost to the others
+    asker     16 hexadecimal digits: the messages are requests, and their correlation ids begin with these digits
+    reply_to  the queue for the answers to these requests; empty if the requests do not name one
+    answers   the messages are answers: each has its request's correlation id, and goes to its reply-to without `key`
     """
 
     exchange: str
@@ -66,7 +66,7 @@ class Route(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What one end of a link consumes, if anything, and where it publishes, if anywhere."""
+    """The queues that one end of a link consumes, and the queue it publishes to, if any."""
 
     consumes: tuple[Queue, ...]
     publishes_to: Queue | None
@@ -105,12 +105,12 @@ class Side(NamedTuple):
 
     @property
     def declares(self) -> tuple[Queue, ...]:
-        """All queues, so that it does not matter who comes first; but nobody makes another's own."""
+        """All queues of the link with a name, since either end may come first, and this end's own queues."""
         others = self.publishes_to
         return self.consumes + (() if others is None or not others.name else (others,))
 
     def route(self, delivery: Delivery) -> Route:
-        """With what everything is published."""
+        """The route of this end's messages; empty if it publishes nothing."""
         to = self.publishes_to
         if to is None:
             return Route("", "", False)
@@ -124,7 +124,7 @@ class Side(NamedTuple):
 
     @property
     def deletes(self) -> list[str]:
-        """Queues that nobody needs once this end has gone, and that are no connection's own."""
+        """Named queues that nobody needs once this end has gone."""
         scanned = [self.publishes_to] if self.answers and self.publishes_to is not None else []
         alone = [queue for queue in self.consumes if not queue.shared]
         return [queue.name for queue in (*alone, *scanned) if queue.name]
@@ -135,7 +135,7 @@ class Side(NamedTuple):
 
 
 def _between(run: str, pattern: Pattern, pair: str) -> tuple[Queue | None, Queue | None]:
-    """What the listener consumes, and what the connector does; pairs with names share a run's exchange."""
+    """The listener's queue and the connector's. Pairs with names share a run's exchange."""
 
     def queue(name: str, shared: bool = False) -> Queue:
         key = f"{pair}.{name}" if pair else name
@@ -151,8 +151,67 @@ def _between(run: str, pattern: Pattern, pair: str) -> tuple[Queue | None, Queue
 
 
 def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:
-    """How the queue is declared: the same by both ends."""
+    """The arguments of the queue's declaration, which are the same at both ends."""
     if not queue.name:
         return {"exclusive": True, "auto_delete": True}
     arguments = {"x-expires": UNUSED_MS}
     return {"durable": delivery.durable, "auto_delete": not delivery.confirms, "arguments": arguments}
+
+
+def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
+    """Declare an end's exchanges, queues and bindings; the names of the queues, in the order of `side.declares`."""
+    for exchange in side.exchanges:
+        _declare_exchange(session, exchange, delivery, until_ns)
+    *many, last = side.declares
+    return [*(_declare_unasked(session, queue, delivery) for queue in many),
+            _declare_queue(session, last, delivery, until_ns)]  # fmt: skip
+
+
+def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
+    declare, durable = session.channel.exchange_declare, delivery.durable
+    session.ask(
+        lambda done: declare(exchange.name, exchange.kind, durable=durable, auto_delete=True, callback=done), until_ns
+    )
+
+
+def _declare_unasked(session: Session, queue: Queue, delivery: Delivery) -> str:
+    """Declare a queue without waiting, as there may be thousands: the next `ask` waits for all, and shows mistakes."""
+    name = queue.name or f"{queue.exchange.name}.{secrets.token_hex(8)}"
+    session.channel.queue_declare(name, **queue_arguments(queue, delivery))
+    session.channel.queue_bind(name, queue.exchange.name, queue.key)
+    return name
+
+
+def _declare_queue(session: Session, queue: Queue, delivery: Delivery, until_ns: int) -> str:
+    channel, arguments = session.channel, queue_arguments(queue, delivery)
+    (declared,) = session.ask(lambda done: channel.queue_declare(queue.name, callback=done, **arguments), until_ns)
+    name: str = declared.method.queue
+    session.ask(lambda done: channel.queue_bind(name, queue.exchange.name, queue.key, callback=done), until_ns)
+    return name
+
+
+def queue_length(session: Session, queue: str, until_ns: int) -> int:
+    """Messages that lie in a queue. TransportError if there is no such queue; the broker closes the channel then."""
+    look = session.channel.queue_declare
+    (declared,) = session.ask(lambda done: look(queue, passive=True, callback=done), until_ns)
+    return int(declared.method.message_count)
+
+
+def consume(
+    session: Session,
+    queues: Sequence[tuple[str, Queue]],
+    delivery: Delivery,
+    message: Callable[..., None],
+    until_ns: int,
+) -> None:
+    """Start the deliveries from all queues, on the session's one channel."""
+    channel = session.channel
+    if delivery.acks:
+        session.ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done), until_ns)
+    auto_ack, (*many, (last, last_queue)) = not delivery.acks, queues
+    for name, queue in many:
+        channel.basic_consume(name, message, auto_ack, exclusive=not queue.shared)
+    session.ask(
+        lambda done: channel.basic_consume(last, message, auto_ack, exclusive=not last_queue.shared, callback=done),
+        until_ns,
+    )

@@ -7,8 +7,7 @@ import numpy.typing as npt
 import zmq
 from numba import njit
 
-from transports.frames import FrameBatch
-from transports.returns import ANSWERED, RECEIVED, Returns
+from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, _errno, _recv, _send
 
 Bytes = npt.NDArray[np.uint8]
@@ -75,7 +74,7 @@ def _receive_requests(
 
 class CompiledAskedCalls(CompiledCalls):
     def __init__(self, socket: zmq.Socket[bytes], watched: list[int]) -> None:
-        self._returns = Returns()
+        self._returns = ReturnAddresses()
         super().__init__(socket, watched)
 
     def send(self, batch: FrameBatch, first: int) -> int:

@@ -68,10 +68,7 @@ class Reader:
 
 @given(bodies=BODIES, persistent=st.booleans(), mandatory=st.booleans(), exchange=st.text(max_size=60))
 def test_pika_reads_what_is_laid_out(bodies: list[bytes], persistent: bool, mandatory: bool, exchange: str) -> None:
-    layout = Layout(
-        wire.publish_method(CHANNEL, exchange, "order", mandatory),
-        wire.content_header(CHANNEL, persistent), CHANNEL, FRAME_MAX,
-    )  # fmt: skip
+    layout = Layout(wire.publish_method(CHANNEL, exchange, "order", mandatory), CHANNEL, FRAME_MAX, persistent)
     out = np.zeros(1 << 17, np.uint8)
     assert layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[0] == len(bodies)
     data = out[: layout.write(FrameBatch.of(*bodies), 0, len(bodies), out, 0)[1]].tobytes()
@@ -94,7 +91,7 @@ def test_pika_reads_what_is_laid_out(bodies: list[bytes], persistent: bool, mand
 
 
 def test_what_finds_no_room_is_left_out_whole() -> None:
-    layout = Layout(wire.publish_method(1, "x", "k", False), wire.content_header(1, False), 1, FRAME_MAX)
+    layout = Layout(wire.publish_method(1, "x", "k", False), 1, FRAME_MAX, False)
     out = np.zeros(200, np.uint8)
     assert layout.write(FrameBatch.of(b"a" * 10, b"b" * 1000, b"c"), 0, 3, out, 0)[0] == 1
 

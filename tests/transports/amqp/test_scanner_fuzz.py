@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from transports.amqp import wire
 from transports.amqp.scanner import Scanner, Stop
-from transports.frames import FrameBatch
-from transports.returns import ADDRESS_BYTES, RECEIVED, Returns
+from transports.frames import ADDRESS_BYTES, RECEIVED, FrameBatch, ReturnAddresses
 
 CHANNEL, FRAME_MAX, WINDOW = 7, 256, 30
 AROUND = 64
@@ -126,7 +125,7 @@ def test_whatever_comes_it_means_the_same_however_it_is_cut(stream: bytes, cuts:
 @given(stream=STREAMS, cut=st.integers(0, 400), capacity=st.integers(1, 3))
 def test_whatever_comes_addresses_are_kept_of_whole_messages_only(stream: bytes, cut: int, capacity: int) -> None:
     """And no more of them than there is room for; bytes of properties beyond it are not read."""
-    returns, batch = Returns(capacity), FrameBatch(8, 1200, 600)
+    returns, batch = ReturnAddresses(capacity), FrameBatch(8, 1200, 600)
     scanner, data, at = Scanner(CHANNEL, FRAME_MAX, WINDOW, returns), np.frombuffer(stream, np.uint8), 0
     received = 0
     for until in (min(cut, len(stream)), len(stream)):

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from pika import frame
 
 from transports.amqp import wire
-from transports.amqp.correlated import DIGITS, AnswerLayout, RequestLayout, correlation_id
+from transports.amqp.layout import DIGITS, AnswerLayout, Layout, correlation_id
 from transports.amqp.scanner import Scanner, Stop
-from transports.frames import FrameBatch
-from transports.returns import ANSWERED, RECEIVED, Returns
+from transports.frames import ANSWERED, RECEIVED, FrameBatch, ReturnAddresses
 
 CHANNEL, FRAME_MAX = 1, 4096
 ASKER = "0123456789abcdef"
@@ -53,7 +52,7 @@ def test_requests_are_numbered_and_say_where_their_answers_go(
     bodies: list[bytes], persistent: bool, reply_to: str
 ) -> None:
     method = wire.publish_method(CHANNEL, "run", "requests", False)
-    layout = RequestLayout(method, CHANNEL, FRAME_MAX, persistent, ASKER, reply_to)
+    layout = Layout(method, CHANNEL, FRAME_MAX, persistent, ASKER, reply_to)
     out = np.zeros(1 << 17, np.uint8)
     middle, end = layout.write(batch := FrameBatch.of(*bodies), 0, 1, out, 0)
     assert layout.write(batch, middle, batch.count, out, end)[0] == len(bodies)
@@ -72,7 +71,7 @@ def layout_end(out: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
 @settings(max_examples=200)
 @given(asked=st.lists(st.tuples(PROPERTIES, st.binary(max_size=9000)), min_size=1, max_size=6), fixed=st.booleans())
 def test_answers_go_where_their_requests_say(asked: list[tuple[pika.BasicProperties, bytes]], fixed: bool) -> None:
-    returns, batch = Returns(), FrameBatch()
+    returns, batch = ReturnAddresses(), FrameBatch()
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
     for tag, (properties, body) in enumerate(asked, 1):
         data = np.frombuffer(delivered(properties, body, tag), np.uint8)
@@ -94,7 +93,7 @@ def delivered(properties: pika.BasicProperties, body: bytes, tag: int) -> bytes:
 
 
 def test_a_request_that_was_dropped_has_no_answer() -> None:
-    returns, batch, out = Returns(), FrameBatch(), np.zeros(1 << 16, np.uint8)
+    returns, batch, out = ReturnAddresses(), FrameBatch(), np.zeros(1 << 16, np.uint8)
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
     for tag, name in enumerate("abc", 1):
         data = np.frombuffer(delivered(pika.BasicProperties(reply_to=name), b"", tag), np.uint8)
@@ -111,7 +110,7 @@ def test_no_properties_whatever_are_read_beyond_their_end(properties: bytes) -> 
 
 
 def test_who_does_not_answer_receives_no_more_than_there_is_room_for() -> None:
-    returns, batch = Returns(capacity=2), FrameBatch()
+    returns, batch = ReturnAddresses(capacity=2), FrameBatch()
     scanner = Scanner(CHANNEL, FRAME_MAX, returns=returns)
     data = np.frombuffer(b"".join(delivered(pika.BasicProperties(), b"x", tag) for tag in (1, 2, 3)), np.uint8)
     why, consumed, _ = scanner.scan(data, 0, len(data), batch)
