@@ -1,8 +1,8 @@
-"""The process that a network is: it makes the namespaces, then keeps them, and carries frames if that is the mechanism.
+"""The process that holds a network: it makes the namespaces, keeps them, and is the wire if that is the mechanism.
 
-`python -m runs.network.holder PLAN`, in a network namespace of its own, which is the hub. It answers in lines of
-JSON: when all is up, where the namespaces are; then its figures for each line that it is given. At end of file it goes,
-and nothing has a name or another holder, so everything goes with it.
+`python -m runs.network.holder PLAN` runs in a network namespace of its own, which is the hub. It answers in lines of
+JSON: when all is up, the namespaces' descriptors; then its figures for each line on stdin. It ends at end of file.
+Nothing has a name or another holder, so everything goes with it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ import sys
 from typing import Any
 
 from runs.network import links
-from runs.network.namespaces import inside, new_namespace
-from runs.network.plan import Plan
-from runs.network.topology import hub_lines, role_lines, seats
+from runs.network.topology import Plan, hub_lines, role_lines
 
 
 def main() -> None:
@@ -27,36 +25,36 @@ def main() -> None:
         namespaces = build(plan)
         wire = _wire(plan) if plan.mechanism == "wire" else None
     except OSError as error:
-        _say({"event": "error", "message": str(error)})
+        _answer({"event": "error", "message": str(error)})
         return
-    _say({"event": "ready", "namespaces": namespaces})
+    _answer({"event": "ready", "namespaces": namespaces})
     while True:
         wire.carry() if wire else select.select([0], [], [])
         if not os.read(0, 4096):
             return
-        _say({"event": "figures", "wire": wire.figures() if wire else None})
+        _answer({"event": "figures", "wire": wire.figures() if wire else None})
 
 
 def build(plan: Plan) -> dict[str, int]:
-    """Each role's namespace, a descriptor of ours."""
+    """Make the network. Each role's namespace, as a descriptor of this process."""
     links.without_ipv6()
-    table = seats(plan.roles, plan.unshaped)
-    namespaces = {seat.role: new_namespace() for seat in table}
+    seats = plan.seats
+    namespaces = {seat.role: links.new_namespace() for seat in seats}
     paths = {role: f"/proc/self/fd/{fd}" for role, fd in namespaces.items()}
     for namespace in namespaces.values():
-        with inside(namespace):
+        with links.inside(namespace):
             links.without_ipv6()
-    links.ip(hub_lines(table, paths, bridged=plan.mechanism != "wire"), namespaces.values())
-    for seat in table:
-        with inside(namespaces[seat.role]):
-            links.ip(role_lines(seat, table))
+    links.ip(hub_lines(seats, paths, bridged=plan.mechanism != "wire"), namespaces.values())
+    for seat in seats:
+        with links.inside(namespaces[seat.role]):
+            links.ip(role_lines(seat, seats))
             if seat.is_shaped:
                 _shape(plan)
     return namespaces
 
 
 def _shape(plan: Plan) -> None:
-    """In a role's namespace."""
+    """Give the current namespace's link its rate and delay, if netem does that."""
     if plan.rate_bit_per_s is None or plan.delay_us is None:
         return
     links.whole_frames("orders")
@@ -69,11 +67,11 @@ def _wire(plan: Plan) -> Any:
 
     assert plan.rate_bit_per_s is not None
     assert plan.delay_us is not None
-    ends = [f"o{seat.index}" for seat in seats(plan.roles, plan.unshaped) if seat.is_shaped]
-    return UserSpaceWire(ends, plan.rate_bit_per_s, plan.delay_us, interrupt=0)
+    hub_ends = [f"o{seat.index}" for seat in plan.seats if seat.is_shaped]
+    return UserSpaceWire(hub_ends, plan.rate_bit_per_s, plan.delay_us, interrupt=0)
 
 
-def _say(event: dict[str, Any]) -> None:
+def _answer(event: dict[str, Any]) -> None:
     print(json.dumps(event), flush=True)
 
 

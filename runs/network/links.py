@@ -1,4 +1,7 @@
-"""What is done to interfaces: ip, tc, and what neither of them can."""
+"""Network namespaces as descriptors, and their interfaces: ip, tc, and what neither of them can.
+
+A namespace exists as long as a process has it open, or is in it.
+"""
 
 from __future__ import annotations
 
@@ -9,38 +12,72 @@ import os
 import socket
 import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+_NEWNET = 0x40000000
+"""CLONE_NEWNET of linux/sched.h; Python 3.11 has neither os.unshare nor os.setns."""
+_libc = ctypes.CDLL(None, use_errno=True)
 _SIOCETHTOOL, _ETHTOOL_STXCSUM = 0x8946, 0x17
 """linux/sockios.h, linux/ethtool.h."""
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
-"""Where ip and tc are is not always on a user's PATH."""
+"""ip and tc are not always on a user's PATH."""
 _QUEUE = 100_000
-"""Frames that netem holds at most: more than a delay's worth, so that none is lost here."""
+"""The most frames that netem holds: more than a delay's worth, so that none is lost here."""
+
+
+def new_namespace() -> int:
+    """A descriptor of an empty namespace. The caller stays in its own."""
+    with _back_afterwards():
+        _checked(_libc.unshare(_NEWNET))
+        return os.open("/proc/self/ns/net", os.O_RDONLY)
+
+
+@contextlib.contextmanager
+def inside(namespace: int) -> Iterator[None]:
+    """Sockets and processes that are opened or started inside the context are in that namespace."""
+    with _back_afterwards():
+        _checked(_libc.setns(namespace, _NEWNET))
+        yield
+
+
+@contextlib.contextmanager
+def _back_afterwards() -> Iterator[None]:
+    """Returns to the current namespace at the end of the context."""
+    current = os.open("/proc/self/ns/net", os.O_RDONLY)
+    try:
+        yield
+        _checked(_libc.setns(current, _NEWNET))
+    finally:
+        os.close(current)
+
+
+def _checked(result: int) -> None:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def ip(lines: Iterable[str], fds: Iterable[int] = ()) -> None:
-    """Run them all; OSError with ip's own words at the first that fails. The process is given `fds`."""
+    """Run the lines in a process that inherits `fds`. OSError with ip's own words at the first line that fails."""
     _run(["ip", "-batch", "-"], "".join(f"{line}\n" for line in lines), fds)
 
 
 def netem(interface: str, rate_bit_per_s: int, delay_us: float) -> None:
-    """What leaves the interface passes a link of that rate, then waits."""
+    """Frames that leave the interface pass a link of that rate, then wait."""
     shape = ["delay", f"{delay_us:g}us", "rate", f"{rate_bit_per_s}bit", "limit", str(_QUEUE)]
     _run(["tc", "qdisc", "add", "dev", interface, "root", "netem", *shape])
 
 
 def whole_frames(interface: str) -> None:
-    """No checksum offload: the kernel then sends frames as they would be on a cable, none larger than the MTU."""
-    asked = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
-    request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(asked))
+    """Turn checksum offload off: the kernel then sends frames as on a cable, none larger than the MTU."""
+    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
+    request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
 
 def without_ipv6() -> None:
-    """Neither router solicitations nor neighbour discovery on links that are measured."""
+    """Turn IPv6 off, whose router solicitations and neighbour discovery would be on measured links."""
     for scope in ("all", "default"):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")

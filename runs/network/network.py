@@ -2,8 +2,8 @@
 
 with Network.up(parse("wan10"), roles=("gateway", "engine", "reporter")) as net:
     net.address["engine"]                        # "10.77.1.2"
-    net.prefix("engine")                         # what goes before the command of a process that is to be there
-    net.socket("engine").bind(("10.77.1.2", 0))  # a socket of ours that is there, while we stay here
+    net.prefix("engine")                         # words before the command of a process in that namespace
+    net.socket("engine").bind(("10.77.1.2", 0))  # a socket of this process in that namespace
 net.facts                                        # mechanism, measured round trips, lateness of the wire, flags
 """
 
@@ -20,26 +20,25 @@ from typing import Any
 
 import click
 
-from runs.network import lend
+from runs.network import visitor
 from runs.network.ping import ALLOWED_SHARE, ALLOWED_US, is_off, round_trips
-from runs.network.plan import Plan
 from runs.network.probe import Machine, probe
 from runs.network.profile import Profile
-from runs.network.topology import Seat, seats
+from runs.network.topology import Plan, Seat
 
 ROLES = ("gateway", "engine", "reporter")
 UP_S = 180.0
-"""How long it may take to come up: the first time, the wire's kernel is compiled."""
+"""The longest time to come up; the first time, the wire's kernel is compiled."""
 ANSWER_S = 5.0
 
 
 class Network:
-    """`address`: where each role is reached, by the others and not from here, unless the profile is local."""
+    """`address` has the address at which the other roles reach each one; only a local profile's works from here."""
 
-    def __init__(self, profile: Profile, mechanism: str, table: list[Seat]) -> None:
+    def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
         self.profile, self.mechanism = profile, mechanism
-        self.address = {seat.role: "127.0.0.1" if profile.is_local else seat.address for seat in table}
-        self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in table}
+        self.address = {seat.role: "127.0.0.1" if profile.is_local else seat.address for seat in seats}
+        self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in seats}
         self._round_trips: dict[str, dict[str, Any]] = {}
         self._wire: dict[str, Any] | None = None
         self._holder_died = False
@@ -53,18 +52,20 @@ class Network:
         unshaped: tuple[str, ...] = ("reporter",),
         process_group: int = 0,
     ) -> Iterator[Network]:
-        """UserError where this machine cannot have it. What is started joins `process_group`, or one of its own."""
-        table = seats(list(roles), list(unshaped))
-        if profile.is_local:
-            yield cls(profile, "loopback", table)
-            return
-        machine = probe()
-        mechanism = machine.mechanism(profile)
-        net = cls(profile, mechanism, table)
+        """A network inside the context. Its processes join `process_group`; 0 makes a new one.
+
+        UserError if this machine cannot have the network, ClickException if it does not come up.
+        """
+        machine = None if profile.is_local else probe()
+        mechanism = machine.mechanism(profile) if machine else "loopback"
         plan = Plan(list(roles), list(unshaped), mechanism, profile.rate_bit_per_s, profile.delay_us)
+        net = cls(profile, mechanism, plan.seats)
+        if machine is None:
+            yield net
+            return
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
-            net._round_trips = round_trips(table, profile, net.prefix, process_group)
+            net._round_trips = round_trips(plan.seats, profile, net.visitor, process_group)
             net._figures(holder)  # what the wire carried so far was not the user's
             try:
                 yield net
@@ -72,23 +73,27 @@ class Network:
                 net._wire = net._figures(holder)
 
     def prefix(self, role: str) -> list[str]:
-        """Same files, same user, the role's network; nothing if the profile is local."""
+        """Words before a command that run it in the role's namespace, with our files and user; none on loopback."""
         return self._prefixes[role]
+
+    def visitor(self, role: str, *words: str) -> list[str]:
+        """The command of a program of visitor.py in the role's namespace."""
+        return [*self.prefix(role), sys.executable, "-I", "-S", visitor.__file__, *words]
 
     def socket(self, role: str) -> socket.socket:
         """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
         if self.profile.is_local:
             return socket.socket()
-        here, there = socket.socketpair()
-        with here, there:
-            command = [*self.prefix(role), sys.executable, "-I", "-S", lend.__file__, str(there.fileno())]
-            subprocess.run(command, pass_fds=[there.fileno()], check=True)
-            _, fds, _, _ = socket.recv_fds(here, 1, 1)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            command = self.visitor(role, "lend", str(theirs.fileno()))
+            subprocess.run(command, pass_fds=[theirs.fileno()], check=True)
+            _, fds, _, _ = socket.recv_fds(ours, 1, 1)
         return socket.socket(fileno=fds[0])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For the run's record. `wire` covers the time since the network was up, and is there once it is down."""
+        """The record's `network`. `wire` covers the network's time up and is None before it goes down."""
         flags = list(self._flags())
         return {
             "profile": self.profile.name,
@@ -103,10 +108,10 @@ class Network:
         }
 
     def _flags(self) -> Iterator[str]:
-        """Why its results are not those of the network that was asked for, if they are not."""
-        for pair, figures in self._round_trips.items():
+        """Reasons why results are not those of the requested network."""
+        for roles, figures in self._round_trips.items():
             if is_off(figures):
-                yield f"round trips {pair} took {figures['median']:g} us, not {figures['expected']:g} us"
+                yield f"round trips {roles} took {figures['median']:g} us, not {figures['expected']:g} us"
         if self._holder_died:
             yield "the network went down before the run was over"
         if self._wire is None or self.profile.delay_us is None:
@@ -118,8 +123,8 @@ class Network:
             yield f"the wire lost {self._wire['lost']} frames"
 
     def _enter(self, machine: Machine, holder: subprocess.Popen[str]) -> None:
-        """Once all is up: how to get there."""
-        ready = _heard(holder, UP_S)
+        """Wait until the holder is ready, and learn the ways into its namespaces."""
+        ready = _next_event(holder, UP_S)
         if ready.get("event") != "ready":
             raise click.ClickException(f"the network did not come up: {ready.get('message') or _last_words(holder)}")
         users = [f"--user=/proc/{holder.pid}/ns/user"] * machine.has_own_users
@@ -135,15 +140,15 @@ class Network:
         except BrokenPipeError:
             self._holder_died = True
             return None
-        said = _heard(holder, ANSWER_S)
-        self._holder_died = not said
-        figures: dict[str, Any] | None = said.get("wire")
+        event = _next_event(holder, ANSWER_S)
+        self._holder_died = not event
+        figures: dict[str, Any] | None = event.get("wire")
         return figures
 
 
 @contextlib.contextmanager
 def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
-    """Its end of file is ours, whatever becomes of us."""
+    """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
     command = [*machine.enter, sys.executable, "-m", "runs.network.holder", plan.to_json()]
     process = subprocess.Popen(
         command,
@@ -174,8 +179,8 @@ def _last_words(holder: subprocess.Popen[str]) -> str:
     return (holder.stderr.read().strip().splitlines() or ["its process ended"])[-1]
 
 
-def _heard(holder: subprocess.Popen[str], patience_s: float) -> dict[str, Any]:
-    """Its next line; nothing if it is gone, or silent."""
+def _next_event(holder: subprocess.Popen[str], patience_s: float) -> dict[str, Any]:
+    """The holder's next line; empty if it is gone or silent."""
     assert holder.stdout is not None
     if not select.select([holder.stdout], [], [], patience_s)[0]:
         return {}

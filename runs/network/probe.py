@@ -1,4 +1,4 @@
-"""What this machine can emulate: found out by trying it in a namespace that is thrown away."""
+"""What this machine can emulate, tried in a namespace that is thrown away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runs.network.profile import Profile
 
 AS_ROOT = ("unshare", "--net", "--")
 AS_USER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--")
-"""The same uid inside as outside, and the capabilities over what is inside also for the programs that we start."""
+"""Keeps the user's uid, and gives the programs that we start the capabilities over the namespace."""
 _PACKET_SOCKET = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)"
 _DELAY = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
 _SYSCTLS = {
@@ -31,7 +31,7 @@ _SYSCTLS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether something can be had; if not, `reason` in the words of who refused it, and how to get it."""
+    """Whether something works here; if not, `reason` is the refusal in its own words, and `remedy` may help."""
 
     name: str
     reason: str = ""
@@ -48,7 +48,7 @@ class Finding:
 @dataclass(frozen=True)
 class Machine:
     enter: tuple[str, ...]
-    """What goes before a command that is to run in a network namespace of its own."""
+    """Words before a command that runs it in a network namespace of its own."""
     findings: dict[str, Finding]
 
     @property
@@ -56,7 +56,7 @@ class Machine:
         return "--user" in self.enter
 
     def mechanism(self, profile: Profile) -> str:
-        """loopback, veth, netem or wire; UserError says what is lacking."""
+        """loopback, veth, netem or wire. UserError says what is lacking."""
         if profile.is_local:
             return "loopback"
         for lacking in self._lacking("tools", "namespace", "veth", "bridge"):
@@ -76,7 +76,7 @@ class Machine:
 
 @functools.cache
 def probe() -> Machine:
-    """Once a process: half a dozen short commands."""
+    """Try half a dozen short commands, once in a process."""
     enter = _enter()
     tries: dict[str, Callable[[], Finding]] = {
         "tools": _tools,
@@ -92,7 +92,7 @@ def probe() -> Machine:
 
 
 def _enter() -> tuple[str, ...]:
-    """Root needs no users of its own, unless it is root in name only, as in a container."""
+    """The way into a new namespace. Root needs no user namespace, unless it lacks the rights, as in a container."""
     return AS_ROOT if os.geteuid() == 0 and _tried("", AS_ROOT, ["true"], "").works else AS_USER
 
 
@@ -114,12 +114,12 @@ def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> 
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name, str(error), remedy)
-    said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    return Finding(name, said[-1] if done.returncode else "", remedy)
+    complaints = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    return Finding(name, complaints[-1] if done.returncode else "", remedy)
 
 
 def _how_to_get_namespaces() -> str:
-    """The switch that is off, if it is one of those that we know."""
+    """The command for a known switch that is off, else other advice."""
     for name, (refusing, allowing) in _SYSCTLS.items():
         path = Path("/proc/sys", name)
         if path.is_file() and path.read_text().strip() == refusing:

@@ -1,4 +1,4 @@
-"""What a network is to be like: `wan10`, or `gige?delay_us=80&rate_mbit=500`."""
+"""Profiles, which describe a network's links: `wan10`, or `gige?delay_us=80&rate_mbit=500`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from urllib.parse import parse_qsl
 from runs.errors import UserError
 
 MBIT = 1_000_000
+LARGEST_FRAME = 1514
+"""Bytes of an MTU of 1500 and the Ethernet header (IEEE 802.3)."""
+SMALLEST_FRAME = 60
+"""Bytes to which shorter frames are padded."""
+FRAMING = 24
+"""Bytes that a frame takes on the cable beside itself: preamble 8, checksum 4, gap 12."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """`rate_bit_per_s` of each link in each direction; `delay_us` one way; None: nothing is done about it."""
+    """`rate_bit_per_s` of each link in each direction, and `delay_us` one way; None leaves it as it is."""
 
     name: str
     rate_bit_per_s: int | None = None
@@ -26,6 +32,13 @@ class Profile:
     @property
     def is_shaped(self) -> bool:
         return self.rate_bit_per_s is not None
+
+    @property
+    def round_trip_us(self) -> float:
+        """A shaped profile's delay and its smallest frame's time on the link, both twice."""
+        assert self.rate_bit_per_s is not None
+        assert self.delay_us is not None
+        return 2 * (self.delay_us + (SMALLEST_FRAME + FRAMING) * 8e6 / self.rate_bit_per_s)
 
 
 PROFILES = {
@@ -46,7 +59,7 @@ _CHANGE: dict[str, Callable[[Profile, float], Profile]] = {
 
 
 def parse(text: str) -> Profile:
-    """UserError says which part is wrong, and what is allowed. The profile is called what the user called it."""
+    """The profile of a user's words, which are its name. UserError says which part is wrong, and what is allowed."""
     name, question_mark, options = text.partition("?")
     if name not in PROFILES:
         raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}")

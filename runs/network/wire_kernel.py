@@ -1,7 +1,7 @@
-"""The wire itself, compiled: frames in, a clock, frames out.
+"""The compiled wire: it takes frames, waits, and sends them on.
 
 A frame leaves when its bits have passed the sender's link, which carries one frame at a time, and the delay is over.
-Its time of arrival is the kernel's, so that the delay does not grow by what waking up takes.
+The kernel stamps its arrival, so the delay does not grow by the time that waking up takes.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ import numpy.typing as npt
 from numba import njit, types
 from numba.extending import intrinsic
 
-from runs.network.cable import FRAMING, LARGEST_FRAME, SMALLEST_FRAME
+from runs.network.profile import FRAMING, LARGEST_FRAME, SMALLEST_FRAME
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 SLOT = 1536
 QUEUE = 8_192
-"""Frames that are under way from a port at most; more wait in the kernel's ring."""
+"""The most frames under way from a port; more wait in the kernel's ring."""
 RING_FRAME = 2048
-"""Bytes of a frame in the kernel's ring, its header with it."""
+"""Bytes of a frame with its header in the kernel's ring."""
 BUCKETS = 65_536
-"""Of lateness, 1 us each; the last one holds all above."""
+"""Buckets of lateness, 1 us each; the last one counts everything above."""
 AWAKE_NS = 25_000
-"""The last moment before a frame is due is spent awake, since waking up takes about as long."""
+"""The wire stays awake for this long before a frame is due, since waking up takes about as long."""
 FRAMES, FAILED, STRAY, LATEST_NS = range(4)
-"""Places in `counts`: carried, refused by the kernel, not for anyone here, and the greatest lateness."""
+"""Indexes of `counts`: frames carried, refused by the kernel and for no role here, and the greatest lateness."""
 _LONGEST_SLEEP_NS = 1_000_000_000
 _TURN = 64
-"""Most frames taken from a port before the clock is looked at."""
+"""The most frames taken from a port between two readings of the clock."""
 _MONOTONIC, _REALTIME = int(time.CLOCK_MONOTONIC), int(time.CLOCK_REALTIME)
 _STATUS, _LENGTH, _SECONDS, _NS = 0, 1, 4, 5
-"""Words of struct tpacket2_hdr (linux/if_packet.h), and a half word: where the frame starts."""
+"""Indexes of words in struct tpacket2_hdr (linux/if_packet.h); _START, the frame's offset, is one of half words."""
 _START = 6
 _IS_OURS = 1
 _LAN, _PLACE = 4, 5
-"""Bytes of a destination: see topology.Seat.mac."""
+"""Indexes of bytes in a destination address: see topology.Seat.mac."""
 
 _write = types.ExternalFunction("write", types.intp(types.int32, types.uintp, types.uintp))
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
@@ -47,30 +47,30 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 
 
 class Wire(NamedTuple):
-    """Everything per port: what has arrived, and what is under way, a ring from `heads` to `tails`, in order."""
+    """The state of each port: arrived frames, and frames under way in a ring from `heads` to `tails`."""
 
     polls: npt.NDArray[np.int32]
     """struct pollfd, two words each: the ports, then the descriptor that interrupts."""
     rings: tuple[Bytes, ...]
-    """The kernel's, shared with it."""
+    """Memory shared with the kernel."""
     places: Integers
-    """The frame of the ring that comes next."""
+    """The next frame of each ring."""
     frames: Bytes
     lengths: Integers
     due_ns: Integers
     heads: Integers
     tails: Integers
     free_ns: Integers
-    """When a port's link is free again."""
+    """The times at which the ports' links are free again."""
     lateness: Integers
     counts: Integers
     clock: Integers
-    """Scratch: a struct timespec."""
+    """Scratch memory: a struct timespec."""
 
 
 @intrinsic
 def _fence(_context: Any) -> Any:
-    """The kernel looks at the same memory: what stands before this happens before what stands after it."""
+    """A memory barrier: the kernel reads the same memory, so earlier writes must be visible before later ones."""
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         builder.fence("seq_cst")
@@ -87,7 +87,7 @@ def _now_ns(which: int, clock: Integers) -> int:
 
 @njit(cache=True)
 def departure_ns(arrived_ns: int, free_ns: int, length: int, bit_ps: int, delay_ns: int) -> tuple[int, int]:
-    """(when the frame leaves the wire, when the sender's link is free again); a bit takes `bit_ps` on the link."""
+    """(time at which the frame leaves the wire, time at which the sender's link is free); a bit takes `bit_ps`."""
     on_cable = max(length, SMALLEST_FRAME) + FRAMING
     free_ns = max(arrived_ns, free_ns) + on_cable * 8 * bit_ps // 1000
     return free_ns + delay_ns, free_ns
@@ -95,7 +95,7 @@ def departure_ns(arrived_ns: int, free_ns: int, length: int, bit_ps: int, delay_
 
 @njit(cache=True)
 def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
-    """What has arrived at a port gets its time of departure."""
+    """Take arrived frames from a port's ring and compute their times of departure."""
     ring = wire.rings[port]
     words, halves = ring.view(np.uint32), ring.view(np.uint16)
     now_ns = _now_ns(_MONOTONIC, wire.clock)
@@ -126,7 +126,7 @@ def _take(wire: Wire, port: int, bit_ps: int, delay_ns: int) -> None:
 
 @njit(cache=True)
 def _put(wire: Wire, port: int) -> int:
-    """Send on what is due of a port's frames: when the next one is."""
+    """Send a port's due frames on. The time at which the next one is due."""
     now_ns = _now_ns(_MONOTONIC, wire.clock)
     while wire.heads[port] < wire.tails[port]:
         place = wire.heads[port] % QUEUE
@@ -147,7 +147,7 @@ def _put(wire: Wire, port: int) -> int:
 
 @njit(cache=True)
 def carry(wire: Wire, bit_ps: int, delay_ns: int) -> None:
-    """Until the descriptor behind the ports has something to say."""
+    """Carry frames until the interrupting descriptor is readable."""
     ports = len(wire.rings)
     while wire.polls[2 * ports + 1] >> 16 == 0:
         next_ns = _now_ns(_MONOTONIC, wire.clock) + _LONGEST_SLEEP_NS

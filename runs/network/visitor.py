@@ -1,7 +1,11 @@
-"""Round trips in user space, since not every machine has a ping: `serve`, or `ask ADDRESS COUNT`.
+"""Programs that run inside a role's namespace: `serve`, `ask ADDRESS COUNT` and `lend FD`.
 
-Runs on the standard library alone (`python -I -S echo.py`). Python on both sides adds 10 to 30 us to each round trip;
-what it adds is seen in the profile `veth`. A question waits for its answer, so nothing queues.
+`serve` and `ask` measure round trips, since not every machine has a ping. A question waits for its answer, so nothing
+queues. Python on both sides adds 10 to 30 us to each round trip; the profile `veth` shows how much.
+
+`lend` opens a TCP socket and hands it over on the Unix socket FD: a socket stays in the namespace that opened it.
+
+They need the standard library alone (`python -I -S visitor.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +21,15 @@ from collections.abc import Iterator
 
 PORT = 7007
 BYTES = 18
-"""Of payload: with UDP, IP and Ethernet headers the smallest frame there is."""
+"""Payload; with UDP, IP and Ethernet headers the smallest frame there is."""
 UNCOUNTED = 3
-"""Round trips that find the caches cold."""
+"""The first round trips find the caches cold."""
 PATIENCE_S, TRIES = 0.5, 10
-"""A datagram may get lost while links come up, or on a busy machine; then another is sent, and only that is timed."""
+"""A datagram may get lost while links come up or on a busy machine. Only the answered one is timed."""
 
 
 def serve() -> None:
-    """Until end of file on stdin."""
+    """Echo datagrams until end of file on stdin."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         door.bind(("0.0.0.0", PORT))
         print("ready", flush=True)
@@ -35,7 +39,7 @@ def serve() -> None:
 
 
 def ask(address: str, count: int) -> list[int]:
-    """Each round trip, ns."""
+    """The duration of each round trip, ns. TimeoutError if nobody answers."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
         ours.connect((address, PORT))
         ours.settimeout(PATIENCE_S)
@@ -44,7 +48,6 @@ def ask(address: str, count: int) -> list[int]:
 
 
 def _round_trip_ns(ours: socket.socket, numbers: Iterator[int]) -> int:
-    """TimeoutError where no question is answered."""
     for number in itertools.islice(numbers, TRIES):
         question = number.to_bytes(BYTES, "little")
         sent_ns = time.monotonic_ns()
@@ -56,8 +59,15 @@ def _round_trip_ns(ours: socket.socket, numbers: Iterator[int]) -> int:
     raise TimeoutError(f"{TRIES} questions were not answered")
 
 
+def lend(descriptor: int) -> None:
+    with socket.socket(fileno=descriptor) as borrower, socket.socket() as lent:
+        socket.send_fds(borrower, [b"."], [lent.fileno()])
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve()
-    else:
+    elif sys.argv[1] == "ask":
         print(json.dumps(ask(sys.argv[2], int(sys.argv[3]))))
+    else:
+        lend(int(sys.argv[2]))

@@ -7,34 +7,34 @@ import threading
 
 import pytest
 
-from runs.network import echo
+from runs.network import visitor
 
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """A server that ignores the first questions, and answers the next; its port is echo's."""
-    monkeypatch.setattr(echo, "PATIENCE_S", 0.05)
+    """A server that ignores the first questions, and answers the next; its port is the visitor's."""
+    monkeypatch.setattr(visitor, "PATIENCE_S", 0.05)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         door.bind(("127.0.0.1", 0))
         door.settimeout(20)
-        monkeypatch.setattr(echo, "PORT", door.getsockname()[1])
+        monkeypatch.setattr(visitor, "PORT", door.getsockname()[1])
         yield door
 
 
 def test_a_question_that_is_lost_is_asked_again_and_only_the_answered_one_is_timed(forgetful):
     def serve() -> None:
         for _ in range(2):
-            forgetful.recvfrom(echo.BYTES)
-        for _ in range(echo.UNCOUNTED + 4):
-            forgetful.sendto(*forgetful.recvfrom(echo.BYTES))
+            forgetful.recvfrom(visitor.BYTES)
+        for _ in range(visitor.UNCOUNTED + 4):
+            forgetful.sendto(*forgetful.recvfrom(visitor.BYTES))
 
     server = threading.Thread(target=serve)
     server.start()
-    assert len(echo.ask("127.0.0.1", 4)) == 4
+    assert len(visitor.ask("127.0.0.1", 4)) == 4
     server.join()
 
 
 def test_who_never_answers_ends_the_asking(forgetful, monkeypatch):
-    monkeypatch.setattr(echo, "TRIES", 2)
+    monkeypatch.setattr(visitor, "TRIES", 2)
     with pytest.raises(TimeoutError, match="not answered"):
-        echo.ask("127.0.0.1", 1)
+        visitor.ask("127.0.0.1", 1)
