@@ -1,10 +1,26 @@
-"""`exchange network`: what networks a run can have on this machine."""
+"""`exchange network`: the networks that a run can have on this machine."""
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING, Any
 
+import click
+import orjson
+
+from runs.errors import UserError
 from runs.options import json_option
+
+if TYPE_CHECKING:
+    from runs.network.probe import Machine
+    from runs.network.profile import Profile
+
+_HOW = {
+    None: "no",
+    "loopback": "loopback, nothing done",
+    "veth": "namespaces and veth",
+    "netem": "namespaces, veth and netem",
+    "wire": "namespaces, veth and a wire in user space",
+}
 
 
 @click.group()
@@ -19,6 +35,33 @@ def command() -> None:
 @json_option
 def list_networks(as_json: bool) -> None:
     """Each network with its rate, its delay, and how it is made here, or why it cannot be."""
-    from cli.network_list import show
+    from runs.network.probe import probe
+    from runs.network.profile import PROFILES
 
-    show(as_json)
+    machine = probe()
+    rows = [_row(profile, machine) for profile in PROFILES.values()]
+    missing = [str(finding) for finding in machine.findings.values() if not finding.works]
+    if as_json:
+        click.echo(orjson.dumps({"networks": rows, "missing": missing}).decode())
+        return
+    click.echo(f"{'network':8} {'rate':>13} {'one way':>10}  here")
+    for row in rows:
+        click.echo(f"{row['name']:8} {_rate(row):>13} {_delay(row):>10}  {_HOW[row['mechanism']]}")
+    for finding in missing:
+        click.echo(f"not here: {finding}")
+
+
+def _row(profile: Profile, machine: Machine) -> dict[str, Any]:
+    row = {"name": profile.name, "rate_bit_per_s": profile.rate_bit_per_s, "delay_us": profile.delay_us}
+    try:
+        return {**row, "mechanism": machine.mechanism(profile)}
+    except UserError as error:
+        return {**row, "mechanism": None, "reason": error.message}
+
+
+def _rate(row: dict[str, Any]) -> str:
+    return "" if row["rate_bit_per_s"] is None else f"{row['rate_bit_per_s'] // 1_000_000:,} Mbit/s"
+
+
+def _delay(row: dict[str, Any]) -> str:
+    return "" if row["delay_us"] is None else f"{row['delay_us']:,g} us"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exchange.settings import RunSettings
-from runs.packets.totals import exchange_total
+from runs.packets.rows import exchange_total
 
 Record = dict[str, Any]
 Read = Callable[[Record], float | None]

@@ -16,7 +16,7 @@ from runs.folder import is_measured
 from runs.launch.moment import OnSecond
 from runs.lineup import Lineup
 from runs.network.profile import parse
-from runs.packets.of_run import FILE as CAPTURE
+from runs.packets import FILE as CAPTURE
 from runs.record.host import host_facts, now, versions
 from runs.record.outcome import Outcome
 from runs.record.record import Conditions, make_record, write_record
@@ -77,9 +77,9 @@ def measure(
     )
     record = make_record(folder, known, outcome)
     if outcome.capture:
-        from runs.packets.check import held_against
+        from runs.packets.pcap import compare_with_counters
 
-        record["capture"] = held_against(record, folder / CAPTURE, outcome.capture)
+        record["capture"] = compare_with_counters(record, folder / CAPTURE, outcome.capture)
     return write_record(folder, record)
 
 

@@ -15,7 +15,7 @@ from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import Watch
 from runs.lineup import Lineup
 from runs.network import network_of
-from runs.packets.of_run import capture_of
+from runs.packets import capture_of
 from runs.record.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""tcpdump beside a run: what was on the wire, for whoever does not trust counters. It costs the run its latency."""
+"""tcpdump beside a run: its command line, its process and its counts. It adds to the run's completion times."""
 
 from __future__ import annotations
 
@@ -6,46 +6,70 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 import click
 
-from runs.errors import cannot_write
-from runs.packets.tcpdump import (
-    COUNTS,
-    LISTENING,
-    LOOPBACK,
-    SNAPLEN,
-    Captured,
-    command,
-    last_words,
-    program,
-    refusal,
-)
+from runs.errors import UserError, cannot_write
 
+SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
+BUFFER_KIB = 1 << 16
+OFTEN_NOT_IN_PATH = "/usr/sbin:/sbin"
+LOOPBACK = "lo"
+LISTENING = re.compile(r"listening on .*\n")
+COUNTS = re.compile(
+    r"(\d+) packets? captured[,\n]\s*(\d+) packets? received by filter[,\n]\s*(\d+) packets? dropped by kernel.*\n"
+)
+FORBIDDEN = re.compile(r"permission|not permitted", re.IGNORECASE)
 PATIENCE_S = 10.0
 DRAIN_S = 5.0
 
 
+@dataclass(frozen=True)
+class Captured:
+    """tcpdump's own counts of packets. `dropped` were lost because it was too slow."""
+
+    captured: int
+    received: int
+    dropped: int
+
+    def missing(self, received: int, interface: str) -> int:
+        """How many of `received` packets are not captured; loopback receives a packet twice and captures it once."""
+        return received - self.dropped - self.captured * (2 if interface == LOOPBACK else 1)
+
+
+def program() -> str:
+    """The path of tcpdump. UserError if there is none."""
+    if sys.platform != "linux":
+        raise UserError(
+            "packets are captured on Linux only; elsewhere, as on macOS, by hand: "
+            "sudo tcpdump -i lo0 -s 96 -w FILE.pcap tcp port PORT"
+        )
+    found = shutil.which("tcpdump", path=f"{os.environ.get('PATH', '')}:{OFTEN_NOT_IN_PATH}")
+    if not found:
+        raise UserError("tcpdump is not installed: apt-get install tcpdump on Debian, dnf install tcpdump on Fedora")
+    return found
+
+
 class Capture:
-    """A context: from entering to leaving it, the TCP packets of these ports on this interface go to a pcap file.
+    """A context, inside which the TCP packets of these ports on this interface go to a pcap file.
 
-    `prefix` goes before tcpdump's command, so that it is in another network namespace.
+    `prefix` are words before tcpdump's command that run it in another network namespace. tcpdump joins the process
+    group, which ends with this process. `captured` is known after leaving.
 
-    tcpdump joins the process group, which is to end with us whatever happens; `captured` is known after leaving.
-    UserError where tcpdump is missing, not permitted or does not know the interface.
+    UserError if tcpdump is missing, has no permission or does not know the interface. ClickException if it ends early.
     """
 
     _never_coming: int
-    """Packets that the kernel counted as received before the filter was in place.
-
-    Of traffic that was under way by then, as many as tcpdump had not taken yet are not waited for at the end.
-    """
+    """Packets that the kernel received before the filter was in place; the end does not wait for as many."""
 
     def __init__(
         self,
@@ -59,15 +83,15 @@ class Capture:
     ) -> None:
         self._ports, self._path, self._group = ports, path, process_group
         self._prefix, self._interface, self._snaplen = prefix, interface, snaplen
-        self._said = ""
+        self._stderr = ""
         self.captured: Captured | None = None
 
     def __enter__(self) -> Capture:
         tcpdump = program()
         self._process = self._start(tcpdump)
         try:
-            if not self._hear(LISTENING):
-                raise refusal(self._said, tcpdump, self._interface)
+            if not self._read(LISTENING):
+                raise self._refusal(tcpdump)
             before = self._counts(signal.SIGUSR1)
             self._never_coming = before.missing(before.received, self._interface)
         except BaseException:
@@ -78,7 +102,7 @@ class Capture:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """An error that is under way counts for more than tcpdump's."""
+        """An error from inside the context takes precedence over tcpdump's."""
         with contextlib.suppress(*([click.ClickException] if kind else [])):
             try:
                 self._drain()
@@ -87,48 +111,69 @@ class Capture:
                 self._end()
 
     def _start(self, tcpdump: str) -> subprocess.Popen[bytes]:
+        """tcpdump writes to stdout: started by root, it becomes another user, who may not open our files.
+
+        --immediate-mode: else the kernel hands packets over by the buffer, and the last buffer's packets are lost.
+        """
+        interface = ["-i", self._interface, "--immediate-mode", "-p", "-n"]
+        sizes = ["-s", str(self._snaplen), "-B", str(BUFFER_KIB)]
+        ports = " or ".join(f"tcp port {port}" for port in self._ports)
         try:
             file = self._path.open("wb")
         except OSError as error:
             raise cannot_write(self._path, error) from error
         with file:
             return subprocess.Popen(
-                [*self._prefix, *command(tcpdump, self._ports, self._interface, self._snaplen)],
+                [*self._prefix, tcpdump, *interface, *sizes, "-w", "-", ports],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.PIPE,
                 process_group=self._group,
             )
 
+    def _refusal(self, tcpdump: str) -> UserError:
+        if FORBIDDEN.search(self._stderr):
+            return UserError(
+                f"tcpdump may not capture on {self._interface}: run this as root, or give tcpdump the right, "
+                f"sudo setcap cap_net_raw=ep {tcpdump}"
+            )
+        return UserError(f"tcpdump cannot capture on {self._interface}: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        """tcpdump's latest complaint, else its latest line."""
+        lines = self._stderr.strip().splitlines() or ["it said nothing"]
+        complaints = [line.removeprefix("tcpdump: ") for line in lines if line.startswith("tcpdump: ")]
+        return (complaints or lines)[-1]
+
     def _drain(self) -> None:
-        """Wait until tcpdump has taken what the kernel received by now; what is left when it ends would be lost."""
+        """Wait until tcpdump has taken every packet that the kernel has received; its end would lose the rest."""
         now = self._counts(signal.SIGUSR1)
         received, end_s = now.received, time.monotonic() + DRAIN_S
         while now.missing(received, self._interface) > self._never_coming and time.monotonic() < end_s:
             now = self._counts(signal.SIGUSR1)
 
-    def _counts(self, asked_by: signal.Signals) -> Captured:
-        """tcpdump tells its counts on SIGUSR1, and on SIGINT ends with them."""
-        self._process.send_signal(asked_by)
-        if words := self._hear(COUNTS):
-            return Captured.said(words)
-        raise click.ClickException(f"the capture is not whole, tcpdump ended: {last_words(self._said)}")
+    def _counts(self, request: signal.Signals) -> Captured:
+        """tcpdump prints its counts on SIGUSR1; on SIGINT it prints them and ends."""
+        self._process.send_signal(request)
+        if words := self._read(COUNTS):
+            return Captured(*map(int, words.groups()))
+        raise click.ClickException(f"the capture is not whole, tcpdump ended: {self._last_words()}")
 
-    def _hear(self, expected: re.Pattern[str]) -> re.Match[str] | None:
-        """The next such words on its stderr, which are then heard; None where it ended without them."""
+    def _read(self, expected: re.Pattern[str]) -> re.Match[str] | None:
+        """Read stderr up to the next match; None if tcpdump ended without one. ClickException if it is silent."""
         assert self._process.stderr
         end_s = time.monotonic() + PATIENCE_S
-        while not (words := expected.search(self._said)):
+        while not (words := expected.search(self._stderr)):
             if not select.select([self._process.stderr], [], [], max(0.0, end_s - time.monotonic()))[0]:
                 raise click.ClickException(f"tcpdump said nothing for {PATIENCE_S:g} s")
             if not (more := os.read(self._process.stderr.fileno(), 4096)):
                 return None
-            self._said += more.decode(errors="replace")
-        self._said = self._said[words.end() :]
+            self._stderr += more.decode(errors="replace")
+        self._stderr = self._stderr[words.end() :]
         return words
 
     def _end(self) -> None:
-        """Having told its last counts it still writes what it has; any other time, at once."""
+        """Let tcpdump write its rest if it has told its last counts, else kill it at once."""
         if self.captured is None:
             self._process.kill()
         try:

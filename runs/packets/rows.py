@@ -1,7 +1,7 @@
 """Table 1 of the paper, from a run's record: packets, their mean size and the mean time between two of them.
 
-The counters are the kernel's at the ends of each connection, as differences over the run. A size is TCP payload. Among
-the packets are pure acknowledgements, and a full segment counts as one also where several leave in one piece.
+The counters are the kernel's at the ends of each connection, as differences over the run. A size is TCP payload. Pure
+acknowledgements are packets, too. A full segment counts as one, even if several leave in one piece.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from exchange.instances import role_of
+
 ALL = "all"
 HEADERS_BYTES = {4: 20 + 32, 6: 40 + 32}
-"""IP and TCP with its time stamps, which Linux sends unless told otherwise."""
+"""Bytes of the headers of IP and of TCP with time stamps, which Linux sends by default, by IP version."""
+EXCHANGE_ROLES = ("gateway", "engine")
+"""The roles whose connections carry orders and answers."""
 
 Socket = Mapping[str, Any]
 
@@ -22,11 +26,11 @@ class PacketRow:
     """One direction of one connection, or all of them together.
 
     source, destination   addresses, as 127.0.0.1:4711
-    bytes, mean_bytes     of TCP payload
-    mean_gap_us           the run's duration over the packets; None where there are none, as mean_bytes
-    per_order             packets for each order that was sent
-    retransmits           None where the sender is no component of ours, and tcp_nodelay, which is the sender's
-    orders_per_s          offered; None where there was no schedule
+    bytes, mean_bytes     TCP payload; mean_bytes is None without packets
+    mean_gap_us           the run's duration over the packets; None without packets
+    per_order             packets for each order sent
+    retransmits           the sender's, as tcp_nodelay; both None if the sender is no component of ours
+    orders_per_s          offered load; None without a schedule
     """
 
     sender: str
@@ -44,19 +48,19 @@ class PacketRow:
 
     @property
     def mean_wire_bytes(self) -> float | None:
-        """With the headers of IP and TCP; of a connection, not of all."""
+        """The mean size with the headers of IP and TCP; only for the row of a connection."""
         headers = HEADERS_BYTES[6 if self.source.startswith("[") else 4]
         return None if self.mean_bytes is None or not self.source else self.mean_bytes + headers
 
 
 def packet_rows(record: Mapping[str, Any]) -> list[PacketRow]:
-    """Each direction of each connection once, from run.json's content; as the sender counts it, where it is ours."""
+    """Each direction of each connection once, from run.json's content; counted by the sender, if that is ours."""
     ends = {(end["local"], end["peer"]): end for end in record.get("sockets") or () if _counted(end)}
     return [row for end in ends.values() for row in _directions(record, end, ends.get((end["peer"], end["local"])))]
 
 
 def total(rows: Sequence[PacketRow]) -> PacketRow:
-    """All of one run's rows, as the paper counts what goes to and from its broker."""
+    """The sum of one run's rows, as the paper counts packets to and from its broker."""
     segments, sent = sum(row.segments for row in rows), sum(row.bytes for row in rows)
     kinds = {row.tcp_nodelay for row in rows}
     gaps_per_us = sum(1 / row.mean_gap_us for row in rows if row.mean_gap_us)
@@ -76,20 +80,27 @@ def total(rows: Sequence[PacketRow]) -> PacketRow:
     )
 
 
+def exchange_total(record: Mapping[str, Any]) -> PacketRow | None:
+    """All packets of orders and answers, in both directions; None if nothing was counted."""
+    ends = [end for end in record.get("sockets") or () if role_of(str(end.get("component"))) in EXCHANGE_ROLES]
+    rows = packet_rows({**record, "sockets": ends})
+    return total(rows) if rows else None
+
+
 def self_check(row: PacketRow, duration_s: float) -> float:
-    """By what share of the run's duration packets x gap misses it; 0 is agreement."""
+    """The share of the run's duration by which packets x gap misses it; 0 is agreement."""
     if row.mean_gap_us is None:
         return 0.0
     return abs(row.segments * row.mean_gap_us / 1e6 / duration_s - 1)
 
 
 def _counted(end: Socket) -> bool:
-    """Counters are absent where the system has none."""
+    """True if the system has counters."""
     return all(isinstance(end.get(name), int) for name in ("segments_out", "bytes_out", "segments_in", "bytes_in"))
 
 
 def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> Iterator[PacketRow]:
-    """What it sent; and what it received, where nobody counts that as sent."""
+    """The direction that `end` sent, and the one it received unless the far end counts that."""
     other = far["component"] if far else _stranger(record)
     yield _row(record, (end["component"], other), (end["local"], end["peer"]), (end, "out"))
     if far is None:
@@ -97,7 +108,7 @@ def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> I
 
 
 def _stranger(record: Mapping[str, Any]) -> str:
-    """The other end of a connection, when it is none of our components."""
+    """The name of an end that is no component of ours."""
     return "broker" if str(record.get("settings", {}).get("transport", "")).startswith("amqp") else "unknown"
 
 

@@ -17,10 +17,8 @@ import psutil
 import pytest
 
 from runs.errors import UserError
-from runs.packets import tcpdump
-from runs.packets.capture import Capture
-from runs.packets.check import held_against
-from runs.packets.pcap import counts
+from runs.packets.capture import Capture, Captured
+from runs.packets.pcap import compare_with_counters, counts
 from runs.packets.rows import packet_rows
 from tests.exchange_command import until
 from transports.sockets import counted_since, counters, described
@@ -91,7 +89,7 @@ def test_tcpdump_and_the_kernel_count_the_same(pcap, ends):
     record = as_record(ends, before)
     rows = packet_rows(record)
     assert capture.captured
-    held = held_against(record, pcap, asdict(capture.captured))
+    held = compare_with_counters(record, pcap, asdict(capture.captured))
     assert len(held["directions"]) == 2
     assert max(held["off_by"].values()) < 0.001, held
     assert capture.captured.dropped == 0
@@ -189,7 +187,7 @@ def test_who_may_not_capture_is_told_what_would_help(pretend, tmp_path):
 
 def test_where_there_is_no_tcpdump_it_is_said_what_to_type(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(tcpdump, "OFTEN_NOT_IN_PATH", str(tmp_path))
+    monkeypatch.setattr("runs.packets.capture.OFTEN_NOT_IN_PATH", str(tmp_path))
     with pytest.raises(UserError, match="not installed: apt-get install tcpdump"):
         Capture([9], tmp_path / "it.pcap", process_group=os.getpgrp()).__enter__()
 
@@ -241,7 +239,7 @@ def test_leaving_waits_until_tcpdump_has_taken_what_the_kernel_received_meanwhil
     with pretend(answering(tmp_path, (0, 7), (0, 17), (3, 17), (5, 19))) as capture:
         pass
     assert (tmp_path / "asked").read_text() == "4\n"
-    assert capture.captured == tcpdump.Captured(captured=5, received=19, dropped=0)
+    assert capture.captured == Captured(captured=5, received=19, dropped=0)
     assert is_gone(tmp_path)
 
 
@@ -254,6 +252,6 @@ def test_a_deaf_tcpdump_is_killed(pretend, tmp_path, monkeypatch):
 
 
 def test_what_was_received_counts_twice_on_loopback_only():
-    counted = tcpdump.Captured(captured=5, received=10, dropped=1)
+    counted = Captured(captured=5, received=10, dropped=1)
     assert counted.missing(11, "lo") == 0
     assert counted.missing(11, "eth0") == 5

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.packets import check
-from runs.packets.check import held_against
-from runs.packets.pcap import Direction, Traffic
+from runs.packets import pcap
+from runs.packets.pcap import Direction, Traffic, compare_with_counters
 from tests.runs.packets.made_records import ENGINE, GATEWAY, duplex
 
 THERE, BACK = (GATEWAY, ENGINE), (ENGINE, GATEWAY)
@@ -25,8 +24,8 @@ def held(monkeypatch: pytest.MonkeyPatch):
     """The check, of what a capture is made to hold."""
 
     def check_of(seen: dict[Direction, Traffic]):
-        monkeypatch.setattr(check, "counts", lambda _: seen)
-        return held_against(duplex(), Path("it.pcap"), SAID)
+        monkeypatch.setattr(pcap, "counts", lambda _: seen)
+        return compare_with_counters(duplex(), Path("it.pcap"), SAID)
 
     return check_of
 

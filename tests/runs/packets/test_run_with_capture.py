@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reports.run.capture import sentences
-from runs.packets.check import held_against
-from runs.packets.of_run import FILE, ports_of
+from runs.packets import FILE, ports_of
+from runs.packets.pcap import compare_with_counters
 from tests.exchange_command import VALID, measured
 
 SAID = {"captured": 9, "received": 18, "dropped": 0}
@@ -30,13 +30,13 @@ def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
 
 def test_a_capture_that_cannot_be_read_is_a_sentence_and_not_the_end_of_the_record(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no capture at all, but long enough")
-    capture = held_against({"sockets": []}, tmp_path / FILE, SAID)
+    capture = compare_with_counters({"sockets": []}, tmp_path / FILE, SAID)
     assert capture["directions"] == []
     assert [line.partition(":")[0] for line in sentences(capture)] == ["the capture cannot be read"]
 
 
 def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
-    capture = held_against({"sockets": []}, tmp_path / "none", {**SAID, "dropped": 1_234})
+    capture = compare_with_counters({"sockets": []}, tmp_path / "none", {**SAID, "dropped": 1_234})
     assert "tcpdump lost 1,234 packets" in "\n".join(sentences(capture))
 
 
