@@ -39,7 +39,7 @@ def command(
     from experiments.capacity.capacity import capacity
     from experiments.capacity.objective import objective_of
     from experiments.capacity.search import SearchSettings
-    from runs.folder import dated_name
+    from runs.files import dated_name
 
     objective = objective_of(slo)
     settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)

@@ -36,8 +36,8 @@ def command(
 
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first
     """
-    from runs.component.component import Events, Service, serve
-    from runs.component.components import open_engine
+    from runs.component import Events, Service, serve
+    from runs.services import open_engine
 
     events = Events(named("engine", instance), launched)
     settings = run_settings(**given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import click
 
@@ -41,9 +42,8 @@ def command(
 
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
     """
-    from runs.component.component import Events, Service, serve
-    from runs.component.components import open_gateway
-    from runs.component.streams import open_streams
+    from runs.component import Events, Service, serve
+    from runs.services import open_gateway, open_streams
 
     events, held = Events(named("gateway", instance), launched), contextlib.ExitStack()
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
@@ -58,10 +58,19 @@ def command(
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
-    """With what a launcher would know, since the reporter hears of it from nobody else."""
-    from runs.by_hand import settings_of_url
-
+    """The settings with what a launcher would add: the reporter learns transport and processor from them alone."""
     placed = {} if cpu is None else {"gateway": cpu}
-    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
+    settings = run_settings(**given, **_settings_of_url(engine_url), cpus=placed)
     warn_of_rejections(settings)
     return settings
+
+
+def _settings_of_url(engine_url: str) -> dict[str, Any]:
+    """The transport's settings, as the engine's URL has them."""
+    from transports.amqp.address import mask
+    from transports.registry import scheme_of
+
+    options = dict(parse_qsl(engine_url.partition("?")[2]))
+    broker = {"amqp_client": options.get("client"), "delivery": options.get("delivery")}
+    own = broker if scheme_of(engine_url) in {"amqp", "amqps"} else {}
+    return {"transport": mask(engine_url), "topology": options.get("topology", "duplex"), **own}

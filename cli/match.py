@@ -1,12 +1,23 @@
-"""`exchange match`: the engine alone, over a tape."""
+"""`exchange match`: the engine alone, over a tape: what it answers, and how fast it decodes, matches and encodes."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from runs.errors import UserError, cannot_write
 from runs.options import book_options, json_option, policy_options
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from matching_engine.engine import MatchingEngine
+
+    Bytes = npt.NDArray[np.uint8]
 
 
 @click.command()
@@ -22,6 +33,83 @@ def command(
 
     Example: exchange match tape.bin --answers answers.bin --json
     """
-    from cli.matching import match, show
+    _show(_match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids), as_json)
 
-    show(match(tape, answers, max_price=max_price, policy=policy, capacity=capacity, with_ids=with_ids), as_json)
+
+def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
+    """Counts, checksums and speed. UserError where the tape, the output or a setting of the book is wrong."""
+    from exchange.checksum import StreamChecksum
+    from exchange.messages import MalformedMessage
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.order_book import OrderBook
+    from matching_engine.tape import match_tape
+    from runs.files import whole_file
+
+    _keep_apart(tape, answers)
+    orders, checksum = _read(tape), StreamChecksum()
+    try:
+        engine = MatchingEngine(OrderBook(**book))
+        engine.warm()
+        with contextlib.ExitStack() as files:
+            file = files.enter_context(whole_file(answers)) if answers else None
+
+            def take(span: Bytes) -> None:
+                checksum.update(span)
+                if file:
+                    file.write(span.data)
+
+            seconds = match_tape(engine, orders, take)
+    except MalformedMessage as error:
+        raise UserError(f"{tape}: {error}") from error
+    except OSError as error:
+        raise cannot_write(answers or tape, error) from error
+    except (ValueError, MemoryError) as error:
+        raise UserError(str(error)) from error
+    return _figures(engine, orders, checksum.hex, seconds)
+
+
+def _keep_apart(tape: Path, answers: Path | None) -> None:
+    if answers is not None and answers.exists() and answers.samefile(tape):
+        raise UserError(f"--answers {answers} is the tape itself: choose another file")
+
+
+def _read(tape: Path) -> Bytes:
+    import numpy as np
+
+    try:
+        return np.fromfile(tape, np.uint8)
+    except OSError as error:
+        raise UserError(f"cannot read {tape}: {error.strerror}") from error
+
+
+def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
+    """What --json prints; `answers` is their checksum."""
+    from exchange.checksum import NAME, StreamChecksum
+
+    counts, checksum = engine.counts._asdict(), StreamChecksum()
+    checksum.update(orders)
+    answer_kinds = ("trades", "confirmations", "quotes", "rejections", "cancelled")
+    return {
+        **counts,
+        "answers": sum(counts[kind] for kind in answer_kinds),
+        "checksums": {"hash": NAME, "orders": checksum.hex, "answers": answers},
+        "orders_per_s": (counts["orders"] + counts["cancels"]) / seconds,
+        "seconds": seconds,
+    }
+
+
+def _show(figures: dict[str, Any], as_json: bool) -> None:
+    import orjson
+
+    from exchange.words import noun
+
+    if as_json:
+        click.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+        return
+    kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
+    for kind in kinds:
+        if figures[kind]:
+            click.echo(f"{figures[kind]:>14,} {noun(figures[kind], kind)}")
+    click.echo(f"{figures['orders_per_s']:>14,.0f} orders/s, matching, decoding and encoding")
+    sums = figures["checksums"]
+    click.echo(f"{sums['hash']:>14} orders {sums['orders']}, answers {sums['answers']}")

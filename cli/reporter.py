@@ -30,9 +30,9 @@ def command(
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
     """
-    from runs.component.component import Events, Service, serve
-    from runs.component.components import open_reporter
-    from runs.folder import new_run_folder
+    from runs.component import Events, Service, serve
+    from runs.files import new_run_folder
+    from runs.services import open_reporter
 
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
     if instance > reporters:
@@ -49,8 +49,8 @@ def command(
     if launched:
         serve(events, open_service, cpu)
         return
-    from runs import by_hand
+    from runs.run import conditions_by_hand, record_by_hand
 
-    before = by_hand.conditions(name)
+    before = conditions_by_hand(name)
     result = serve(events, open_service, cpu)
-    raise SystemExit(by_hand.write_record(folder, before, result, instance, settings, cpu))
+    raise SystemExit(record_by_hand(folder, before, result, instance, settings, cpu))

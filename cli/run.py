@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from runs.options import json_option, results_option, run_options, run_settings
+from exchange.settings import RunSettings
+from runs.errors import UserError
+from runs.options import json_option, results_option, run_options, run_settings, warn_of_rejections
+
+if TYPE_CHECKING:
+    from runs.launch.watch import OnSecond
 
 
 @click.command()
@@ -26,8 +36,6 @@ def command(
 
     Example: exchange run --transport zeromq --rate 8000 --orders 80000
     """
-    from cli.running import run
-
     if (live or live_spark) and as_json:
         option = "--live" if live else "--live-spark"
         raise click.UsageError(f"{option} is for who looks on, --json for a program: leave one of them out")
@@ -36,3 +44,90 @@ def command(
     settings = run_settings(**given)
     shown = {"live": live, "live_spark": live_spark, "as_json": as_json}
     raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, **shown))
+
+
+def run(
+    settings: RunSettings,
+    results: str,
+    name: str | None,
+    with_spark: bool,
+    with_page: bool,
+    as_json: bool,
+    live: bool = False,
+    live_spark: bool = False,
+) -> int:
+    """Run once into a new folder of `results`, show the record; the exit code of a run."""
+    from runs.files import new_run_folder, run_name
+    from runs.interrupts import ended_as_by_ctrl_c
+    from runs.record.record import exit_code
+    from runs.run import measure
+
+    _check(settings)
+    showing = _showing(settings, live, live_spark)
+    with ended_as_by_ctrl_c():
+        folder = new_run_folder(Path(results), name or run_name(settings))
+        record = measure(folder, settings, showing(folder))
+        _show(record, as_json)
+        if with_spark:
+            _show_seconds(folder, record["status"], as_json)
+        page = _write_page(folder) if with_page else None
+    if page and not as_json:
+        click.echo(f"page: {page}")
+    return exit_code(record)
+
+
+def _check(settings: RunSettings) -> None:
+    """UserError where the run could not start, or would leave nothing to analyse."""
+    from runs.run import runs_in_one_process
+
+    length_s = settings.length_s
+    if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
+        raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
+    warn_of_rejections(settings)
+    runs_in_one_process(settings)
+
+
+def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
+    """The progress bar or a live view, given the run's folder. UserError where a live view has no terminal."""
+    if live_spark:
+        from reports.live_spark.beside import spark_beside
+
+        return partial(spark_beside, settings)
+    if live:
+        from reports.live.window import live_window, terminal
+
+        return partial(live_window, settings, terminal())
+    from reports.live.progress import progress_bar
+
+    return lambda _: progress_bar(settings)
+
+
+def _show(record: dict[str, Any], as_json: bool) -> None:
+    """The record as a table; as JSON the bytes of run.json on stdout, with the status's reasons on stderr."""
+    if not as_json:
+        from reports.run.terminal import show_record
+
+        return show_record(record)
+    import orjson
+
+    for reason in record["reasons"]:
+        click.echo(f"{record['status']}: {reason}", err=True)
+    click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+    return None
+
+
+def _show_seconds(folder: Path, status: str, quiet: bool) -> None:
+    """Let Spark make its tables, but not of a partial run."""
+    if status == "partial":
+        click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
+        return
+    from reports.run.seconds import show_seconds
+
+    show_seconds(folder, quiet=quiet)
+
+
+def _write_page(folder: Path) -> Path:
+    """Draw the page once the run is over: importing what draws takes half a second."""
+    from reports.run.page import write_page
+
+    return write_page(folder)

@@ -20,6 +20,6 @@ def command(output: Path, **given: Any) -> None:
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
     """
-    from runs.component.tape import write_tape
+    from runs.tape import write_tape
 
     write_tape(output, run_settings(**given))

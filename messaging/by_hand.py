@@ -29,8 +29,8 @@ from messaging.published import PublishToAll
 from messaging.reckoning import bounce_figures, flow_figures, reply_figures
 from messaging.roles import End, Part, Told
 from messaging.words import short
-from runs.component.component import sentence, settle_down
-from runs.errors import UserError
+from runs.component import settle_down
+from runs.errors import UserError, sentence
 from transports.base import BadAddress, CannotListen, Link, PeerGone, TransportError
 from transports.pattern import Pattern
 

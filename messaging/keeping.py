@@ -11,7 +11,7 @@ import click
 import orjson
 
 from messaging.measuring import COMPLETE, Record
-from runs.folder import new_run_folder, write_json
+from runs.files import new_run_folder, write_json
 
 FILE = "bench.json"
 SHARE, MOST_S = 0.02, 10.0

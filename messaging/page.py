@@ -12,8 +12,8 @@ from messaging.table import columns_with_something, cpu_columns
 from messaging.words import reasons_in_words, short, short_interval, titles_of, values_in_words
 from reports.drawing.templates import templates
 from reports.rounding import number
+from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
-from runs.whole_file import write_whole
 
 FILE = "bench.html"
 TEMPLATES = templates(

@@ -20,7 +20,7 @@ from typing import Any
 from exchange.usage import Usage
 from messaging import round_trips
 from messaging.roles import End, Role
-from runs.component.component import sentence
+from runs.errors import sentence
 from transports.base import BadAddress, CannotListen, Link, TransportError
 from transports.frames import FrameBatch, Longs
 from transports.registry import connect, listen

@@ -21,8 +21,7 @@ from messaging.room import check_cells
 from messaging.stage import Stage
 from messaging.words import cell_in_words, figures_in_words, reasons_in_words
 from runs.broker.brokers_held import Brokers
-from runs.component.component import sentence
-from runs.errors import UserError
+from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.record.host import host_facts, now, versions
 from transports.base import TransportError

@@ -19,11 +19,11 @@ from messaging.player import opened
 from messaging.round_trips import load_compiled
 from runs.broker.broker_of_run import BrokerOfRun, broker_of_run
 from runs.broker.brokers_held import Brokers
-from runs.component.component import settle_down
+from runs.component import settle_down
 from runs.errors import UserError
-from runs.launch.household import Household
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
+from runs.process_group import ProcessGroup
 from transports.base import BadAddress, Link, PeerGone
 from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
@@ -45,7 +45,7 @@ class Stage:
 
     def __enter__(self) -> Stage:
         with contextlib.ExitStack() as held:
-            self._household = held.enter_context(Household())
+            self._processes = held.enter_context(ProcessGroup())
             for transport, kind in self._transports.items():
                 if kind == "broker":
                     self.brokers[transport] = self._broker(transport, held)
@@ -63,14 +63,14 @@ class Stage:
 
     def _broker(self, transport: str, held: contextlib.ExitStack) -> BrokerOfRun:
         settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
-        broker = held.enter_context(broker_of_run(settings, self._household.folder, self.group, self._brokers))
+        broker = held.enter_context(broker_of_run(settings, self._processes.folder, self.group, self._brokers))
         os.environ.update(broker.environment)  # for our forks; of this process nobody else asks
         return broker
 
     @property
     def group(self) -> int:
         """The process group of roles: whoever is in it ends with us."""
-        return self._household.process_group
+        return self._processes.id
 
     def in_threads(self, transport: str) -> bool:
         """It cannot leave a process."""
@@ -84,7 +84,7 @@ class Stage:
             broker = self.brokers.get(transport)
             token = f"bench-{secrets.token_hex(6)}"
             find = partial(free_place, held=held)
-            yield Places(broker.url if broker else transport, token, self._household.folder, find)
+            yield Places(broker.url if broker else transport, token, self._processes.folder, find)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

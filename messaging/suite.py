@@ -15,8 +15,7 @@ from messaging.measuring import COMPLETE, PARTIAL, Record
 from messaging.options import parameters
 from messaging.running import FAULTS, INTERRUPTED, SoFar, kept, known_of, record_of, said, unnamed
 from runs.broker.brokers_held import Brokers
-from runs.component.component import sentence
-from runs.errors import UserError
+from runs.errors import UserError, sentence
 
 NAME = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery")

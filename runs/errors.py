@@ -1,4 +1,4 @@
-"""What ends a command with a sentence, never with a traceback: a user's mistake (2), or a place that fails (1)."""
+"""Errors that end a command with one sentence: a user's mistake (exit code 2), or a place that fails (1)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 class UserError(click.ClickException):
-    """Says which field or place, what was found there, and what to do."""
+    """Names the field or place, what was found there, and what to do."""
 
     exit_code = 2
 
 
 def cannot_write(path: Path, error: OSError) -> click.ClickException:
-    """A full disk is nobody's mistake; a place that takes no file is the user's."""
+    """A plain ClickException for a full disk, which is nobody's mistake; else a UserError."""
     kind = click.ClickException if error.errno in FULL else UserError
     return kind(f"cannot write {path}: {error.strerror}")
+
+
+def sentence(error: Exception) -> str:
+    """The error's message; for one of the operating system, its file and what is wrong with it."""
+    if isinstance(error, UserError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -234,7 +234,7 @@ def naming_options() -> Iterator[None]:
 def _settled(given: dict[str, Any]) -> dict[str, Any]:
     """With what follows from the rest where the user did not say it."""
     if given.get("tape"):
-        from runs.component.replay import settled_by_tape
+        from runs.tape import settled_by_tape
 
         given |= settled_by_tape(given, _was_typed)
     if given.get("orders") is None and given.get("duration_s") is None:

@@ -1,34 +1,34 @@
-"""One run, from settings to its record."""
+"""One run, from settings to its record, and the record of a run whose components were started by hand."""
 
 from __future__ import annotations
 
 import shutil
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from exchange.instances import named, role_of
+from exchange.results import ReporterResult
 from exchange.settings import RunSettings
-from runs.component.component import sentence
-from runs.errors import UserError
-from runs.folder import is_measured
-from runs.launch.moment import OnSecond
+from runs.errors import UserError, sentence
+from runs.files import is_measured
 from runs.lineup import Lineup
-from runs.network.profile import parse
-from runs.packets import FILE as CAPTURE
 from runs.record.host import host_facts, now, versions
-from runs.record.outcome import Outcome
-from runs.record.record import Conditions, make_record, write_record
+from runs.record.outcome import Outcome, outcome_of, read_results
+from runs.record.record import Conditions, exit_code, make_record, write_record
 from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:
     from runs.broker.brokers_held import Brokers
+    from runs.launch.watch import OnSecond
 
 
 def runs_in_one_process(settings: RunSettings) -> bool:
-    """UserError where what is to carry the messages is not known, or has not what was asked of it."""
+    """True if the transport cannot leave a process. UserError where it is unknown, or lacks what was asked of it."""
     scheme = scheme_of(settings.transport)
     try:
         transport = transport_of(scheme)
@@ -37,20 +37,24 @@ def runs_in_one_process(settings: RunSettings) -> bool:
     if settings.nagle and scheme not in transport.over_tcp:
         raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
     if settings.topology == "simplex" and scheme not in transport.simplex:
-        told = f"--topology is simplex; {scheme} has no connection for each direction"
-        raise UserError(f"{told}: use tcp, zeromq or amqp")
+        what = f"--topology is simplex; {scheme} has no connection for each direction"
+        raise UserError(f"{what}: use tcp, zeromq or amqp")
     if settings.capture and scheme not in transport.over_tcp:
         raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
-    if not parse(settings.network).is_local:
+    if settings.network != "local":
         _check_network(settings, scheme in transport.over_tcp)
     return scheme in transport.one_process
 
 
 def _check_network(settings: RunSettings, over_tcp: bool) -> None:
-    """Components that are elsewhere need TCP, and places that are found for them there."""
+    """Components in an emulated network need TCP, and places that are found for them there."""
+    from runs.network.profile import parse
+
+    if parse(settings.network).is_local:
+        return
     if not over_tcp or "://" in settings.transport or scheme_of(settings.transport) == "amqps":
-        told = f"--network is {settings.network}; {settings.transport} cannot be there"
-        raise UserError(f"{told}: use tcp, zeromq or amqp, by name alone")
+        what = f"--network is {settings.network}; {settings.transport} cannot be there"
+        raise UserError(f"{what}: use tcp, zeromq or amqp, by name alone")
 
 
 def measure(
@@ -58,13 +62,14 @@ def measure(
 ) -> dict[str, Any]:
     """Run the components, write run.json, return its content. UserError where the run cannot start.
 
-    `showing` is told once a second how far the run is. A private broker is one of `brokers`, or the run's own.
+    `showing` gives what is called once a second with how far the run is. A private broker comes from `brokers`, or
+    is the run's own.
     """
     started_at, host = now(), host_facts()
     try:
         with showing as on_second:
-            url, outcome = _started(folder, settings, brokers, on_second)
-    except KeyboardInterrupt:  # with no component to ask, or one time too many to wait for their answer
+            url, outcome = _outcome(folder, settings, brokers, on_second)
+    except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
         when = "" if is_measured(folder) else " before the start"
         url, outcome = None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
     except (UserError, TransportError, OSError) as error:
@@ -77,16 +82,17 @@ def measure(
     )
     record = make_record(folder, known, outcome)
     if outcome.capture:
+        from runs.packets import FILE
         from runs.packets.pcap import compare_with_counters
 
-        record["capture"] = compare_with_counters(record, folder / CAPTURE, outcome.capture)
+        record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)
     return write_record(folder, record)
 
 
-def _started(
+def _outcome(
     folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond
 ) -> tuple[str | None, Outcome]:
-    """(the engine's URL, what came out)."""
+    """Run the components in threads or processes; (the first engine's URL, their outcome)."""
     if runs_in_one_process(settings):
         from runs.launch.threads import run_in_threads
 
@@ -94,3 +100,47 @@ def _started(
     from runs.launch.launcher import launch
 
     return launch(folder, settings, on_second, brokers)
+
+
+def conditions_by_hand(name: str) -> Conditions:
+    """Name, host, versions and time of a run by hand; the gateways' results bring its URL and settings later."""
+    return Conditions(name=name, url=None, settings={}, host=host_facts(), versions=versions(), started_at=now())
+
+
+def record_by_hand(
+    folder: Path, before: Conditions, reporter: ReporterResult, instance: int, settings: RunSettings, cpu: int | None
+) -> int:
+    """Write run.json on a reporter's host, of the pairs that report to it; the exit code.
+
+    `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
+    """
+    name, lineup = named("reporter", instance), Lineup.of(settings).part_of(instance)
+    outcome = outcome_of(lineup, {**read_results(reporter.results), name: reporter})
+    own = {"pairs": settings.pairs, "reporters": settings.reporters}
+    known = _known_of_gateways(outcome, own, {} if cpu is None else {name: cpu})
+    record = write_record(folder, make_record(folder, replace(before, **known), outcome))
+    for reason in record["reasons"]:
+        click.echo(f"{name}: {record['status']}: {reason}", err=True)
+    click.echo(f"{name}: {record['status']}, see {folder / 'run.json'}", err=True)
+    return exit_code(record)
+
+
+def _known_of_gateways(outcome: Outcome, own: dict[str, int], own_cpu: dict[str, int]) -> dict[str, Any]:
+    """URL and settings, as the first gateway had them, with the reporter's own; nothing where no gateway left a result.
+
+    The processors of engines stay unknown: no result has them.
+    """
+    if not outcome.gateways:
+        return {}
+    settings = outcome.gateways[min(outcome.gateways)].settings
+    url = str(settings["transport"])
+    placed = {named("gateway", pair): gateway.settings["cpus"] for pair, gateway in outcome.gateways.items()}
+    cpus = {name: of_role["gateway"] for name, of_role in placed.items() if of_role} | own_cpu
+    known = {"cpus": cpus, "nagle": _roles_with_nagle(outcome), "transport": scheme_of(url)}
+    return {"url": url, "settings": {**settings, **own, **known}}
+
+
+def _roles_with_nagle(outcome: Outcome) -> list[str]:
+    """Roles with a socket that was opened with nodelay=off."""
+    off = [name for name, ends in outcome.sockets.items() if any(not end["tcp_nodelay_asked"] for end in ends)]
+    return list(dict.fromkeys(map(role_of, off)))

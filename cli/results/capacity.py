@@ -62,7 +62,7 @@ class Capacity(Kind):
         from experiments.capacity.capacity import capacity
         from experiments.capacity.objective import objective_of
         from experiments.capacity.search import SearchSettings
-        from runs.folder import dated_name
+        from runs.files import dated_name
 
         record = self.read(folder)
         settings = settings_of_record(folder / self.file, record["settings"])

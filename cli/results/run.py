@@ -55,7 +55,7 @@ class Run(Kind):
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """UserError if the record does not say all of what was run."""
-        from cli.running import run
+        from cli.run import run
 
         record = self.read(folder)
         settings = settings_of_record(folder / self.file, record.get("settings") or {})

@@ -22,7 +22,7 @@ from experiments.trials.execution import CtrlC
 from reports.live.progress import progress_bar
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
-from runs.folder import new_run_folder, write_json
+from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.record.host import host_facts, now, versions
 from runs.run import measure, runs_in_one_process

@@ -11,7 +11,7 @@ import orjson
 from exchange.settings import RunSettings
 from experiments.trials.observations import is_warm_up
 from runs.errors import UserError
-from runs.folders import run_folders
+from runs.files import run_folders
 from runs.metrics import COMPARED, HELD_BACK, packets
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError

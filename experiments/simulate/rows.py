@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from exchange.checksum import NAME
 from experiments.simulate.simulation import Row
 from runs.errors import cannot_write
-from runs.whole_file import whole_file
+from runs.files import whole_file
 
 FILE = "instruments.parquet"
 TEXTS = ("orders_xxh64", "answers_xxh64")

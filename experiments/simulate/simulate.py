@@ -21,7 +21,7 @@ from experiments.simulate.trades import FOLDER as TRADES
 from experiments.simulate.trades import TradesUnwritable, remove_unfinished, trade_files
 from reports.live.progress import counting
 from runs.errors import UserError
-from runs.folder import dated_name, new_run_folder, write_json
+from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.options import warn_of_prices
 from runs.record.host import host_facts, now, versions

@@ -22,7 +22,7 @@ from reports.live.progress import progress_bar
 from reports.run.page import write_page
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
-from runs.folder import write_json
+from runs.files import write_json
 from runs.interrupts import on_signals
 from runs.run import measure
 

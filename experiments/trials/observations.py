@@ -15,7 +15,7 @@ from exchange.run_record import RunRecord
 from experiments.trials.arms import Arm
 from experiments.trials.plan import FILE as PLAN
 from experiments.trials.plan import WARM_UP, Plan, Step
-from runs.folder import new_run_folder
+from runs.files import new_run_folder
 from runs.metrics import Metric
 
 VALID = ("complete", "saturated")

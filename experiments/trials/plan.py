@@ -20,7 +20,7 @@ from exchange.study_records import PlanRecord
 from experiments.trials.arms import Arm
 from experiments.trials.study import COMPARE, STUDIES, Study
 from runs.errors import UserError
-from runs.folder import write_json
+from runs.files import write_json
 from runs.record.reading import record_for_report
 from runs.record.written_settings import UnknownSettings, settings_as_written
 

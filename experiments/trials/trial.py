@@ -31,7 +31,7 @@ from reports.drawing.figure_files import write_figures
 from reports.rows import flat, print_rows, trial_rows
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
-from runs.folder import dated_name, new_run_folder, write_json
+from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}

@@ -12,9 +12,9 @@ from reports.comparison.published import published, transports
 from reports.comparison.sentences import circumstances, common_settings, own_settings, title
 from reports.drawing.templates import templates
 from reports.rounding import interval, number, rounded
+from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
-from runs.whole_file import write_whole
 
 TEMPLATES = templates(Path(__file__).parent, rounded=rounded, interval=interval, number=number)
 COMPLETION = {

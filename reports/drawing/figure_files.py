@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from reports.drawing.canvas import HEIGHT, WIDTH
 from reports.drawing.chart import Chart, Numbers
 from runs.errors import cannot_write
-from runs.whole_file import whole_file
+from runs.files import whole_file
 
 PICTURES: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 216}}
 AROUND: dict[str, Any] = {"facecolor": "white", "bbox_inches": "tight", "pad_inches": 0.12}

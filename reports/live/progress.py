@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
 from reports.live.screen import screen
-from runs.launch.moment import OnSecond
+from runs.launch.watch import OnSecond
 from transports.registry import scheme_of
 
 SAY_EVERY_S = 5.0

@@ -20,7 +20,7 @@ from reports.live.headline import Headline
 from reports.live.picture import COLUMNS, picture
 from reports.live.screen import screen
 from runs.errors import UserError
-from runs.launch.moment import Moment, OnSecond
+from runs.launch.watch import Moment, OnSecond
 
 
 def terminal() -> Console:

@@ -3,7 +3,7 @@
     launcher ──starts──▶ exchange spark live RUN ──its JVM──▶ Spark
         ◀──ready: warm, nothing more to load──     ──▶ terminal
 
-The components start once it is warm, so that a JVM's start is not measured. It is of a household of its own, so
+The components start once it is warm, so that a JVM's start is not measured. It is in a process group of its own, so
 nothing of it survives the run, however that ends; a query that fails costs the run nothing.
 """
 
@@ -21,8 +21,8 @@ import click
 
 from exchange.settings import RunSettings
 from reports.live.progress import progress_bar
-from runs.launch.household import Household
-from runs.launch.moment import OnSecond
+from runs.launch.watch import OnSecond
+from runs.process_group import ProcessGroup
 
 ROLE = "spark live"
 WARM_S = 120.0
@@ -34,16 +34,16 @@ LAST_ROWS_S = 10.0
 @contextlib.contextmanager
 def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
     """Says nothing itself, unless there is no query: then a progress bar does."""
-    with Household() as household, contextlib.ExitStack() as held:
-        household.start(ROLE, [str(folder)], None, {"TMPDIR": str(household.folder)})
-        child = household.children[ROLE]
+    with ProcessGroup() as processes, contextlib.ExitStack() as held:
+        processes.start(ROLE, [str(folder)], None, {"TMPDIR": str(processes.folder)})
+        child = processes.children[ROLE]
         if _is_ready(child):
             yield lambda _: None
             if not _came_to_its_end(child):
                 click.echo(f"the live table is not whole; make it so with: exchange spark live {folder}", err=True)
         else:
             click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
-            household.signal(ROLE)
+            processes.signal(ROLE)
             yield held.enter_context(progress_bar(settings))
 
 

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from reports.live.screen import screen
 from reports.live_spark.showing import Showing
-from runs.component.component import Events
+from runs.component import Events
 from runs.errors import UserError
-from runs.folders import runs_begun, runs_under_way
+from runs.files import runs_begun, runs_under_way
 from runs.interrupts import ended_as_by_ctrl_c, on_signals
 from spark.errors import SparkError
 from spark.jobs import warm

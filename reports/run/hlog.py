@@ -15,8 +15,8 @@ from exchange.seconds import is_analysed, merged
 from reports.run.completion_figures import warm_up_s
 from reports.run.run_folder import Record, RunFolder
 from runs.errors import UserError, cannot_write
+from runs.files import whole_text
 from runs.record.reading import damaged
-from runs.whole_file import whole_text
 
 FILE = "completion.hlog"
 DIGITS = 3

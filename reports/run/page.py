@@ -8,8 +8,8 @@ from reports.drawing.templates import templates
 from reports.run.figures import draw_figures
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.story import told
+from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
-from runs.whole_file import write_whole
 
 TEMPLATES = templates(Path(__file__).parent)
 

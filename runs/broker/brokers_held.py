@@ -6,7 +6,7 @@ import contextlib
 from types import TracebackType
 
 from runs.broker.broker_of_run import standing_node
-from runs.launch.household import Household
+from runs.process_group import ProcessGroup
 from transports.rabbitmq import Node, NodeAddress, NodeSettings, private_node
 
 
@@ -18,7 +18,7 @@ class Brokers:
 
     def __enter__(self) -> Brokers:
         self._held = contextlib.ExitStack()
-        self._household: Household | None = None
+        self._processes: ProcessGroup | None = None
         self._nodes: dict[NodeSettings, Node] = {}
         self._started = 0
         return self
@@ -31,10 +31,10 @@ class Brokers:
         return standing_node(settings) or self._start(settings)
 
     def _start(self, settings: NodeSettings) -> Node:
-        if self._household is None:
-            self._household = self._held.enter_context(Household())
+        if self._processes is None:
+            self._processes = self._held.enter_context(ProcessGroup())
         self._started += 1
-        folder, group = self._household.folder / f"broker-{self._started}", self._household.process_group
+        folder, group = self._processes.folder / f"broker-{self._started}", self._processes.id
         self._nodes[settings] = self._held.enter_context(private_node(folder, group, settings))
         return self._nodes[settings]
 

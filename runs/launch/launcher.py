@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
-from runs.launch.household import Household
-from runs.launch.moment import OnSecond
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
-from runs.launch.watch import Watch
+from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup
 from runs.network import network_of
 from runs.packets import capture_of
+from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -28,16 +27,16 @@ def launch(
 ) -> tuple[str, Outcome]:
     """Run it; (the first engine's URL, what came out). UserError where a component refuses its settings."""
     with contextlib.ExitStack() as held:
-        household = held.enter_context(Household())
-        group = household.process_group
+        processes = held.enter_context(ProcessGroup())
+        group = processes.id
         network = held.enter_context(network_of(settings, group))
-        places = held.enter_context(meeting_places(settings, household.folder, group, brokers, network))
+        places = held.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
         lineup = Lineup.of(settings)
         for name, arguments in component_arguments(folder, settings, places).items():
             there = network.prefix(role_of(name)) if network else ()
-            household.start(name, arguments, folder / f"{name}.log", places.environment, there)
+            processes.start(name, arguments, folder / f"{name}.log", places.environment, there)
         capture = held.enter_context(capture_of(settings, places.engines.values(), folder, network, group))
-        watch = Watch(household, lineup, on_second, _broker_watch(places, folder.name, settings, held))
+        watch = Watch(processes, lineup, on_second, _broker_watch(places, folder.name, settings, held))
         try:
             watch.follow()
         finally:

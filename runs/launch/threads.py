@@ -1,4 +1,4 @@
-"""A run in threads of this process, for transports that cannot leave it: tests, and the generator's ceiling."""
+"""Runs the components in threads of this process, over transports that cannot leave it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ from pathlib import Path
 from exchange.instances import named
 from exchange.session import Disagreement
 from exchange.settings import RunSettings
-from runs.component.component import Service, sentence
-from runs.component.components import open_engine, open_gateway, open_reporter
-from runs.component.streams import open_streams
-from runs.errors import UserError
-from runs.launch.moment import Moment, OnSecond, Together
+from runs.component import Service
+from runs.errors import UserError, sentence
 from runs.launch.places import Places, meeting_places
+from runs.launch.watch import GatewayTotals, Moment, OnSecond
 from runs.lineup import Lineup
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, Result, outcome_of
+from runs.services import open_engine, open_gateway, open_reporter, open_streams
 from transports.base import TransportError
 
 SWITCH_INTERVAL_S = 0.0001
-"""How long a thread may keep the interpreter: 5 ms, the default, would be the completion time."""
+"""How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
-    """Run it; (the first engine's URL, what came out)."""
+    """Run all components to their end; (the first engine's URL, the outcome)."""
     stage, noise = Stage(folder), NoiseMeter()
     with interpreter_shared(), meeting_places(settings, folder) as places:
         try:
-            with contextlib.ExitStack() as held:
-                stage.open(held, settings, places)
+            with contextlib.ExitStack() as stack:
+                stage.open(stack, settings, places)
                 noise.clock_starts()
                 stage.play(on_second)
                 noise.clock_stops()
@@ -51,7 +50,7 @@ def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> 
 
 @contextlib.contextmanager
 def interpreter_shared() -> Iterator[None]:
-    """Threads take short turns, and nothing that is older than the run is looked at for garbage."""
+    """Let threads take short turns, and spare objects older than the run from garbage collection."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
@@ -63,54 +62,54 @@ def interpreter_shared() -> Iterator[None]:
 
 
 class Stage:
-    """The components, each in a thread; where one fails, the others end in band."""
+    """The components, each in a thread. If one fails, the others end in band."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.results: dict[str, Result] = {}
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
-        self._told: queue.SimpleQueue[tuple[str, int, int] | None] = queue.SimpleQueue()  # None: a component has ended
+        self._seconds: queue.SimpleQueue[tuple[str, int, int] | None] = queue.SimpleQueue()  # None: one has ended
 
-    def open(self, held: contextlib.ExitStack, settings: RunSettings, places: Places) -> None:
+    def open(self, stack: contextlib.ExitStack, settings: RunSettings, places: Places) -> None:
         folder, name, lineup = self._folder, self._folder.name, Lineup.of(settings)
-        self._lineup, self._together = lineup, Together(len(lineup.gateways))
+        self._lineup, self._totals = lineup, GatewayTotals(len(lineup.gateways))
         for instance, url in places.reporters.items():
             reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
-            self._keep(held, named("reporter", instance), reporter)
+            self._add(stack, named("reporter", instance), reporter)
         for pair, url in places.engines.items():
             reports_to = places.reporters[lineup.reporter_of(pair)]
             engine, _ = open_engine(name, url, reports_to, settings, of_thread=True, instance=pair)
-            self._keep(held, named("engine", pair), engine)
-            streams = held.enter_context(open_streams(folder, settings, pair))
+            self._add(stack, named("engine", pair), engine)
+            streams = stack.enter_context(open_streams(folder, settings, pair))
             gateway = open_gateway(name, url, reports_to, settings, streams, of_thread=True, instance=pair)
-            gateway.on_second = partial(self._say_second, named("gateway", pair))
-            self._keep(held, named("gateway", pair), gateway)
+            gateway.on_second = partial(self._put_second, named("gateway", pair))
+            self._add(stack, named("gateway", pair), gateway)
 
-    def _keep(self, held: contextlib.ExitStack, name: str, service: Service) -> None:
-        held.callback(service.close)
+    def _add(self, stack: contextlib.ExitStack, name: str, service: Service) -> None:
+        stack.callback(service.close)
         self._services[name] = service
 
-    def _say_second(self, gateway: str, sent: int, answered: int) -> None:
-        self._told.put((gateway, sent, answered))
+    def _put_second(self, gateway: str, sent: int, answered: int) -> None:
+        self._seconds.put((gateway, sent, answered))
 
     def play(self, on_second: OnSecond) -> None:
-        """Until all have ended. Ctrl-C asks the gateways to end the run in band; again, everybody; again, leaves."""
+        """Return when all have ended. Ctrl-C ends the gateways in band, a second one all components; a third leaves."""
         threads = [threading.Thread(target=self._play, args=[name], name=name, daemon=True) for name in self._services]
         for thread in threads:
             thread.start()
-        for asked in (self._lineup.gateways, list(self._services)):
+        for names in (self._lineup.gateways, list(self._services)):
             try:
                 return self._follow(threads, on_second)
             except KeyboardInterrupt:
-                self._stop(asked, "interrupted")
+                self._stop(names, "interrupted")
         return self._follow(threads, on_second)
 
     def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
-        """Here, so that showing a second is neither the gateway's CPU time nor a wait of its orders."""
-        while (told := self._told.get()) is not None:
-            if moment := self._together.take(*told):
-                on_second(Moment(*moment))
+        """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
+        while (second := self._seconds.get()) is not None:
+            if totals := self._totals.take(*second):
+                on_second(Moment(*totals))
         for thread in threads:
             thread.join()
 
@@ -122,13 +121,13 @@ class Stage:
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same
             self._log(name, error)
         finally:
-            self._told.put(None)
+            self._seconds.put(None)
             if name not in self.results:
                 self._stop(list(self._services), f"the {name} failed")
                 self._services[name].close()
 
     def _log(self, name: str, error: Exception) -> None:
-        """Where a component's process leaves what it says on stderr."""
+        """Write the traceback to the file that has the stderr of a component that is a process."""
         self.failures.append(f"the {name} broke: {type(error).__name__}: {error}; see {name}.log")
         with contextlib.suppress(OSError):
             (self._folder / f"{name}.log").write_text("".join(traceback.format_exception(error)))

@@ -1,4 +1,4 @@
-"""Follows a run's components: until each has ended, in band if it can be."""
+"""Follows a run's components until each has ended, in band if possible, and says once a second how far they are."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 import selectors
 import signal
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from exchange.instances import named
 from runs.errors import UserError
-from runs.launch.household import Household
-from runs.launch.moment import Moment, OnSecond, Together
 from runs.lineup import Lineup
+from runs.process_group import ProcessGroup
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
 
@@ -22,21 +23,57 @@ if TYPE_CHECKING:
     from runs.broker.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
-"""How long the others may take to finish in band once one has failed, or one of the same reporter has ended."""
+"""Time to finish in band, once a component has failed, or another one of the same reporter has ended."""
 ONE_CTRL_C_S = 0.3
-"""Interrupts at once are one: `timeout` sends two, to its child and to its group."""
+"""Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 READY_S = 180.0
-"""How long the components may take to get ready: the first time, their kernels are compiled."""
+"""Time to get ready; the first time, kernels are compiled."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How far a run is: orders sent and answered by all gateways.
+
+    `broker_cpu_s` is the CPU time of the run's own broker since the clock started, None where there is none.
+    """
+
+    sent: int
+    answered: int
+    broker_cpu_s: float | None = None
+
+
+OnSecond = Callable[[Moment], None]
+
+
+class GatewayTotals:
+    """Adds up what several gateways report once a second."""
+
+    def __init__(self, gateways: int) -> None:
+        self._gateways = gateways
+        self._latest: dict[str, tuple[int, int]] = {}
+        self._reported: set[str] = set()
+
+    def take(self, gateway: str, sent: int, answered: int) -> tuple[int, int] | None:
+        """(sent, answered) of all gateways once each has reported, or one reports again before that; else None."""
+        is_due = gateway in self._reported
+        if is_due:
+            self._reported.clear()
+        self._latest[gateway] = sent, answered
+        self._reported.add(gateway)
+        if len(self._reported) == self._gateways:
+            is_due = True
+            self._reported.clear()
+        return (sum(s for s, _ in self._latest.values()), sum(a for _, a in self._latest.values())) if is_due else None
 
 
 class Watch:
-    """Reads the children's events."""
+    """Reads the components' events, and acts on them."""
 
     def __init__(
-        self, household: Household, lineup: Lineup, on_second: OnSecond, broker: BrokerWatch | None = None
+        self, processes: ProcessGroup, lineup: Lineup, on_second: OnSecond, broker: BrokerWatch | None = None
     ) -> None:
-        self._household, self._lineup, self._on_second, self._broker = household, lineup, on_second, broker
-        self._together = Together(len(lineup.gateways))
+        self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
+        self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
@@ -44,16 +81,16 @@ class Watch:
         self._ready: set[str] = set()
         self._started = False
         self._interrupted_s: float | None = None
-        self._partial = dict.fromkeys(household.children, b"")
+        self._partial = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
-        """By reporter: of itself and the pairs that report to it."""
-        for name, child in household.children.items():
+        """By reporter, for itself and the pairs that report to it."""
+        for name, child in processes.children.items():
             assert child.stdout is not None
             os.set_blocking(child.stdout.fileno(), False)
             self._selector.register(child.stdout, selectors.EVENT_READ, name)
 
     def follow(self) -> None:
-        """Until every child has closed its events. Ctrl-C asks for an end in band, a second one leaves them behind."""
+        """Return when all children have closed their events. Ctrl-C asks for an end in band; a second one returns."""
         while self._selector.get_map():
             try:
                 self._once()
@@ -64,7 +101,7 @@ class Watch:
             self._leave_late()
 
     def _leave_late(self) -> None:
-        """Follow no longer who goes on although it was to end; who reports to somebody else is to end as well."""
+        """Stop following components that are past their deadline, and ask those of other reporters to end too."""
         now_s = time.monotonic()
         groups = {group for group, until_s in self._deadlines_s.items() if now_s > until_s}
         late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in groups]
@@ -78,7 +115,7 @@ class Watch:
         self._end_soon(*(key.data for key in self._selector.get_map().values()))
 
     def _interrupt(self) -> None:
-        """The gateways' results will say that they were interrupted, if they come."""
+        """End the run in band: the gateways' results will say that they were interrupted."""
         if self._interrupted_s is not None:
             return
         self._interrupted_s = time.monotonic()
@@ -107,8 +144,8 @@ class Watch:
                 if self._ready == set(self._lineup.names):
                     self._start()
             case {"event": "second", "sent": sent, "answered": answered}:
-                if told := self._together.take(name, sent, answered):
-                    self._on_second(Moment(*told, self._broker.cpu_s if self._broker else None))
+                if totals := self._totals.take(name, sent, answered):
+                    self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
                 self._results[name] = result
                 if self._results.keys() >= set(self._lineup.gateways):
@@ -124,7 +161,7 @@ class Watch:
         if self._broker:
             self._broker.clock_starts()
         self._noise.clock_starts()
-        self._household.say_start()
+        self._processes.say_start()
         self._started = True
 
     def _clock_stops(self) -> None:
@@ -133,10 +170,10 @@ class Watch:
             self._broker.clock_stops()
 
     def _ended(self, name: str) -> None:
-        """A child closed its events: if it leaves no result it was killed, or broke."""
+        """A child that closed its events without a result was killed, or broke."""
         if name in self._results or self._failures:
             return
-        code = self._household.children[name].wait()
+        code = self._processes.children[name].wait()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         self._give_up(f"the {name} {how}", *self._lineup.names)
 
@@ -145,22 +182,22 @@ class Watch:
         self._end_soon(*names)
 
     def _end_soon(self, *names: str) -> None:
-        """Ask for an end in band; what is still there after a while is killed."""
+        """Ask components to end in band, and set the deadline for all."""
         self._deadlines_s = dict.fromkeys(self._lineup.reporters, time.monotonic() + PATIENCE_S)
         for name in names:
-            self._household.signal(name)
+            self._processes.signal(name)
 
     def close(self) -> None:
         self._selector.close()
 
     def outcome(self) -> Outcome:
-        """The results that arrived; those of a component that is gone, from what a reporter heard."""
-        of_reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
-        heard = {name: said for reporter in of_reporters for name, said in reporter.get("results", {}).items()}
-        outcome = outcome_of(self._lineup, read_results({**heard, **self._results}))
+        """Results of all components. For one that was killed, the result that its reporter has received serves."""
+        reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
+        received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
+        outcome = outcome_of(self._lineup, read_results({**received, **self._results}))
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
-        unsaid = self._interrupted_s is not None and self._started and not stopped
-        outcome.failures = ("interrupted",) * unsaid + tuple(self._failures)
+        is_unmentioned = self._interrupted_s is not None and self._started and not stopped
+        outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures)
         outcome.noise = self._noise.noise
         if self._broker:
             outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage

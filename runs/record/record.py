@@ -10,7 +10,7 @@ from exchange.arrivals import Arrivals
 from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
-from runs.folder import write_json
+from runs.files import write_json
 from runs.record.outcome import Outcome
 from runs.record.spool import completion, merged
 from runs.record.status import judge

@@ -25,7 +25,7 @@ def test_a_component_has_no_threads_for_linear_algebra() -> None:
 def test_a_component_loads_its_kernels_without_scipy() -> None:
     program = """
 import sys
-from runs.component.component import do_without_scipy
+from runs.component import do_without_scipy
 from transports.registry import listen
 do_without_scipy()
 listen("zeromq://127.0.0.1:0", "token").close()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from reports.run.page import write_page
-from runs.component.streams import RecordedStream
 from runs.errors import UserError
-from runs.folder import new_run_folder, write_json
+from runs.files import new_run_folder, write_json
+from runs.services import RecordedStream
 from tests.exchange_command import exchange
 
 FULL = "No space left on device"

@@ -14,7 +14,7 @@ from cli.main import main
 from exchange.measurements import BUCKETS, CLOCKS, bucket_middle_ns
 from gateway.instruments import instrument_seed
 from gateway.seeded_orders import SeededOrders
-from runs.launch.moment import Together
+from runs.launch.watch import GatewayTotals
 from tests.exchange_command import ORDERS, STREAM, VALID, exchange, measured, measured_here
 
 COUNTED = ("orders_sent", "orders_received", "answers_sent", "answers_received", "samples")
@@ -140,20 +140,20 @@ def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
 
 
 def test_seconds_of_several_gateways_are_told_once_all_have_said_theirs() -> None:
-    together = Together(2)
+    together = GatewayTotals(2)
     assert together.take("gateway", 10, 9) is None
     assert together.take("gateway.2", 20, 19) == (30, 28)
 
 
 def test_a_gateway_that_is_silent_is_not_waited_for() -> None:
-    together = Together(2)
+    together = GatewayTotals(2)
     assert together.take("gateway", 10, 9) is None
     assert together.take("gateway", 20, 18) == (20, 18)
     assert together.take("gateway.2", 5, 5) == (25, 23)
 
 
 def test_while_one_of_three_is_silent_seconds_are_told_once_each() -> None:
-    together = Together(3)
+    together = GatewayTotals(3)
     told = [together.take(name, 1, 1) is not None for name in ("gateway", "gateway.2") * 4]
     assert told == [False, False, True, False, True, False, True, False]
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from cli.main import main
 from gateway.seeded_orders import SeededOrders
-from runs.component.replay import settled_by_tape
 from runs.errors import UserError
+from runs.tape import settled_by_tape
 from tests.exchange_command import VALID, exchange, measured
 
 DUE_NS = [0, 0, 1_000_000, 3_000_000, 4_000_000]

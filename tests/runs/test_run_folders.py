@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.errors import UserError
-from runs.folders import run_folders, runs_begun, runs_under_way
+from runs.files import run_folders, runs_begun, runs_under_way
 
 
 def test_runs_are_found_in_a_folder_in_its_trials_and_by_themselves(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         said.update(plan=planned, results=results, name=name)
         return 0
 
-    monkeypatch.setattr("cli.running.run", run)
+    monkeypatch.setattr("cli.run.run", run)
     monkeypatch.setattr(trial, "run_trial", run_trial)
     return said
 

@@ -22,7 +22,7 @@ from exchange.settings import RunSettings
 from reports.live import window as window_module
 from reports.live.screen import screen
 from reports.live.window import Window, live_window
-from runs.launch.moment import Moment
+from runs.launch.watch import Moment
 from stats_reporter.writer import SpoolWriter
 from tests.exchange_command import PATIENCE_S, command
 from tests.reports.live.told import traffic

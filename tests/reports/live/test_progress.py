@@ -12,7 +12,7 @@ from rich.console import Console
 from exchange.settings import RunSettings
 from reports.live import progress
 from reports.run import seconds
-from runs.launch.moment import Moment
+from runs.launch.watch import Moment
 from tests.exchange_command import exchange
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runs.whole_file import whole_file
+from runs.files import whole_file
 from tests.exchange_command import PATIENCE_S, command, exchange, measured_here, until
 from tests.spark.fake_java import JAVA_17, fake_java
 

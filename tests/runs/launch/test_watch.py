@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 
 from runs.launch import watch
-from runs.launch.household import Household
-from runs.launch.moment import Moment
-from runs.launch.watch import Watch
+from runs.launch.watch import Moment, Watch
 from runs.lineup import Lineup
+from runs.process_group import ProcessGroup
 
 READY = json.dumps({"event": "ready", "url": "there"})
 STREAMS: dict[str, Any] = {"orders": {"messages": 0, "checksum": ""}, "answers": {"messages": 0, "checksum": ""}}
@@ -40,7 +39,7 @@ def result(role: str) -> str:
 
 
 class Shells:
-    """Stands in for a household."""
+    """Stands in for a process group."""
 
     def __init__(self) -> None:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
@@ -68,7 +67,7 @@ def shells() -> Iterator[Shells]:
 
 
 def follow(shells: Shells, lineup: Lineup, moments: list[Moment] | None = None) -> Watch:
-    watch = Watch(cast(Household, shells), lineup, [].append if moments is None else moments.append)
+    watch = Watch(cast(ProcessGroup, shells), lineup, [].append if moments is None else moments.append)
     watch.follow()
     watch.close()
     return watch

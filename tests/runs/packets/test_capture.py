@@ -35,9 +35,9 @@ while :; do :; done
 HOUSEHOLD_WITH_CAPTURE = """
 import sys, time
 from pathlib import Path
-from runs.launch.household import Household
+from runs.process_group import ProcessGroup
 from runs.packets.capture import Capture
-with Household() as household, Capture([9], Path(sys.argv[1]), process_group=household.process_group) as capture:
+with ProcessGroup() as processes, Capture([9], Path(sys.argv[1]), process_group=processes.id) as capture:
     print(capture._process.pid, flush=True)
     sys.stdin.read()
 """

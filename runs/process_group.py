@@ -1,4 +1,4 @@
-"""The processes of a run, and what they leave: kept together, ended together, whatever happens to us."""
+"""Processes that start and end together: in one process group, under a watchdog, with a scratch folder."""
 
 from __future__ import annotations
 
@@ -13,83 +13,82 @@ from pathlib import Path
 from types import TracebackType
 
 from exchange.instances import role_of
-from runs.launch import watchdog
 
 WAIT_S = 3.0
+WATCHDOG = Path(__file__).with_name("watchdog.py")
 
 
-class Household:
-    """A context: a scratch folder, and children in one process group under a watchdog."""
+class ProcessGroup:
+    """A context. At its end, however it comes, its children are ended and the scratch folder is removed."""
 
-    def __enter__(self) -> Household:
+    def __enter__(self) -> ProcessGroup:
         self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._watchdog = subprocess.Popen(
-            [sys.executable, "-I", "-S", watchdog.__file__],
+            [sys.executable, "-I", "-S", WATCHDOG],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             process_group=0,
         )
-        self._tell(f"remove {self.folder}")
+        self._send_watchdog(f"remove {self.folder}")
         return self
 
-    def _tell(self, line: str) -> None:
+    def _send_watchdog(self, line: str) -> None:
         assert self._watchdog.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._watchdog.stdin.write(line.encode() + b"\n")
             self._watchdog.stdin.flush()
 
     @property
-    def process_group(self) -> int:
-        """Whoever is in it ends with us, whatever becomes of us."""
+    def id(self) -> int:
+        """The group's number. A process that joins the group ends with the launcher, even if that is killed."""
         return self._watchdog.pid
 
     def start(
         self, name: str, arguments: list[str], log: Path | None, environment: Mapping[str, str],
         prefix: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """Run `exchange ROLE ...`, its events on a pipe, its complaints in a file; with `environment` beside ours.
+        """Run `exchange ROLE --launched ...`: events go to a pipe, stderr to the `log` file, or to our stderr.
 
-        `name` is the role, or one of several, as gateway.2. Without a file complaints go where ours go. `prefix` goes
-        before the command.
+        `name` is a role or an instance, as gateway.2. `environment` is added to ours; `prefix` goes before the command.
         """
-        with log.open("wb") if log else contextlib.nullcontext() as complaints:
+        with log.open("wb") if log else contextlib.nullcontext() as stderr:
             self.children[name] = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "cli", *role_of(name).split(), "--launched", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=complaints,
-                process_group=self.process_group,
+                stderr=stderr,
+                process_group=self.id,
                 env={**os.environ, **environment},
             )
 
     def say_start(self) -> None:
-        """Every component is ready: let them go."""
+        """Tell all components to start, once every one is ready."""
         for child in self.children.values():
             assert child.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 child.stdin.write(b"start\n")
                 child.stdin.flush()
 
-    def signal(self, role: str, number: int = signal.SIGTERM) -> None:
-        """Who was stopped wakes, or he could not hear it."""
-        if self.children[role].poll() is None:
-            self.children[role].send_signal(number)
-            self.children[role].send_signal(signal.SIGCONT)
+    def signal(self, name: str, number: int = signal.SIGTERM) -> None:
+        """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
+        if self.children[name].poll() is None:
+            self.children[name].send_signal(number)
+            self.children[name].send_signal(signal.SIGCONT)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for role in self.children:
-            self.signal(role)
-        for role, child in self.children.items():
+        for name in self.children:
+            self.signal(name)
+        for name, child in self.children.items():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(WAIT_S)
-            self.signal(role, signal.SIGKILL)
+            self.signal(name, signal.SIGKILL)
             child.wait()
             for pipe in (child.stdin, child.stdout):
                 if pipe:
                     pipe.close()
-        self._tell("done")
+        self._send_watchdog("done")
         self._watchdog.communicate()

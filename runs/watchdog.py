@@ -1,8 +1,9 @@
-"""Holds the other end of a pipe: when the launcher is gone, however it went, ends its children and cleans up.
+"""Ends a launcher's children and removes its folders once the launcher is gone, however that happened.
 
 Runs as a process of its own, on the standard library alone (`python -I -S watchdog.py`), and leads the process
-group that the children join, so the group cannot outlive its number. It reads lines: `remove PATH` names a
-folder to delete at the end, `done` says that the children are gone. End of file without `done` ends them.
+group that the children join, so the group's number is not reused while it runs. It reads lines from a pipe:
+`remove PATH` names a folder to delete at the end, `done` means that the children have ended. End of file without
+`done` ends them.
 """
 
 from __future__ import annotations

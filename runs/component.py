@@ -1,7 +1,8 @@
-"""What every component's process does around its loop: placement, quiet clocks, signals, events, errors.
+"""Runs a component's loop in a process of its own: placement, quiet clocks, signals, events, errors.
 
-With --launched a component speaks to its launcher in events, one JSON object a line: ready (url), second (sent,
-answered), result, error (message, exit code); it starts when told so on stdin. Without, it speaks to a person.
+With --launched a component writes events for its launcher to stdout, one JSON object a line: ready (url), second
+(sent, answered), result, error (message, exit code); it starts once a line comes in on stdin. Without --launched it
+writes sentences for a person to stderr.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from typing import Any, NoReturn, Protocol, cast
 
 import click
 import orjson
-import xxhash
 
 from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
-from runs.errors import UserError
+from runs.errors import UserError, sentence
 from runs.interrupts import on_signals
 from transports.base import BadAddress, CannotListen, TransportError
 
@@ -30,6 +30,8 @@ PR_SET_TIMERSLACK = 29
 
 
 class Service(Protocol):
+    """A component's loop."""
+
     def warm(self) -> None: ...
 
     def run(self) -> GatewayResult | EngineResult | ReporterResult: ...
@@ -39,13 +41,8 @@ class Service(Protocol):
     def close(self) -> None: ...
 
 
-def run_id(name: str) -> int:
-    """A run's number on the wire, from its name."""
-    return int(xxhash.xxh64_intdigest(name.encode()))
-
-
 def stay_on(cpu: int) -> None:
-    """Keep this thread, and those it starts from now on (libzmq's own), on one processor."""
+    """Keep this thread, and the threads that it starts from now on (libzmq's own), on one processor."""
     try:
         os.sched_setaffinity(0, {cpu})
     except (OSError, AttributeError) as error:
@@ -53,12 +50,12 @@ def stay_on(cpu: int) -> None:
 
 
 def do_without_scipy() -> None:
-    """Numba imports it where it is installed, for linear algebra, which no kernel here does: a quarter of a start."""
+    """Hide scipy from numba, which imports it for linear algebra that no kernel here does: a quarter of a start."""
     sys.modules.setdefault("scipy", cast(Any, None))
 
 
 def settle_down() -> None:
-    """Wake on time; let no collection pause a measured loop."""
+    """Wake on time, and let no garbage collection pause a measured loop."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     gc.collect()
@@ -67,13 +64,13 @@ def settle_down() -> None:
 
 
 class Events:
-    """To the launcher as JSON lines, or to a person as sentences."""
+    """Events of one component: JSON lines for a launcher, or sentences for a person."""
 
     def __init__(self, role: str, launched: bool) -> None:
         self._role, self.launched = role, launched
 
     def await_start(self) -> None:
-        """A launcher says start on stdin when every component is ready; without one, nobody needs to."""
+        """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
         if self.launched and not sys.stdin.readline():
             raise SystemExit(1)
 
@@ -88,6 +85,10 @@ class Events:
         self.say("ready", f"ready at {url}", url=url)
 
     def result(self, result: GatewayResult | EngineResult | ReporterResult) -> None:
+        """Report the result to the launcher. The reporter has it too, as the last record of a source.
+
+        Both ways are needed: by hand there is no launcher, and a launcher must not depend on a reporter that died.
+        """
         self.say("result", result.stopped or "done", result=asdict(result))
 
     def error(self, message: str, exit_code: int) -> None:
@@ -96,22 +97,23 @@ class Events:
 
 def serve(
     events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None,
-    held: contextlib.ExitStack | None = None,
+    opened: contextlib.ExitStack | None = None,
 ) -> Any:  # fmt: skip
-    """Open a service, say ready (and, when launched, wait for the word), run it to its end, say what came out.
+    """Open a service, run it to its end, report and return its result. A signal ends it in band.
 
-    Signals end it in band; errors become sentences. `held` is what `open_service` opened besides.
+    A launched component waits for the launcher's word once it is ready. `opened` holds what `open_service` opens
+    besides. An error becomes a sentence: UserError or ClickException, or SystemExit after an event to the launcher.
     """
     try:
-        with held or contextlib.nullcontext():
-            result = _play(events, open_service, cpu)
+        with opened or contextlib.nullcontext():
+            result = _run(events, open_service, cpu)
     except (TransportError, Disagreement, OSError, UserError) as error:
         _give_up(events, error)
     events.result(result)
     return result
 
 
-def _play(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
+def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
     if cpu is not None:
         stay_on(cpu)
     do_without_scipy()
@@ -133,12 +135,3 @@ def _give_up(events: Events, error: Exception) -> NoReturn:
     if events.launched:
         raise SystemExit(2 if mistake else 1) from error
     raise (UserError(message) if mistake else click.ClickException(message)) from error
-
-
-def sentence(error: Exception) -> str:
-    """What is said of an error; of the system's own, the file and what is wrong with it."""
-    if isinstance(error, UserError):
-        return error.message
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)

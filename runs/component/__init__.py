@@ -1,1 +1,0 @@
-"""What surrounds a component's loop in its own process: opening, signals, events, recorded streams."""
