@@ -1,25 +1,26 @@
-"""`exchange bench`: the messaging benchmarks of the papers, one subcommand each."""
+"""`exchange bench`: the messaging benchmarks of the papers, a subcommand each; `suite` for all of them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-OTHERS = ("suite", "role")
-"""What is no benchmark: all of them, and a part of one."""
+if TYPE_CHECKING:
+    from messaging.benchmark import Benchmark
 
 
 class Benchmarks(click.Group):
-    """`exchange bench NAME` is made of what experiments/bench/benchmarks/NAME.py declares."""
+    """`exchange bench NAME` is made of what messaging/benchmarks/NAME.py declares."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        from messaging.catalogue import names
+        from messaging.benchmarks import names
 
-        return [*names(), *OTHERS]
+        return [*names(), "suite", "role"]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        from cli.bench_commands import command_of, suite_command
         from cli.bench_role import role_command
-        from messaging.catalogue import benchmark_of
+        from messaging.benchmarks import benchmark_of
 
         if name not in self.list_commands(ctx):
             return None
@@ -35,6 +36,47 @@ def command(ctx: click.Context) -> None:
     Example: exchange bench de-spsc --transport amqp,zeromq --sizes 1B..1MiB
     """
     if ctx.invoked_subcommand is None:
-        from messaging.listing import show
+        from messaging.benchmarks import benchmark_of, names
 
-        show()
+        benchmarks = [benchmark_of(name) for name in names()]
+        width = max(len(benchmark.name) for benchmark in benchmarks)
+        for benchmark in benchmarks:
+            click.echo(f"{benchmark.name:<{width}}  {benchmark.about}  [{benchmark.paper}]")
+
+
+def command_of(benchmark: Benchmark) -> click.Command:
+    """`exchange bench NAME`."""
+    from messaging.options import parameters
+
+    def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
+        from messaging.options import settings_of
+        from messaging.running import Output, run_benchmark
+
+        raise SystemExit(run_benchmark(benchmark, settings_of(benchmark, typed), Output(results, name, as_json)))
+
+    about = f"{benchmark.about[0].upper()}{benchmark.about[1:]}."
+    return click.Command(
+        benchmark.name,
+        callback=run,
+        params=parameters(benchmark.transports, benchmark.options, benchmark.repeats),
+        help=f"{about}\n\nExample: exchange bench {benchmark.name} --quick",
+        short_help=benchmark.about,
+    )
+
+
+def suite_command() -> click.Command:
+    """`exchange bench suite`."""
+    from messaging.options import parameters
+
+    def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
+        from messaging.running import Output, run_suite
+
+        raise SystemExit(run_suite(typed, Output(results, name, as_json)))
+
+    return click.Command(
+        "suite",
+        callback=run,
+        params=parameters(None, (), None),
+        help="All benchmarks with their defaults: one record, one page.\n\nExample: exchange bench suite --quick",
+        short_help="all of them, one page",
+    )

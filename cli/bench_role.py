@@ -7,19 +7,17 @@ from typing import Any
 import click
 
 from messaging.benchmarks.te_spsc import BINDING, KEY
-from messaging.options import Seconds, timeout_option
-from messaging.sizes import Size
+from messaging.options import SAMPLE_SECONDS, Size, timeout_option
 from runs.options import json_option, together
 from transports.pattern import Pattern
 
 LISTENER = {
     Pattern.QUEUE: "consume", Pattern.FANOUT: "publish", Pattern.TOPIC: "publish", Pattern.REQUESTS: "answer",
 }  # fmt: skip
-"""Who listens; of a pair either does."""
+"""The part that listens; of a pair either may."""
 PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
 PATTERNS |= {"consume": PATTERNS["publish"], "answer": PATTERNS["ask"]}
 MANY = click.IntRange(1, 10_000)
-SECONDS = Seconds(0.01, 3600)
 _options = together([
     click.argument("part", type=click.Choice(list(PATTERNS))),
     click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(PATTERNS.values(), ())))), default="pair",
@@ -36,8 +34,10 @@ _options = together([
     click.option("--patterns", type=MANY, default=1, show_default=True, help="Of a topic's consumer."),
     click.option("--threads", type=MANY, default=1, show_default=True,
                  help="Who asks has so many; who answers awaits those of all."),
-    click.option("--warm-up", "warm_up_s", type=SECONDS, default=0.5, show_default=True, help="Of who asks many."),
-    click.option("--sample", "sample_s", type=SECONDS, default=2.0, show_default=True, help="Likewise, in seconds."),
+    click.option("--warm-up", "warm_up_s", type=SAMPLE_SECONDS, default=0.5, show_default=True,
+                 help="Of who asks many."),
+    click.option("--sample", "sample_s", type=SAMPLE_SECONDS, default=2.0, show_default=True,
+                 help="Likewise, in seconds."),
     timeout_option,
     json_option,
 ])  # fmt: skip
@@ -55,9 +55,9 @@ def role_command() -> click.Command:
         _check(part, Pattern(pattern), listen, connect)
         raise SystemExit(play_by_hand(part, Pattern(pattern), listen, connect, given, as_json))
 
-    made = click.command("role", short_help="one role on a host of its own")(run)
-    made.params += [BINDING, KEY]
-    return made
+    command = click.command("role", short_help="one role on a host of its own")(run)
+    command.params += [BINDING, KEY]
+    return command
 
 
 def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:

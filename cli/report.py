@@ -42,9 +42,9 @@ def report(folder: Path, asked: Asked) -> int:
 
         return report_trial(folder, asked)
     if (folder / "bench.json").exists():
-        from messaging.report import report_bench
+        from messaging.report import report_benchmark
 
-        return report_bench(folder, asked)
+        return report_benchmark(folder, asked)
     if (folder / "run.json").exists() or (folder / "spool").is_dir():
         from reports.run.report import report_run
 

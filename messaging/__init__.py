@@ -1,25 +1,24 @@
 """The messaging benchmarks of the papers, `exchange bench`: one rig, and a file for each benchmark.
 
-    launcher ──forks──▶ roles, which open their links and say ready     (threads, over what cannot leave a process)
-             ──start─▶  all at once: the barrier
-             ◀─told──   what each sent, received, checked, and used
-             ──close─▶  once everybody has told
+    launcher ──forks───▶ roles, which open their links and say ready     (or threads of its own process)
+             ──start───▶ all at once
+             ◀─result──  what each sent, received, checked, and used
+             ──close───▶ once all have a result
 
 A benchmark is a file of `benchmarks/` with a BENCHMARK (benchmark.py): points to vary, roles for a cell, a judge of the
-answer, figures of what was told, columns, plots, and what its paper printed. What it needs is here:
+answer, figures, columns, plots, and what its paper printed. The rig has for it:
 
-| room | what |
+| file | what |
 |---|---|
-| roles.py | End, Role, Told: who opens what, what a role tells |
-| places.py | ends of a new link, at a free port, or with queues of its own at the broker: `pair(size)`, `queue(...)` |
-| flow.py, bounce.py | parts that roles play: Publish, Consume, ConsumeShared; Ask, Answer |
-| player.py | what a part is called with: links, patience; it returns a Told. A benchmark may bring parts of its own |
+| benchmark.py | Benchmark, Cell, Counts, Column, Plot, Published; `by_size`, `by_size_and(option)`: the usual points |
+| options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
+| roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
+| flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, AskOwn, AnswerAll |
+| streams.py, requests.py | roles, judge and figures of usual benchmarks: Streams, PingPong; `wrong_with`, ... |
+| session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | payload.py | Source and Receipt: kernels that number, stamp and check messages |
-| answer.py | `wrong_with(senders, receivers, expected)`: what is wrong, as sentences |
-| reckoning.py | `flow_figures(size, receivers)`: rates and latency |
-| options.py | SIZES, COUNT; any click.Option is an option of the benchmark, and in `cell.asked` by its name |
-| crew.py, forks.py | processes: start, barrier, who died, end |
-| stage.py, measuring.py, running.py | brokers and the like, one repeat of a cell, all of them |
-| room.py, descriptors.py | whether the shell allows as many descriptors, before the first cell |
-| results.py, table.py, figures.py, page.py | rows with intervals, terminal, SVG, HTML |
+
+The rig itself, from the command down: running.py (all cells in turns; the suite), report.py and plots.py (table, page),
+results.py (bench.json), measuring.py (one repeat of one cell), setup.py (plan, brokers, kernels), role_process.py.
+by_hand.py plays one role on a host of its own.
 """

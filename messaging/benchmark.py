@@ -1,36 +1,37 @@
-"""What a benchmark declares: its name and paper, what it varies, who plays, what its figures are, how they are shown.
+"""What a benchmark declares: its paper, what it varies, its roles, its figures, and how they are shown.
 
-A benchmark is a file of experiments/bench/benchmarks with a BENCHMARK; nothing else is edited. Its options become
-options of `exchange bench NAME`. A *point* is what one cell varies besides the transport, as {"size_bytes": 64}; a
-*cell* is a point over a transport. Each repeat of a cell has links, queues and processes of its own.
+A benchmark is a file of messaging/benchmarks with a BENCHMARK; nothing else is edited, and the file's name is the
+benchmark's. Its options become options of `exchange bench NAME`. A *point* is what one cell varies besides the
+transport, as {"size_bytes": 64}; a *cell* is a point over a transport. Each repeat of a cell has links, queues and
+processes of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import click
+
+from exchange.words import counted
+from messaging.roles import Links, Role, RoleResult
 from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
-if TYPE_CHECKING:
-    import click
-
-    from messaging.places import Places
-    from messaging.roles import Role, Told
-
-Asked = Mapping[str, Any]
-"""What the user asked for, by option: transport, sizes, count, quick, ..., and the benchmark's own."""
+Settings = Mapping[str, Any]
+"""Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
 Point = Mapping[str, Any]
 Figures = dict[str, float]
+Results = Mapping[str, RoleResult]
+"""What the roles of a cell reported, by name."""
 
 
 @dataclass(frozen=True)
 class Cell:
     transport: str
     point: Point
-    asked: Asked
+    settings: Settings
 
     @property
     def size(self) -> int:
@@ -42,44 +43,62 @@ class Cell:
         return transport_of(scheme).places[scheme] == "broker"
 
     def count(self, counts: Counts) -> int:
-        """Messages: as many as were asked for, or what suits size and transport."""
-        asked: int | None = self.asked.get("count")
-        return asked or counts.of(self.size, self.has_broker, bool(self.asked.get("quick")))
+        """Number of messages: what the user asked for, or what suits size and transport."""
+        asked_for: int | None = self.settings.get("count")
+        return asked_for or counts.of(self.size, self.has_broker, bool(self.settings.get("quick")))
+
+    def __str__(self) -> str:
+        """amqp, 64 B, 4 pairs"""
+        return ", ".join([self.transport, *(value_in_words(name, value) for name, value in self.point.items())])
+
+
+def value_in_words(name: str, value: Any) -> str:
+    """64 B; 4 pairs; match scan: what a point holds, with its unit."""
+    if name.endswith("_bytes"):
+        return size_in_words(value)
+    return counted(value, name) if isinstance(value, int) else f"{name} {value}"
+
+
+def size_in_words(size: int) -> str:
+    """1 B, 4 KiB, 1 MiB; 100 B and 1,000 B, which are no whole number of them."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size:,} B"
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many messages there are where the user did not say: fewer of large ones, and of those that are slow."""
+    """How many messages a cell has by default: fewer large ones, and fewer over a broker."""
 
     broker: int = 100_000
     brokerless: int = 2_000_000
     total_bytes: int = 1 << 28
     least: int = 64
     quick: int = 10
-    """A quick run has so many times fewer."""
+    """Divides the number for a quick run."""
 
     def of(self, size: int, has_broker: bool, quick: bool) -> int:
         most = self.broker if has_broker else self.brokerless
-        less = self.quick if quick else 1
-        return max(self.least, min(most, self.total_bytes // size) // less)
+        return max(self.least, min(most, self.total_bytes // size) // (self.quick if quick else 1))
 
 
 @dataclass(frozen=True)
 class Column:
-    """Of the table: a figure, or what the point holds, under a title."""
+    """A column of the table: a figure under a title."""
 
     name: str
     title: str
     with_interval: bool = False
     exact: bool = False
-    """Every digit in the terminal, too."""
+    """Print every digit, in the terminal, too."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure of the page: `figure` against `x` of the point, a line for each transport; axes are logarithmic.
+    """A drawing of the page: `figure` against `x` of the point, a line for each transport; axes are logarithmic.
 
-    Where the points differ in more than x there is a line for each of those, too.
+    Points that differ in more than x have a line for each of the other values, too.
     """
 
     title: str
@@ -89,57 +108,67 @@ class Plot:
     x_unit: str = "bytes"
     caption: str = ""
     linear: bool = False
-    """Both axes, from zero."""
+    """Both axes are linear, from zero."""
     log_y: bool = False
-    """That of the figure is logarithmic all the same."""
+    """The figure's axis is logarithmic all the same."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Of the points those that hold this."""
+    """Draw only the points that hold this."""
     beside: Sequence[Published] = ()
     """What the paper printed of this, as levels or points of other hardware."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A value that the paper prints; `figure` and `at` say which of ours stands beside it, where there is one."""
+    """A value that the paper prints."""
 
     what: str
     value: str
-    figure: str = ""
-    at: Mapping[str, Any] = field(default_factory=dict)
     level: float | None = None
-    """To be drawn in a plot of that figure."""
+    """A horizontal line in a plot."""
     points: Sequence[tuple[float, float]] = ()
-    """The same, as a line of `what`."""
+    """A line in a plot, named `what`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    name: str
+    name: str = ""
+    """The file's name, filled in by `benchmark_of`."""
     about: str
     """One line: what flows from whom to whom."""
     paper: str
-    """Which, and where in it."""
-    points: Callable[[Asked], Sequence[Point]]
-    roles: Callable[[Cell, Places], list[Role]]
-    """Receivers before senders. Does nothing besides: how many a cell has is asked before any is measured."""
-    figures: Callable[[Cell, Mapping[str, Told]], Figures]
-    judge: Callable[[Cell, Mapping[str, Told]], list[str]]
-    """What is wrong with the answer, as sentences; see experiments/bench/answer.py."""
+    """Which paper, and where in it."""
+    points: Callable[[Settings], Sequence[Point]]
+    roles: Callable[[Cell, Links], list[Role]]
+    """Receivers before senders. It opens nothing: the rig counts the roles of every cell before it measures any."""
+    figures: Callable[[Cell, Results], Figures]
+    """A figure that could not be measured is left out."""
+    judge: Callable[[Cell, Results], list[str]]
+    """What is wrong with the answer, as sentences."""
     columns: Sequence[Column]
     plots: Sequence[Plot] = ()
     published: Sequence[Published] = ()
     options: Sequence[click.Option] = ()
     transports: str = "amqp,zeromq"
-    """By default."""
-    in_short: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
-    """What its rows say together, as sentences."""
-    lacking: Callable[[Cell], str | None] = lambda _cell: None
-    """What the transport has nothing for, as a sentence: such a cell is left out."""
+    """The default of `--transport`."""
+    summary: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
+    """What the rows say together, as sentences."""
+    unsupported: Callable[[Cell], str | None] = lambda _cell: None
+    """What the transport lacks for a cell, as a sentence: such a cell is left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
-    """Puts there what is to be there before any role opens its links."""
+    """Puts what a cell needs in place before any role opens its links."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
-    """Of its links, where they are no pairs."""
+    """Patterns of the links that are no pairs."""
     repeats: int = 5
-    """By default."""
+    """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)
-    """What `--quick` asks for where the user does not."""
+    """What `--quick` asks for in place of the defaults."""
+
+
+def by_size(settings: Settings) -> list[Point]:
+    """A point for each of `--sizes`."""
+    return [{"size_bytes": size} for size in settings["sizes"]]
+
+
+def by_size_and(name: str) -> Callable[[Settings], list[Point]]:
+    """A point for each of `--sizes` with each of another option's numbers."""
+    return lambda settings: [{**point, name: number} for point in by_size(settings) for number in settings[name]]

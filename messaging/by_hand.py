@@ -1,10 +1,10 @@
-"""`exchange bench role`: one role, on a host of its own, started by hand; who listens is started first.
+"""`exchange bench role`: one role on a host of its own, started by hand; the listener is started first.
 
     host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --size 64 --count 100000
     host B    exchange bench role publish --connect tcp://hosta:7000 --run first --size 64 --count 100000
 
-No launcher holds the two against each other: each prints how many and their checksum, which are to be the same; of
-several who share a queue their sums, modulo 2^64.
+No launcher compares the two: each prints how many messages and which checksum it has, which have to agree. Of several
+that share a queue the sums have to agree, modulo 2^64.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ import click
 import orjson
 
 from exchange.usage import Usage
-from messaging.asking_own import AnswerAll, AskOwn
 from messaging.benchmark import Figures
 from messaging.benchmarks.te_spsc import patterns_of
-from messaging.bounce import Answer, Ask
 from messaging.flow import Consume, ConsumeShared, Publish, rest_s
-from messaging.player import LINGER_S, OPEN_NS, Player, opened
-from messaging.published import PublishToAll
-from messaging.reckoning import bounce_figures, flow_figures, reply_figures
-from messaging.roles import End, Part, Told
-from messaging.words import short
+from messaging.report import short
+from messaging.requests import Answer, AnswerAll, Ask, AskOwn, bounce_figures, reply_figures
+from messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_link
+from messaging.session import OPEN_NS, Session
+from messaging.streams import flow_figures
 from runs.component import settle_down
 from runs.errors import UserError, sentence
 from transports.base import BadAddress, CannotListen, Link, PeerGone, TransportError
-from transports.pattern import Pattern
+from transports.pattern import PUBLISHED, Pattern
 
-NOTHING = f"{0:016x}"
+NO_CHECKSUM = f"{0:016x}"
 """The checksum of no message."""
 Given = Mapping[str, Any]
-PARTS: dict[tuple[str, Pattern], Callable[[Given], Part]] = {
+"""Values of the command's options."""
+TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
     ("publish", Pattern.PAIR): lambda given: Publish(given["size"], given["count"]),
     ("consume", Pattern.PAIR): lambda given: Consume(given["size"], given["count"]),
     ("ask", Pattern.PAIR): lambda given: Ask(given["size"], given["count"]),
@@ -47,50 +46,50 @@ PARTS: dict[tuple[str, Pattern], Callable[[Given], Part]] = {
     ("ask", Pattern.REQUESTS): lambda given: AskOwn(given["size"], given["warm_up_s"], given["sample_s"]),
     ("answer", Pattern.REQUESTS): lambda given: AnswerAll(given["size"], given["threads"]),
 }
-for _pattern in (Pattern.FANOUT, Pattern.TOPIC):
-    PARTS["publish", _pattern] = lambda given: PublishToAll(
+for _pattern in PUBLISHED:
+    TASKS["publish", _pattern] = lambda given: Publish(
         given["size"], given["count"], given["consumers"], subscribers=given["consumers"]
     )
-    PARTS["consume", _pattern] = PARTS["consume", Pattern.PAIR]
+    TASKS["consume", _pattern] = TASKS["consume", Pattern.PAIR]
 
 
-class Alone(Player):
-    """Without a crew: who shares a queue is at its end once nothing has come for as long as patience lasts.
+class SessionAlone(Session):
+    """A session without a launcher: a role that shares a queue ends once patience is over.
 
-    The first message may take as long as others take to come.
+    Before the first message it waits longer, for as long as other roles may take to come.
     """
 
     _others_come_ns = OPEN_NS
 
     def serve(self, link: Link) -> None:
-        """One publisher may have gone before the next comes."""
+        """Serve on although one publisher has left: the next may come yet."""
         with contextlib.suppress(PeerGone):
             super().serve(link)
 
-    def say_progress(self, received: int) -> None:  # noqa: ARG002
+    def report_progress(self, received: int) -> None:  # noqa: ARG002
         self._others_come_ns = 0
         self.progressed()
 
     @property
-    def is_told_to_stop(self) -> bool:
+    def must_stop(self) -> bool:
         return time.monotonic_ns() > self._until_ns + self._others_come_ns
 
 
 def play_by_hand(
     part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
-    """The exit code: 1 where it did not come to its end."""
-    end = End(listen or connect or "", given["token"], listen is not None, pattern, _keys(part, pattern, given))
+    """Play one role and print its result; returns the exit code: 1 if it did not come to its end."""
+    end = LinkEnd(listen or connect or "", given["token"], listen is not None, pattern, _keys(part, pattern, given))
     links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
     try:
-        told = _played(part, end, links, given)
+        result = _play(part, end, links, given)
     except (TransportError, OSError) as error:
         mistake = isinstance(error, BadAddress | CannotListen)
         raise (UserError if mistake else click.ClickException)(sentence(error)) from error
     if pattern is Pattern.QUEUE:
-        told.wrong.pop("left out", None)  # it was dealt to others
-    _show(part, pattern, given, told, as_json)
-    return 1 if told.stopped or told.wrong else 0
+        result.wrong.pop("left out", None)  # other consumers got it
+    _show(part, pattern, given, result, as_json)
+    return 1 if result.stopped or result.wrong else 0
 
 
 def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
@@ -99,43 +98,42 @@ def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
     return (given["key"],) if part == "publish" else patterns_of(given, given["patterns"])
 
 
-def _played(part: str, end: End, links: int, given: Given) -> Told:
-    with contextlib.ExitStack() as held:
-        opened_links = [opened(end, held) for _ in range(links)]
-        click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {opened_links[0].url}", err=True)
+def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
+    """Open so many links of this end, and do the role's task."""
+    with contextlib.ExitStack() as stack:
+        links = [open_link(end, stack) for _ in range(number)]
+        click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
-        crew, _ = Pipe()
+        nobody, _ = Pipe()
         start = Usage.now()
-        told = PARTS[part, end.pattern](given)(Alone(opened_links, crew, given["timeout_s"]))
-        told.usage = Usage.now().since(start)
-        for link in opened_links:
+        result = TASKS[part, end.pattern](given)(SessionAlone(links, nobody, given["timeout_s"]))
+        result.usage = Usage.now().since(start)
+        for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
-    if part == "consume" and not told.received:
-        told.stopped = told.stopped or f"nothing came for {given['timeout_s']:g} s"
-    return told
+    if part == "consume" and not result.received:
+        result.stopped = result.stopped or f"nothing came for {given['timeout_s']:g} s"
+    return result
 
 
-def _figures(part: str, pattern: Pattern, given: Given, told: Told) -> Figures:
-    """What one side alone can say: latency of one way would be between two hosts' clocks."""
+def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> Figures:
+    """Figures of one side alone: latency of one way would be between two hosts' clocks."""
+    if part == "ask" and pattern is Pattern.PAIR:
+        return bounce_figures(given["size"], result)
     if part == "ask":
-        return (
-            bounce_figures(given["size"], told)
-            if pattern is Pattern.PAIR
-            else reply_figures(given["size"], [told], given["sample_s"])
-        )
-    found = flow_figures(given["size"], [told]) if part == "consume" else {}
+        return reply_figures(given["size"], [result], given["sample_s"])
+    found = flow_figures(given["size"], [result]) if part == "consume" else {}
     return {name: value for name, value in found.items() if not name.startswith("latency")}
 
 
-def _show(part: str, pattern: Pattern, given: Given, told: Told, as_json: bool) -> None:
+def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json: bool) -> None:
     counts: dict[str, Any] = {
-        "sent": told.sent, "sent_checksum": f"{told.sent_checksum:016x}", "received": told.received,
-        "received_checksum": f"{told.received_checksum:016x}", "wrong": told.wrong, "stopped": told.stopped,
+        "sent": result.sent, "sent_checksum": f"{result.sent_checksum:016x}", "received": result.received,
+        "received_checksum": f"{result.received_checksum:016x}", "wrong": result.wrong, "stopped": result.stopped,
     }  # fmt: skip
-    figures = _figures(part, pattern, given, told)
+    figures = _figures(part, pattern, given, result)
     if as_json:
-        click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": told.usage}))
+        click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": result.usage}))
         return
     for name, value in (*counts.items(), *((name, short(value)) for name, value in figures.items())):
-        if value and value != NOTHING:
+        if value and value != NO_CHECKSUM:
             click.echo(f"{name:<24} {value}")

@@ -1,155 +1,168 @@
-"""Parts for what flows one way: who publishes as fast as it goes, who consumes and looks what came."""
+"""Tasks for what flows one way: publish as fast as it goes; consume, and check what comes."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from messaging.payload import Receipt, Source
-from messaging.player import Player, Silence
-from messaging.roles import Told
+from messaging.roles import RoleResult
+from messaging.session import OPEN_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
-SAY_EVERY_NS = 100_000_000
-"""How often who shares a queue says how much he has."""
+if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a benchmark is declared
+    from messaging.payload import Receipt
+
+REPORT_EVERY_NS = 100_000_000
+"""How often a role that shares a queue reports how much it has."""
 WAKE_UPS_PER_S = 1_000
-"""Of all who share queues together, where they have nothing to do."""
+"""Of all idle roles together that share queues."""
 REPLY = FrameBatch.of(b"")
 
 
 @dataclass(frozen=True)
 class Publish:
-    """Sends `count` messages, a batch at a time, then awaits so many empty replies.
+    """Sends `count` messages, a batch at a time, then awaits `replies` empty replies.
 
-    Where none is awaited it is done once a broker has taken everything.
+    If it awaits none it is done once a broker has taken everything.
     """
 
     size: int
     count: int
     replies: int = 1
     publisher: int = 0
-    """Its number: each of several who publish to one receiver has his own."""
+    """Its number: each of several publishers to one receiver has its own."""
+    subscribers: int = 0
+    """It begins once so many have subscribed."""
 
-    def __call__(self, player: Player) -> Told:
-        source, told = Source(self.size, self.publisher), Told(first_ns=time.monotonic_ns())
+    def __call__(self, session: Session) -> RoleResult:
+        from messaging.payload import Source
+
+        source, result = Source(self.size, self.publisher), RoleResult()
+        try:
+            await_subscribers(session.link, self.subscribers, time.monotonic_ns() + OPEN_NS)
+        except PeerGone as why:
+            return RoleResult(stopped=str(why))
+        result.first_ns = time.monotonic_ns()
         try:
             while source.made < self.count:
                 source.fill(self.count - source.made, time.monotonic_ns())
-                player.send_all(player.link, source.batch)
+                session.send_all(session.link, source.batch)
             if not self.replies:
-                player.drain(player.link)
-            told.last_ns = time.monotonic_ns()
-            told.received = await_replies(player, player.link, self.replies)
+                session.drain(session.link)
+            result.last_ns = time.monotonic_ns()
+            result.received = _await_replies(session, self.replies)
         except (Silence, PeerGone) as why:
-            told.stopped = f"{why}, after {source.made:,} of {self.count:,} messages"
-        told.sent, told.sent_checksum = source.made, source.checksum
-        return told
+            result.stopped = f"{why}, after {source.made:,} of {self.count:,} messages"
+        result.sent, result.sent_checksum = source.made, source.checksum
+        return result
 
 
-def await_replies(player: Player, link: Link, replies: int) -> int:
-    """Receive so many empty messages; how many came."""
+def _await_replies(session: Session, replies: int) -> int:
+    """Receive so many empty messages; returns how many came."""
     batch, came = FrameBatch(max(replies, 1), 1, 1), 0
-    player.progressed()
+    session.progressed()
     while came < replies:
         batch.clear()
-        if link.receive(batch):
+        if session.link.receive(batch):
             came += sum(not frame for frame in batch)
         else:
-            player.wait(link, "no reply came")
+            session.wait(session.link, "no reply came")
     return came
 
 
 @dataclass(frozen=True)
 class Consume:
-    """Receives `count` messages and checks them, then sends an empty reply, where one is awaited.
+    """Receives `count` messages, checks them, then sends one empty reply.
 
-    The first message is taken alone, and starts the clock.
+    It takes the first message alone, and starts the clock then.
     """
 
     size: int
     count: int
-    replies: bool = True
-    publishers: int = 1
 
-    def __call__(self, player: Player) -> Told:
-        receipt, told = Receipt(self.size, self.publishers), Told()
+    def __call__(self, session: Session) -> RoleResult:
+        from messaging.payload import Receipt
+
+        receipt, result = Receipt(self.size), RoleResult()
         try:
-            told.first_ns = take(player, receipt, 1, receipt.empty_batch(1))
-            told.last_ns = take(player, receipt, self.count, batch := receipt.empty_batch())
-            take_what_is_there(player.link, receipt, batch)
-            if self.replies:
-                player.send_all(player.link, REPLY)
+            result.first_ns = _take(session, receipt, 1, receipt.empty_batch(1))
+            result.last_ns = _take(session, receipt, self.count, batch := receipt.empty_batch())
+            _take_surplus(session.link, receipt, batch)
+            session.send_all(session.link, REPLY)
         except (Silence, PeerGone) as why:
-            told.stopped = f"{why}; {receipt.received:,} of {self.count:,} messages came"
-        return received(told, receipt, player.link)
+            result.stopped = f"{why}; {receipt.received:,} of {self.count:,} messages came"
+        return _with_receipt(result, receipt, session.link)
 
 
-def take(player: Player, receipt: Receipt, until: int, batch: FrameBatch) -> int:
-    """Receive until there are so many, and what else is there already; when the last came."""
-    link, now_ns = player.link, time.monotonic_ns()
+def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch) -> int:
+    """Receive until the receipt has so many messages; returns when the last came."""
+    link, now_ns = session.link, time.monotonic_ns()
     while receipt.received < until:
         batch.clear()
         if link.receive(batch):
             now_ns = time.monotonic_ns()
             receipt.add(batch, now_ns)
-            player.progressed()
+            session.progressed()
         else:
-            player.wait(link, "nothing came")
+            session.wait(link, "nothing came")
     return now_ns
 
 
-def take_what_is_there(link: Link, receipt: Receipt, batch: FrameBatch) -> None:
-    """Where all has come nothing is: what is there is too much, and counted."""
+def _take_surplus(link: Link, receipt: Receipt, batch: FrameBatch) -> None:
+    """Count what still comes after the last message: it is too much."""
     batch.clear()
     if link.receive(batch):
         receipt.add(batch, time.monotonic_ns())
 
 
-def received(told: Told, receipt: Receipt, link: Link) -> Told:
-    """With what the receipt says, and the junk that the link dropped."""
-    told.received, told.received_checksum, told.latency = receipt.received, receipt.checksum, receipt.latency
-    told.wrong = receipt.wrong | ({"too long": link.junk} if link.junk else {})
-    return told
+def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:
+    """Add what the receipt counted, and the junk that the link dropped."""
+    result.received, result.received_checksum, result.latency = receipt.received, receipt.checksum, receipt.latency
+    result.wrong = receipt.wrong | ({"too long": link.junk} if link.junk else {})
+    return result
 
 
 @dataclass(frozen=True)
 class ConsumeShared:
-    """Receives, with others, what a queue or an exchange gives them, until the crew says that all is there.
+    """Receives, with others, what a queue or an exchange gives them, until the launcher says that all has come.
 
-    Its clock runs from its first message to its last. Once it has all that is there it rests: `rest_s` is longer where
-    there are many of its kind, who would else take the processors from a broker by waking up for each message.
+    Its clock runs from its first message to its last. It rests for `rest_s` once it has all that is there: dozens that
+    wake up for each message would take the processors from a broker.
     """
 
     size: int
     publishers: int
     rest_s: float
 
-    def __call__(self, player: Player) -> Told:
-        receipt, told, said = Receipt(self.size, self.publishers), Told(), 0
+    def __call__(self, session: Session) -> RoleResult:
+        from messaging.payload import Receipt
+
+        receipt, result, reported = Receipt(self.size, self.publishers), RoleResult(), 0
         batch = receipt.empty_batch()
         try:
-            while not player.is_told_to_stop:
-                self._take_for_a_while(player.link, receipt, batch, told)
-                player.serve(player.link)
-                if receipt.received > said:
-                    player.say_progress(said := receipt.received)
+            while not session.must_stop:
+                self._take_for_a_while(session.link, receipt, batch, result)
+                session.serve(session.link)
+                if receipt.received > reported:
+                    session.report_progress(reported := receipt.received)
         except PeerGone as why:
-            told.stopped = f"{why}, after {receipt.received:,} messages"
-        return received(told, receipt, player.link)
+            result.stopped = f"{why}, after {receipt.received:,} messages"
+        return _with_receipt(result, receipt, session.link)
 
-    def _take_for_a_while(self, link: Link, receipt: Receipt, batch: FrameBatch, told: Told) -> None:
-        until_ns = time.monotonic_ns() + SAY_EVERY_NS
+    def _take_for_a_while(self, link: Link, receipt: Receipt, batch: FrameBatch, result: RoleResult) -> None:
+        until_ns = time.monotonic_ns() + REPORT_EVERY_NS
         while time.monotonic_ns() < until_ns:
             batch.clear()
             if link.receive(batch):
-                told.last_ns = time.monotonic_ns()
-                told.first_ns = told.first_ns or told.last_ns
-                receipt.add(batch, told.last_ns)
+                result.last_ns = time.monotonic_ns()
+                result.first_ns = result.first_ns or result.last_ns
+                receipt.add(batch, result.last_ns)
             else:
                 time.sleep(self.rest_s)
 
 
 def rest_s(sharers: int) -> float:
-    """Of each of so many who share queues in a cell: a millisecond of one alone, 60 ms of 60."""
+    """How long each of so many that share queues rests: a millisecond if it is alone, 60 ms if they are 60."""
     return sharers / WAKE_UPS_PER_S

@@ -1,105 +1,223 @@
-"""One repeat of one cell: its roles play, then the answer is checked and the figures are reckoned."""
+"""One repeat of one cell: start its roles together, follow them to their end, judge the answer, compute the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import wait
 from typing import Any
 
-from messaging.benchmark import Benchmark, Cell, Figures
-from messaging.crew import Crew, Died, Outcome
-from messaging.progress import delivering
-from messaging.roles import Told
-from messaging.stage import Stage
-from messaging.words import cell_in_words
+from exchange.json_records import Record
+from messaging.benchmark import Benchmark, Cell
+from messaging.role_process import Forked, Threaded, fork, start_thread
+from messaging.roles import Role, RoleResult
+from messaging.setup import Setup
+from reports.live.progress import OnCount, counting
 from runs.broker.broker_of_run import OurNode
+from runs.errors import UserError
 from runs.record.noise import NoiseMeter
 from transports.rabbitmq import NodeUsage
 
-Record = dict[str, Any]
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
+READY_S = 60.0
+COUNT_EVERY_S = 1.0
 
 
-def measure(benchmark: Benchmark, cell: Cell, stage: Stage, patience_s: float) -> Record:
-    """What came of it; `status` partial where a role was lost, invalid where the answer is wrong."""
-    broker, noise = stage.brokers.get(cell.transport), NoiseMeter()
+class RoleLost(Exception):
+    """A role, or the broker, ended early; the sentence says which, and how."""
+
+
+@dataclass
+class Outcome:
+    """Results by role; `lost` says which role was lost, if one was and the others were ended."""
+
+    results: dict[str, RoleResult] = field(default_factory=dict)
+    lost: str | None = None
+
+
+class Launcher:
+    """The roles of one cell. They end with the context, whatever happened."""
+
+    def __init__(self, roles: Sequence[Role], group: int, in_threads: bool, patience_s: float) -> None:
+        self._roles, self._patience_s = {role.name: role for role in roles}, patience_s
+        assert len(self._roles) == len(roles)
+        self._group, self._in_threads = group, in_threads
+        self._members: dict[str, Forked | Threaded] = {}
+        self._results: dict[str, RoleResult] = {}
+        self._progress: dict[str, int] = {}
+        self._may_close = False
+
+    def __enter__(self) -> Launcher:
+        for name, role in self._roles.items():
+            self._members[name] = (
+                start_thread(role, self._patience_s) if self._in_threads else fork(role, self._patience_s, self._group)
+            )
+        return self
+
+    def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> Outcome:
+        """Start all roles once they are ready, and follow them until each has a result.
+
+        `on_count` is called now and then with the number of messages of roles that share queues. UserError if a role
+        cannot open its ends.
+        """
+        outcome = Outcome()
+        begin = {name for name, role in self._roles.items() if role.begins}
+        try:
+            self._await_word(set(self._members))
+            on_start()
+            for names in (self._members.keys() - begin, begin):
+                self._say("start", names)
+                self._await_word(names)
+            self._await_results(on_count)
+            on_end()
+            self._say("close", set(self._members))
+            self._may_close = True
+        except RoleLost as error:
+            outcome.lost = str(error)
+        outcome.results = {name: self._results[name] for name in self._roles if name in self._results}
+        return outcome
+
+    def _say(self, word: str, names: set[str]) -> None:
+        for name in names:
+            member = self._members[name]
+            try:
+                member.pipe.send((word,))
+            except OSError as error:
+                raise RoleLost(f"the {name} {member.how_it_ended()}") from error
+
+    def _await_word(self, names: set[str]) -> None:
+        """Wait until each of these roles has said a word: ready, or at work."""
+        waiting, until_s = set(names), time.monotonic() + READY_S
+        while waiting:
+            heard = self._hear(waiting, until_s - time.monotonic())
+            if not heard:
+                raise RoleLost(f"the {min(waiting)} was not ready within {READY_S:g} s")
+            waiting -= heard.keys()
+
+    def _await_results(self, on_count: OnCount) -> None:
+        """Follow the roles; stop those that share a queue once all is there, or nothing more comes."""
+        moved_s = time.monotonic()
+        while waiting := self._members.keys() - self._results.keys():
+            for name, (word, *what) in self._hear(waiting, self._patience_s).items():
+                moved_s = time.monotonic()
+                if word == "result":
+                    self._results[name] = what[0]
+                else:
+                    self._progress[name] = what[0]
+                    on_count(sum(self._progress.values()))
+                    self._stop_sharers_if_complete(name)
+            silent_s = time.monotonic() - moved_s
+            if silent_s > self._patience_s:
+                self._stop(waiting)
+            if silent_s > 2 * self._patience_s and any(result.stopped for result in self._results.values()):
+                raise RoleLost(f"the {min(waiting)} said nothing any more")
+
+    def _stop_sharers_if_complete(self, name: str) -> None:
+        shares = self._roles[name].shares
+        assert shares is not None
+        sharers = {other for other, role in self._roles.items() if role.shares == shares}
+        if sum(self._progress.get(each, 0) for each in sharers) >= shares.total:
+            self._stop(sharers)
+
+    def _stop(self, names: set[str]) -> None:
+        for name in names:
+            if self._roles[name].shares is not None and name not in self._results:
+                self._members[name].pipe.send(("stop",))
+
+    def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
+        """A word of each role that has said one. RoleLost if one is gone; UserError if one cannot begin."""
+        pipes: dict[Any, str] = {self._members[name].pipe: name for name in names}
+        return {pipes[pipe]: self._word(pipes[pipe], pipe) for pipe in wait(list(pipes), max(longest_s, 0))}
+
+    def _word(self, name: str, pipe: Any) -> tuple[Any, ...]:
+        try:
+            word: tuple[Any, ...] = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise RoleLost(f"the {name} {self._members[name].how_it_ended()}") from error
+        match word:
+            case ("failed", why, True):
+                raise UserError(f"{name}: {why}")
+            case ("failed", why, _):
+                raise RoleLost(f"the {name} failed: {why}")
+        return word
+
+    def __exit__(self, *_: object) -> None:
+        for member in self._members.values():
+            member.end(in_order=self._may_close)
+
+
+@contextlib.contextmanager
+def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
+    """Show how many messages roles that share queues have together; show nothing if none shares one."""
+    total = sum(shares.total for shares in {role.shares for role in roles} if shares)
+    if not total:
+        yield lambda _count: None
+        return
+    with counting(what, total, f" of {total:,} messages", "delivered") as on_count:
+        yield _now_and_then(on_count)
+
+
+def _now_and_then(on_count: OnCount) -> OnCount:
+    shown_s = time.monotonic()
+
+    def on_each(count: int) -> None:
+        nonlocal shown_s
+        if time.monotonic() - shown_s >= COUNT_EVERY_S:
+            shown_s = time.monotonic()
+            on_count(count)
+
+    return on_each
+
+
+def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -> Record:
+    """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
+    broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
     node = broker.node if broker else None
     usage: list[Any] = []
 
     def read_clocks() -> None:
-        usage.append(used_by(node) if node else None)
+        usage.append(usage_of(node) if node else None)
         (noise.clock_stops if len(usage) > 1 else noise.clock_starts)()
 
-    with stage.places(cell.transport) as places:
-        roles = benchmark.roles(cell, places)
+    with setup.links(cell.transport) as links:
+        roles = benchmark.roles(cell, links)
         benchmark.prepare(cell, roles)
         with (
-            Crew(roles, stage.group, stage.in_threads(cell.transport), patience_s) as crew,
-            delivering(f"{benchmark.name}, {cell_in_words(cell)}", roles) as on_count,
+            Launcher(roles, setup.group, setup.in_threads(cell.transport), patience_s) as launcher,
+            progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
         ):
-            outcome = crew.play(read_clocks, read_clocks, on_count)
-    used = {name: told.usage for name, told in outcome.told.items()}
+            outcome = launcher.play(read_clocks, read_clocks, on_count)
+    used = {name: result.usage for name, result in outcome.results.items()}
     of_broker = usage[1].since(usage[0]) if node and len(usage) > 1 else None
     return {
         **_judged(benchmark, cell, outcome),
-        "roles": {name: _as_record(told) for name, told in outcome.told.items()},
+        "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": of_broker,
         "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
     }
 
 
-def used_by(node: OurNode) -> NodeUsage:
-    """Died where it is no longer there: its clients' reasons would only say that it closed their connections."""
+def usage_of(node: OurNode) -> NodeUsage:
+    """RoleLost if the broker has ended: its clients would say no more than that it closed their connections."""
     try:
         return node.usage()
     except OSError as error:
-        raise Died("the broker ended in the middle") from error
+        raise RoleLost("the broker ended in the middle") from error
 
 
 def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
-    if outcome.died:
-        return {"status": PARTIAL, "reasons": [outcome.died], "figures": {}}
-    reasons = benchmark.judge(cell, outcome.told)
-    return {
-        "status": INVALID if reasons else COMPLETE,
-        "reasons": reasons,
-        "figures": {} if reasons else benchmark.figures(cell, outcome.told),
-    }
+    if outcome.lost:
+        return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}}
+    reasons = benchmark.judge(cell, outcome.results)
+    figures = {} if reasons else benchmark.figures(cell, outcome.results)
+    return {"status": INVALID if reasons else COMPLETE, "reasons": reasons, "figures": figures}
 
 
-def with_cpu(record: Record, has_broker: bool) -> Figures:
-    """Cores in use and context switches a message, of the broker and of each kind of role, beside the other figures.
-
-    And packets a message over TCP, in all: acknowledgements without data, and what opened the links, are among them.
-    """
-    noise, sent = record["noise"], sum(told["sent"] for told in record["roles"].values())
-    if not record["figures"] or not noise or noise["window_s"] <= 0:
-        return dict(record["figures"])
-    used: dict[str, list[Mapping[str, Any]]] = {}
-    for name, told in record["roles"].items():
-        used.setdefault(name.partition(" ")[0], []).append(told["usage"])
-    if record["broker"]:
-        used["broker"] = [record["broker"]]
-    found = dict(record["figures"])
-    if packets := _packets(record, has_broker):
-        found["packets_per_message"] = packets / max(sent, 1)
-    for kind, usages in used.items():
-        found[f"{kind}_cores"] = sum(usage["cpu_s"] for usage in usages) / noise["window_s"]
-        switches = sum(usage["voluntary_context_switches"] + usage["involuntary_context_switches"] for usage in usages)
-        found[f"{kind}_switches_per_message"] = switches / max(sent, 1)
-    return found
-
-
-def _packets(record: Record, has_broker: bool) -> int:
-    """Without a broker both ends of a connection are ours, so what one sent is counted, and not again as received."""
-    counted = ("segments_out", "segments_in") if has_broker else ("segments_out",)
-    sockets = [socket for told in record["roles"].values() for socket in told["sockets"]]
-    return sum(socket.get(name, 0) for socket in sockets for name in counted)
-
-
-def _as_record(told: Told) -> Record:
+def _as_record(result: RoleResult) -> Record:
     """Checksums in hex; the histogram's figures in place of its buckets."""
-    record = asdict(told)
-    record["latency_us"] = told.latency.figures_us() if told.latency else {}
+    record = asdict(result)
+    record["latency_us"] = result.latency.figures_us() if result.latency else {}
     del record["latency"]
     return {**record, **{name: f"{record[name]:016x}" for name in ("sent_checksum", "received_checksum")}}

@@ -1,26 +1,81 @@
-"""Options that several benchmarks have."""
+"""Options of benchmarks: sizes and numbers as a user types them, and what `--quick` puts in place of defaults."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from messaging.sizes import Sizes
-from runs.options import Listed, broker_options, json_option, results_option
+from messaging.benchmark import Benchmark, Settings
+from runs.options import Listed, broker_options, json_option, results_option, together
+
+LARGEST = 1 << 20
+"""The papers' largest message, which every transport's buffers take."""
+UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
+TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
+QUICK_REPEATS = 3
 
 
-def sizes(default: str) -> click.Option:
+class BadSizes(ValueError):
+    """A sentence: what was given, what is allowed."""
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Parse `256`, `8,64,1KiB`, or `1B..1MiB`, which doubles; returns bytes, ascending. BadSizes."""
+    low, dots, high = text.partition("..")
+    if dots:
+        return _doubling(_size(low), _size(high), text)
+    found = tuple(_size(part) for part in text.split(","))
+    if list(found) != sorted(set(found)):
+        raise BadSizes(f"{text!r} is not in order: give each size once, from small to large")
+    return found
+
+
+def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
+    if low > high:
+        raise BadSizes(f"{text!r} goes down: give the smaller size first")
+    for end in (low, high):
+        if end & (end - 1):
+            raise BadSizes(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
+    return tuple(low << step for step in range((high // low).bit_length()))
+
+
+def _size(text: str) -> int:
+    typed = TYPED_SIZE.fullmatch(text.strip())
+    if typed is None or typed[2] not in UNITS:
+        raise BadSizes(f"{text.strip()!r} is no size: give bytes, as 64, 1KiB or 1MiB")
+    size = int(typed[1]) * UNITS[typed[2]]
+    if not 1 <= size <= LARGEST:
+        raise BadSizes(f"{text.strip()} is {size:,} bytes; a message has 1 to {LARGEST:,}")
+    return size
+
+
+class Size(click.ParamType[int]):
+    """`--size`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else _size(str(value))
+        except BadSizes as error:
+            self.fail(str(error), param, ctx)
+
+
+class Sizes(click.ParamType[tuple[int, ...]]):
     """`--sizes`."""
-    return click.Option(["--sizes"], type=Sizes(), default=default, show_default=True, metavar="SIZE..SIZE",
-                        help="Message sizes: a range that doubles, or a list, as 8,64,1KiB.")  # fmt: skip
 
+    name = "sizes"
 
-SIZES = sizes("1B..1MiB")
-COUNT = click.Option(["--count"], type=click.IntRange(2, 1 << 39),
-                     help="Messages of each cell.  [default: fewer of large ones, and over a broker]")  # fmt: skip
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        try:
+            return value if isinstance(value, tuple) else sizes_of(str(value))
+        except BadSizes as error:
+            self.fail(str(error), param, ctx)
 
 
 class Numbers(click.ParamType[tuple[int, ...]]):
@@ -47,7 +102,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 
 
 class Seconds(click.FloatRange):
-    """A range lets nan pass, which is neither below nor above."""
+    """Seconds within a range. click's own range takes nan, which is neither below nor above it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = click.FLOAT.convert(value, param, ctx)
@@ -56,6 +111,22 @@ class Seconds(click.FloatRange):
         return float(super().convert(found, param, ctx))
 
 
+def sizes(default: str) -> click.Option:
+    """`--sizes`."""
+    return click.Option(["--sizes"], type=Sizes(), default=default, show_default=True, metavar="SIZE..SIZE",
+                        help="Message sizes: a range that doubles, or a list, as 8,64,1KiB.")  # fmt: skip
+
+
+def numbers(option: str, what: str, most: int, default: str, letter: str, help: str) -> click.Option:
+    """An option that takes whole numbers from 1 to `most`."""
+    return click.Option([option], type=Numbers(what, 1, most), default=default, show_default=True,
+                        metavar=f"{letter}[,...]", help=help)  # fmt: skip
+
+
+SIZES = sizes("1B..1MiB")
+COUNT = click.Option(["--count"], type=click.IntRange(2, 1 << 39),
+                     help="Messages of each cell.  [default: fewer of large ones, and over a broker]")  # fmt: skip
+SAMPLE_SECONDS = Seconds(0.01, 3600)
 timeout_option = click.option(
     "--timeout", "timeout_s", type=Seconds(0.1, 3600), default=10.0, show_default=True,
     help="How long nothing may come, seconds.",
@@ -63,11 +134,10 @@ timeout_option = click.option(
 
 
 def parameters(transports: str | None, own: Sequence[click.Parameter], repeats: int | None) -> list[click.Parameter]:
-    """All options of a benchmark's command, its own among them; None is the default where benchmarks differ."""
-    command = click.Command(None)
-    for option in reversed((
-        click.option("--transport", type=Listed(click.STRING), default=transports, show_default=transports is not None,
-                     metavar="SCHEME[,...]", help="Over what, each once."),
+    """All options of a benchmark's command, its own among them; None for a default in which benchmarks differ."""
+    transport = click.Option(["--transport"], type=Listed(click.STRING), default=transports, metavar="SCHEME[,...]",
+                             show_default=transports is not None, help="Over what, each once.")  # fmt: skip
+    common = together([
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
                      show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),
         click.option("--quick", is_flag=True, help="Fewer sizes and messages, three repeats: to see how it looks."),
@@ -76,7 +146,19 @@ def parameters(transports: str | None, own: Sequence[click.Parameter], repeats: 
         results_option,
         click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
         json_option,
-    )):  # fmt: skip
-        command = option(command)
-    transport, *common = command.params
-    return [transport, *own, *common]
+    ])  # fmt: skip
+    return [transport, *own, *click.command()(common(lambda: None)).params]
+
+
+def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
+    """The options' values, with those of `--quick`. UsageError if a transport is named twice, or none is."""
+    transports = typed["transport"]
+    if not transports or len(set(transports)) < len(transports):
+        raise click.UsageError("--transport needs one or more, each once, as amqp,zeromq")
+    quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
+    return {**typed, **{name: value for name, value in quick.items() if not _was_typed(name)}}
+
+
+def _was_typed(name: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE

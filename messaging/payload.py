@@ -1,14 +1,14 @@
-"""What is in a benchmark's messages, and how a receiver knows that he got all of them, once, in order.
+"""A benchmark's messages: numbered, stamped and filled by a publisher, checked by a receiver.
 
     bytes 0..7    sequence: publisher's number << 40 | message's number, from 0     (little-endian)
     bytes 8..15   stamp: the monotonic clock in ns when the message was handed over with its batch
     bytes 16..    body: a pattern
 
-What is too short for it is left out: from 16 bytes on there is all of it, from 8 on no stamp (so no latency), and a
-message of 1 to 7 bytes has the low bytes of its number, which tell order modulo 256, 65,536, and so on.
+A message of 8 to 15 bytes has no stamp, so no latency. One of 1 to 7 bytes has only the low bytes of its number, which
+show order modulo 256, 65,536, and so on.
 
-The checksum of a message is the sum of its 8-byte words and of the bytes behind them, modulo 2^64; of many, their
-sum, so that it does not matter who of several receivers got which. One kernel call fills a batch, one checks it.
+A message's checksum is the sum of its 8-byte words and of the bytes behind them, modulo 2^64. The checksum of many is
+the sum of theirs, so it is the same however several receivers share them. One kernel call fills a batch, one checks it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transports.frames import FrameBatch, Longs
 Bytes = npt.NDArray[np.uint8]
 
 NUMBERED, STAMPED = 8, 16
-"""From how many bytes on a message bears its number, and when it was handed over."""
+"""Least sizes of a message with a number, and of one with a stamp."""
 NUMBER_BITS = 40
 BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
 (_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS,
@@ -46,7 +46,7 @@ def _checksum(buffer: Bytes, at: int, size: int) -> Any:
 
 @kernel
 def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int) -> int:
-    """Number and stamp the frames, whose bodies are there; the sum of their checksums."""
+    """Number and stamp frames whose bodies are filled; returns the sum of their checksums."""
     total, body = np.int64(0), np.int64(0)
     if size >= STAMPED and frames:
         body = _checksum(buffer, STAMPED, size - STAMPED)
@@ -78,7 +78,7 @@ def _short_number(buffer: Bytes, at: int, size: int) -> Any:
 def _check(
     buffer: Bytes, offsets: Longs, count: int, size: int, now_ns: int, state: Longs, lasts: Longs, buckets: Longs
 ) -> None:
-    """Count what is in the batch; messages with one stamp are put into their bucket together."""
+    """Count what is in the batch; messages with the same stamp are put into their bucket together."""
     stamp_ns, alike = np.int64(-1), np.int64(0)
     for i in range(count + 1):
         at = offsets[i]
@@ -119,7 +119,7 @@ def frames_in_a_batch(size: int) -> int:
 
 
 class Source:
-    """The messages of one publisher, made a batch at a time; counts what it made."""
+    """Makes the messages of one publisher, a batch at a time, and counts them."""
 
     def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:
         frames = frames or frames_in_a_batch(size)
@@ -130,7 +130,7 @@ class Source:
         self.batch.offsets[:] = np.arange(frames + 1) * size
 
     def fill(self, most: int, now_ns: int) -> None:
-        """Up to `most` messages into the batch, as far as it goes."""
+        """Make up to `most` messages, as many as the batch takes."""
         batch = self.batch
         batch.count = min(most, batch.capacity_frames)
         total = _fill(batch.buffer, self.size, self._first + self.made, batch.count, now_ns)
@@ -139,7 +139,7 @@ class Source:
 
 
 class Receipt:
-    """What one receiver got of messages of one size."""
+    """Checks and counts what one receiver gets; all messages have one size."""
 
     def __init__(self, size: int, publishers: int = 1) -> None:
         self.size = size
@@ -149,13 +149,11 @@ class Receipt:
         self._buckets: Longs = np.zeros(BUCKETS, np.int64)
 
     def add(self, batch: FrameBatch, now_ns: int) -> None:
-        """Check a batch, which came by `now_ns`."""
-        _check(
-            batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets
-        )  # fmt: skip
+        """Check a batch that had come by `now_ns`."""
+        _check(batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets)
 
     def empty_batch(self, frames: int | None = None) -> FrameBatch:
-        """To receive into: a longer message is junk."""
+        """A batch to receive into. A message longer than the size is junk."""
         frames = frames or frames_in_a_batch(self.size)
         return FrameBatch(frames, (frames + 1) * self.size, self.size)
 
@@ -169,7 +167,7 @@ class Receipt:
 
     @property
     def wrong(self) -> dict[str, int]:
-        """How many messages were not as they should be, by what was wrong; nothing where all were."""
+        """Number of messages that were not as they should be, by what was wrong."""
         state = self._state
         found = {
             "of another size": state[_WRONG_SIZE],
@@ -181,15 +179,8 @@ class Receipt:
 
     @property
     def latency(self) -> LogBuckets:
-        """From handing over to receipt; empty where messages are too short for a stamp."""
+        """Time from handing over to receipt; empty if messages are too short for a stamp."""
         if not self._buckets.any():
             return LogBuckets()
         state = self._state
         return LogBuckets(self._buckets, int(state[_SUM_NS]), int(state[_MIN_NS]), int(state[_MAX_NS]))
-
-
-def warm() -> None:
-    """Compile the kernels, or load them from disk."""
-    source, receipt = Source(STAMPED), Receipt(STAMPED)
-    source.fill(1, 1)
-    receipt.add(source.batch, 2)

@@ -1,26 +1,159 @@
-"""A benchmark's report: its table, its page, its figures as files; of one that was killed, of what it had measured."""
+"""A benchmark's record as a reader sees it: a table in the terminal, a page, and what `exchange report` makes of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
+from rich.console import Console
+from rich.table import Table
 
 from exchange.json_records import Record
-from messaging.figures import figures_of
-from messaging.page import write_page
-from messaging.reading import read
-from messaging.table import show
+from exchange.words import counted
+from messaging.benchmark import Column, size_in_words
+from messaging.benchmarks import benchmark_of
+from messaging.results import read
 from reports.asked import Asked
-from reports.drawing.canvas import page_style
-from reports.drawing.colours import LIGHT
-from reports.drawing.figure_files import write_figures
+from reports.rounding import ABSENT, number
 from runs.errors import UserError
+from runs.files import write_whole
+from runs.interrupts import heeded_at_the_end
+
+PAGE = "bench.html"
+TERMINAL_COLUMNS = 120
+MOST_REASONS = 5
+USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
+Rows = Sequence[dict[str, Any]]
 
 
-def report_bench(folder: Path, asked: Asked) -> int:
-    """The exit code."""
+def show(record: Mapping[str, Any]) -> None:
+    """Print a benchmark, or each of a suite's: a row for each cell, CPU, then what was wrong."""
+    for part in record.get("parts", [record]):
+        _show(part)
+
+
+def _show(record: Mapping[str, Any]) -> None:
+    console = Console(width=TERMINAL_COLUMNS, highlight=False)
+    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
+    console.print(_table(rows, _columns_with_values(rows, benchmark.columns)))
+    for title, columns in _usage_columns(rows).items():
+        console.print(f"\n{title}")
+        console.print(_table(rows, columns))
+    for sentence in benchmark.summary(rows):
+        console.print(sentence)
+    repeats = counted(record["settings"]["repeats"], "repeats")
+    console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
+    for published in benchmark.published:
+        console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
+    for reason in record.get("left_out", ()):
+        console.print(f"left out, {reason}")
+    for reason in reasons_in_words(record["reasons"]):
+        console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
+
+
+def _table(rows: Rows, columns: Sequence[Column]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in _titles(rows):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]
+        table.add_row(*_values(row["point"]), row["transport"], *cells)
+    return table
+
+
+def _in_words(column: Column, estimate: Mapping[str, Any] | None) -> str:
+    """3.07 M (1.42 M..5.83 M)"""
+    if estimate is None:
+        return ABSENT
+    value = number(estimate["median"]) if column.exact else short(estimate["median"])
+    return f"{value} {_short_interval(estimate)}".rstrip() if column.with_interval else value
+
+
+def short(value: float) -> str:
+    """Three digits of a large number: 50.4 k, 3.07 M."""
+    for least, factor, letter in ((999_500, 1e6, "M"), (9_995, 1e3, "k")):
+        if value >= least:
+            return f"{value / factor:.3g} {letter}"
+    return number(value)
+
+
+def _short_interval(estimate: Mapping[str, Any]) -> str:
+    """(1.42 M..5.83 M); empty if there is none."""
+    return "" if estimate["low"] is None else f"({short(estimate['low'])}..{short(estimate['high'])})"
+
+
+def reasons_in_words(reasons: Sequence[str]) -> list[str]:
+    """The first reasons, and how many more there are."""
+    others = len(reasons) - MOST_REASONS
+    return [*reasons[:MOST_REASONS], *([f"and {counted(others, 'more reasons')}"] if others > 0 else [])]
+
+
+def _titles(rows: Rows) -> list[str]:
+    """Titles of the columns that hold the points: size, pairs, ..."""
+    return [name.removesuffix("_bytes") for name in rows[0]["point"]] if rows else []
+
+
+def _values(point: Mapping[str, Any]) -> list[str]:
+    """A value for each of those columns."""
+    return [size_in_words(value) if name.endswith("_bytes") else f"{value:,}" if isinstance(value, int) else str(value)
+            for name, value in point.items()]  # fmt: skip
+
+
+def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:
+    return [column for column in columns if any(column.name in row["figures"] for row in rows)]
+
+
+def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
+    """Columns of the broker and each kind of role, by what they count."""
+    names = dict.fromkeys(name for row in rows for name in row["figures"])
+    return {
+        title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
+        for title, ending in USAGE.items()
+    }
+
+
+@heeded_at_the_end()
+def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
+    """Write bench.html, one offline file, of a benchmark or a suite; it appears whole, by rename."""
+    return write_whole(folder / PAGE, page_html(record).encode())
+
+
+def page_html(record: Mapping[str, Any]) -> str:
+    """Equal records give equal pages."""
+    from reports.drawing.templates import templates
+
+    found = templates(
+        Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
+    )
+    parts = list(map(_part, record.get("parts", [record])))
+    return found.get_template(PAGE).render(parts=parts, record=record)
+
+
+def _part(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A benchmark's share of the page."""
+    from messaging.plots import drawings_of
+
+    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    return {
+        "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
+        "sentences": benchmark.summary(rows),
+        "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
+        "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
+    }  # fmt: skip
+
+
+def report_benchmark(folder: Path, asked: Asked) -> int:
+    """Show a folder's table, or its record, and make its page and figures; returns the exit code.
+
+    A benchmark that was killed has what it had measured.
+    """
     if asked.hlog or asked.as_csv:
         option = "--hlog" if asked.hlog else "--csv"
         raise UserError(f"{option} is of a run, and {folder} is a benchmark's: say --json, or --figures for CSVs")
@@ -35,9 +168,14 @@ def report_bench(folder: Path, asked: Asked) -> int:
 
 
 def _written(folder: Path, record: Record, asked: Asked) -> dict[str, Path]:
-    """The files, by what they are."""
-    made = {"page": write_page(folder, record)}
+    """Write the files; returns them by what they are."""
+    files = {"page": write_page(folder, record)}
     if asked.figures:
+        from messaging.plots import figures_of
+        from reports.drawing.canvas import page_style
+        from reports.drawing.colours import LIGHT
+        from reports.drawing.figure_files import write_figures
+
         with page_style(LIGHT):
-            made["figures"] = write_figures(folder, ((f.name, f.title, f.chart) for f in figures_of(record)))
-    return made
+            files["figures"] = write_figures(folder, ((f.name, f.title, f.chart) for f in figures_of(record)))
+    return files

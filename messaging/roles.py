@@ -1,62 +1,84 @@
-"""What a role is: who opens which ends of links, what he does once all are ready, and what he tells in the end."""
+"""Roles of a cell, what they report, and the ends of links that they open.
+
+A cell's links meet at a new place each, or at one broker, whose queues are named after the cell.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+import contextlib
+import resource
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from transports.pattern import Pattern
+from exchange.measurements import LogBuckets
+from messaging.session import OPEN_NS, Session
+from runs.errors import UserError
+from transports.base import Address, Link, Transport
+from transports.pattern import PUBLISHED, Pattern
+from transports.registry import connect, listen, scheme_of, transport_of
 
-if TYPE_CHECKING:
-    from exchange.measurements import LogBuckets
-    from messaging.player import Player
-
-
-@dataclass(frozen=True)
-class End:
-    """One end of a link, opened before the start; `listens` where the other end connects to it."""
-
-    url: str
-    token: str
-    listens: bool = False
-    pattern: Pattern = Pattern.PAIR
-    keys: tuple[str, ...] = ()
-    """Of a topic: the one with which is published, or the patterns that are subscribed to."""
+LINGER_S = 2.0
+SIMPLEX = "topology=simplex"
+IN_FLIGHT_BYTES = 1 << 26
+MOST_IN_FLIGHT = 100_000
+"""Messages that a ZeroMQ socket may hold each way; fewer if they are large."""
+SPARE_DESCRIPTORS = 64
 
 
 @dataclass(kw_only=True)
-class Told:
-    """What a role tells at its end; what it does not do stays 0 or empty."""
+class RoleResult:
+    """What a role reports at its end; what it does not do stays 0 or empty."""
 
     sent: int = 0
     sent_checksum: int = 0
     received: int = 0
     received_checksum: int = 0
     wrong: dict[str, int] = field(default_factory=dict)
-    """Messages that were not as they should be, by what was wrong."""
+    """Number of messages that were not as they should be, by what was wrong."""
     first_ns: int = 0
-    """Monotonic clock: once the first message was there (a receiver), or when it began to send (a sender)."""
+    """Monotonic clock: a receiver has its first message, a sender begins to send."""
     last_ns: int = 0
-    """Once the last message was there, or the last was handed over."""
+    """Monotonic clock: the last message came, or was handed over."""
     latency: LogBuckets | None = None
-    """From handing over to receipt; of who asks, to the answer's receipt."""
+    """From handing over to receipt; of a role that asks, to the answer's receipt."""
     stopped: str | None = None
     """Why it ended early, as a sentence."""
     usage: dict[str, Any] = field(default_factory=dict)
     """cpu_s, max_rss_bytes and context switches between start and end, filled in by the rig."""
     sockets: list[dict[str, Any]] = field(default_factory=list)
     facts: list[dict[str, Any]] = field(default_factory=list)
-    """What its links noticed besides, an entry each."""
-
-    @property
-    def duration_s(self) -> float:
-        return (self.last_ns - self.first_ns) / 1e9
+    """`Link.facts` of each link."""
 
 
-class Part(Protocol):
-    """What a role does between start and end; see experiments/bench/flow.py and bounce.py for those there are."""
+Task = Callable[[Session], RoleResult]
+"""What a role does between start and end; flow.py and requests.py have those there are."""
 
-    def __call__(self, player: Player) -> Told: ...
+
+@dataclass(frozen=True)
+class LinkEnd:
+    """One end of a link, opened before the start; `listens` if the other end connects to it."""
+
+    url: str
+    token: str
+    listens: bool = False
+    pattern: Pattern = Pattern.PAIR
+    keys: tuple[str, ...] = ()
+    """Of a topic: the publisher's routing key, or the patterns of a subscriber."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Roles that share a queue, which deals no exact quotas, or an exchange; receivers stop once they have `total`.
+
+    A broker may hold one of dozens of publishers back for long, so each is patient as long as the others get on.
+    """
+
+    name: str
+    total: int
 
 
 @dataclass(frozen=True)
@@ -64,19 +86,123 @@ class Role:
     """`name` is unique within a cell; roles of one kind begin with the same word, as in `consumer 3`."""
 
     name: str
-    part: Part
-    ends: tuple[End, ...]
+    task: Task
+    ends: tuple[LinkEnd, ...]
     begins: bool = False
-    """It sends first: it is started once all others are at work, so that nothing piles up before they are."""
+    """It sends first: it is started once all others are at work, so that nothing piles up before."""
     shares: Sharing | None = None
 
 
+def of_kind(results: Mapping[str, RoleResult], *beginnings: str) -> dict[str, RoleResult]:
+    """Results of the roles whose names begin so."""
+    return {name: result for name, result in results.items() if name.startswith(beginnings)}
+
+
+def open_link(end: LinkEnd, stack: contextlib.ExitStack) -> Link:
+    """Listen or connect; the link is closed with the stack."""
+    if end.listens:
+        link = listen(end.url, end.token, end.pattern, end.keys)
+    else:
+        link = connect(end.url, end.token, time.monotonic_ns() + OPEN_NS, end.pattern, end.keys)
+    stack.callback(link.close, LINGER_S)
+    return link
+
+
+FindPlace = Callable[[str, Path], str]
+"""Returns a free place of a kind, as `port`; the path is for a place that is a file."""
+
+
 @dataclass(frozen=True)
-class Sharing:
-    """Who shares a queue, which deals no exact quotas, or an exchange: receivers stop once they have `total` together.
+class Links:
+    """Makes the ends of a cell's links. `transport` is what the user typed, or the broker's URL."""
 
-    Of dozens of publishers one may be held back by a broker for long, and is patient as long as the others get on.
-    """
+    transport: str
+    token: str
+    scratch: Path
+    find: FindPlace
 
-    name: str
-    total: int
+    @property
+    def has_broker(self) -> bool:
+        return self._declared.places[self._scheme] == "broker"
+
+    @property
+    def _scheme(self) -> str:
+        return scheme_of(self.transport)
+
+    @property
+    def _declared(self) -> Transport:
+        return transport_of(self._scheme)
+
+    def pair(self, size: int, name: str = "", one_way: bool = False) -> tuple[LinkEnd, LinkEnd]:
+        """Make a link of two, for messages of a size: (listener, connector).
+
+        Over a broker, pairs of different `name` have queues of their own on one direct exchange. `one_way`: nearly
+        all flows from the connector to the listener, so ZeroMQ has PUSH and PULL instead of PAIR.
+        """
+        one_way = one_way or SIMPLEX in self.transport
+        options = self._bounded(size)
+        if name and "pair" in self._declared.options:
+            options["pair"] = name
+        if one_way and self._has_ports_back:
+            options |= {"topology": "simplex", "back": self._port()}
+        url = self._url(options)
+        return LinkEnd(url, self.token, listens=True), LinkEnd(url, self.token)
+
+    def many(
+        self, size: int, pattern: Pattern, keys: Sequence[tuple[str, ...]] = ((),), subscribed: tuple[str, ...] = (),
+        name: str = "",
+    ) -> tuple[list[LinkEnd], LinkEnd]:  # fmt: skip
+        """Make a link of many: (an end for each listener, by its keys; the end that every connector opens).
+
+        Links of different `name` have nothing to do with each other. Without a broker each listener has a place of
+        its own, and a connector is connected to all of them.
+        """
+        token = f"{self.token}.{name}" if name else self.token
+        back = pattern in PUBLISHED and self._has_ports_back
+        urls = [self._url(self._bounded(size) | ({"back": self._port()} if back else {})) for _ in keys]
+        listeners = [LinkEnd(url, token, True, pattern, own) for url, own in zip(urls, keys, strict=True)]
+        return listeners, LinkEnd(_url_of_all(urls), token, False, pattern, subscribed)
+
+    @property
+    def _has_ports_back(self) -> bool:
+        """True if replies come back through a port of their own."""
+        return "back" in self._declared.options and self._scheme in self._declared.simplex
+
+    def _bounded(self, size: int) -> dict[str, object]:
+        """A transport that counts messages in flight, not bytes, may have fewer large ones in flight."""
+        if "hwm" not in self._declared.options:
+            return {}
+        return {"hwm": max(16, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
+
+    def _port(self) -> str:
+        return self.find("port", Path()).rpartition(":")[2]
+
+    def _url(self, options: dict[str, object]) -> str:
+        base, _, given = self.transport.partition("?")
+        if not self.has_broker:
+            kind = self._declared.places[self._scheme]
+            path = self.scratch / f"link-{secrets.token_hex(6)}"
+            base = f"{self._scheme}://{self.find(kind, path)}"
+        words = [given] * bool(given) + [f"{name}={value}" for name, value in options.items()]
+        return base + ("?" + "&".join(words) if words else "")
+
+
+def _url_of_all(urls: Sequence[str]) -> str:
+    """Join the places of all listeners: zeromq://host:1,host:2?hwm=100&back=3,4."""
+    first, *_ = addresses = [Address.parse(url, "") for url in urls]
+    options = {name: _each_once(each.options[name] for each in addresses) for name in first.options}
+    return replace(first, place=_each_once(each.place for each in addresses), options=options).url
+
+
+def _each_once(values: Iterable[str]) -> str:
+    return ",".join(dict.fromkeys(values))
+
+
+def check_descriptors(needed: int, who: str) -> None:
+    """UserError if this shell allows fewer open files than `who` needs, as `128 roles need a descriptor each`."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and needed + SPARE_DESCRIPTORS > soft:
+        raise UserError(
+            f"{who}, and this shell allows {soft}: "
+            f"ask for fewer, or raise the limit with ulimit -n {needed + SPARE_DESCRIPTORS}"
+        )

@@ -1,55 +1,90 @@
-"""`exchange bench NAME`: every cell, as often as was asked for, in turns; then the record, the table and the page."""
+"""`exchange bench NAME` and `exchange bench suite`: measure cells in turns; then record, table, page."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
+import orjson
 
 from exchange.allowed import BadSetting
-from messaging.benchmark import Asked, Benchmark, Cell
-from messaging.catalogue import benchmark_of
-from messaging.cells import plan_of
-from messaging.keeping import Keeping
-from messaging.made import Made
-from messaging.measuring import PARTIAL, Record, measure
-from messaging.room import check_cells
-from messaging.stage import Stage
-from messaging.words import cell_in_words, figures_in_words, reasons_in_words
+from exchange.json_records import Record
+from messaging.benchmark import Benchmark, Cell, Figures, Settings
+from messaging.benchmarks import benchmark_of, names
+from messaging.measuring import COMPLETE, PARTIAL, measure
+from messaging.options import parameters, settings_of
+from messaging.report import reasons_in_words, show, write_page
+from messaging.results import Measurements, ResultsFolder
+from messaging.setup import Setup, check_cells, plan_of
+from reports.rounding import number
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.record.host import host_facts, now, versions
-from transports.base import TransportError
+from transports.base import BadAddress, TransportError
+from transports.registry import scheme_of, transport_of
 
 SCHEMA = 1
 INTERRUPTED = "interrupted"
 FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
-"""What ends a benchmark with a sentence."""
+"""Errors that end a benchmark with a sentence."""
+SUITE = "suite"
+SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery")
+"""Options of the suite that hold for every benchmark."""
 
-SoFar = Callable[[Callable[[], Record]], None]
-"""Called after each measurement, with what makes the record of all there is."""
-MakeRecord = Callable[[str, Brokers, SoFar], Record]
-"""Measures; bench.json's content, of a folder of that name."""
-
-
-def bench(benchmark: Benchmark, asked: Asked, results: str, name: str | None, as_json: bool) -> int:
-    """The exit code: 0 where every answer was right."""
-    made = partial(record_of, benchmark, asked)
-    return kept(made, Path(results), name or unnamed(benchmark.name), as_json)
+OnGrowth = Callable[[Callable[[], Record]], None]
+"""Called after each measurement with a function that makes the record of everything so far."""
+Job = tuple[Benchmark, Settings]
 
 
-def kept(make: MakeRecord, results: Path, name: str, as_json: bool) -> int:
-    """Make a record, kept as it grows, and its page, and show it; the exit code."""
+class Output(NamedTuple):
+    """Where a benchmark's folder goes, and how its command shows the outcome."""
+
+    results: str
+    name: str | None
+    as_json: bool
+
+
+def run_benchmark(benchmark: Benchmark, settings: Settings, output: Output) -> int:
+    """Measure one benchmark; returns the exit code: 0 if every answer was right."""
+    return _run(benchmark.name, partial(_record_of, benchmark, settings), output)
+
+
+def run_suite(settings: Settings, output: Output) -> int:
+    """Measure every benchmark with its defaults, over the transports that the user asked for and that can carry it."""
+    jobs = list(jobs_of_suite(settings))
+    if not jobs:
+        raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
+
+    def measure_all(name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
+        suite = _Suite(name, settings, on_growth)
+        suite.measure(jobs, brokers)
+        return suite.record()
+
+    return _run(SUITE, measure_all, output)
+
+
+def run_again(record: Record, output: Output) -> int:
+    """Measure once more what a record was made of; returns the exit code."""
+    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    if "parts" in record:
+        return run_suite(settings, output)
+    return run_benchmark(benchmark_of(record["benchmark"]), settings, output)
+
+
+def _run(what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], output: Output) -> int:
+    """Measure, write the record as it grows, then show it and its page; returns the exit code."""
+    name = output.name or f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
     with ended_as_by_ctrl_c():
-        keeping = Keeping(results, name)
+        folder = ResultsFolder(Path(output.results), name)
         try:
             with Brokers() as brokers:
-                record = make(name, brokers, keeping.so_far)
+                record = measure_all(name, brokers, folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None
         except FAULTS as error:
@@ -57,87 +92,153 @@ def kept(make: MakeRecord, results: Path, name: str, as_json: bool) -> int:
                 raise
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
-        return keeping.whole(record, as_json)
+        folder.write(record)
+        page = write_page(folder.folder, record)
+        if output.as_json:
+            click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        else:
+            show(record)
+            click.echo(f"page: {page}")
+        return 0 if record["status"] == COMPLETE else 1
 
 
-def bench_as_written(record: Record, results: str, name: str | None, as_json: bool) -> int:
-    """Once more what a record was made of; the exit code."""
-    asked = {option: tuple(value) if isinstance(value, list) else value for option, value in record["settings"].items()}
-    if "parts" in record:
-        from messaging.suite import suite
-
-        return suite(asked, results, name, as_json)
-    return bench(benchmark_of(record["benchmark"]), asked, results, name, as_json)
-
-
-def unnamed(what: str) -> str:
-    """A folder's name where the user gave none."""
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
-
-
-def record_of(benchmark: Benchmark, asked: Asked, name: str, brokers: Brokers, so_far: SoFar) -> Record:
-    """bench.json's content. What ended it is raised where nothing was measured."""
-    known, began_s = known_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
-    plan = plan_of(benchmark, asked)
-    made = Made(plan.cells)
-    patterns = {transport: plan.patterns(benchmark, transport) for transport in asked["transport"]}
-    stage = Stage(patterns, asked.get("amqp_client"), asked.get("delivery"), brokers)
-    check_cells(benchmark, plan.cells)
-
-    def record() -> Record:
-        told = {"left_out": plan.left_out, "settings": said(asked), "duration_s": time.monotonic() - began_s}
-        return {**known, **made.found(), **told}
-
-    _measure_all(benchmark, asked, stage, made, lambda: so_far(record))
-    return record()
-
-
-def said(asked: Asked) -> Record:
-    """Without what was left to others."""
-    return {option: value for option, value in asked.items() if value is not None}
-
-
-def known_of(name: str, benchmark: str, about: str, paper: str) -> Record:
+def _head_of(name: str, benchmark: str, about: str, paper: str) -> Record:
     """What a record begins with."""
     return {"schema": SCHEMA, "name": name, "benchmark": benchmark, "about": about, "paper": paper,
             "started_at": now(), "host": host_facts(), "versions": versions()}  # fmt: skip
 
 
-def _measure_all(benchmark: Benchmark, asked: Asked, stage: Stage, made: Made, on_each: Callable[[], None]) -> None:
+def _given(settings: Settings) -> Record:
+    """The settings that the user or a default gave."""
+    return {option: value for option, value in settings.items() if value is not None}
+
+
+def _record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
+    """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
+    head, began_s = _head_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
+    plan = plan_of(benchmark, settings)
+    measurements = Measurements(plan.cells)
+    patterns = {transport: plan.patterns(benchmark, transport) for transport in settings["transport"]}
+    setup = Setup(patterns, settings.get("amqp_client"), settings.get("delivery"), brokers)
+    check_cells(benchmark, plan.cells)
+
+    def record() -> Record:
+        tail = {"left_out": plan.left_out, "settings": _given(settings), "duration_s": time.monotonic() - began_s}
+        return {**head, **measurements.record(), **tail}
+
     try:
-        with stage:
-            made.stopped = _in_turns(benchmark, asked, stage, made, on_each)
-    except KeyboardInterrupt:
-        made.stopped = INTERRUPTED
-        if made.is_empty:
+        with setup:
+            measurements.stopped = _in_turns(benchmark, settings, setup, measurements, lambda: on_growth(record))
+    except (KeyboardInterrupt, *FAULTS) as error:
+        measurements.stopped = _why(error)
+        if measurements.is_empty:
             raise
-    except FAULTS as error:
-        made.stopped = sentence(error)
-        if made.is_empty:
-            raise
+    return record()
 
 
-def _in_turns(benchmark: Benchmark, asked: Asked, stage: Stage, made: Made, on_each: Callable[[], None]) -> str | None:
-    """Why it ended early, where it did."""
-    for repeat, place in _turns(asked["repeats"], len(made.cells)):
-        record = measure(benchmark, made.cells[place], stage, asked["timeout_s"])
-        made.repeats[place].append({"repeat": repeat, **record})
-        on_each()
-        _say(benchmark, made.cells[place], repeat, record)
-        if record["status"] == PARTIAL:
-            return f"{cell_in_words(made.cells[place])}: {record['reasons'][0]}"
+def _why(error: BaseException) -> str:
+    return sentence(error) if isinstance(error, Exception) else INTERRUPTED
+
+
+def _in_turns(
+    benchmark: Benchmark, settings: Settings, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
+) -> str | None:
+    """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early."""
+    for repeat in range(1, settings["repeats"] + 1):
+        for cell, repeats in zip(measurements.cells, measurements.repeats, strict=True):
+            record = measure(benchmark, cell, setup, settings["timeout_s"])
+            repeats.append({"repeat": repeat, **record})
+            on_each()
+            _report_progress(benchmark, cell, repeat, record)
+            if record["status"] == PARTIAL:
+                return f"{cell}: {record['reasons'][0]}"
     return None
 
 
-def _turns(repeats: int, cells: int) -> Iterator[tuple[int, int]]:
-    """(repeat, place of the cell): every cell once, then every cell again, since a machine's speed drifts."""
-    return ((repeat, place) for repeat in range(1, repeats + 1) for place in range(cells))
-
-
-def _say(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
-    came = (
-        figures_in_words(benchmark, record["figures"])
+def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
+    outcome = (
+        _figures_in_words(benchmark, record["figures"])
         or "; ".join(reasons_in_words(record["reasons"]))
         or "too short to be timed"
     )
-    click.echo(f"{benchmark.name} {repeat}: {cell_in_words(cell)}: {came}", err=True)
+    click.echo(f"{benchmark.name} {repeat}: {cell}: {outcome}", err=True)
+
+
+def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
+    columns = [column for column in benchmark.columns if column.name in figures]
+    return ", ".join(f"{number(figures[column.name])} {column.title}" for column in columns)
+
+
+def jobs_of_suite(settings: Settings) -> Iterator[Job]:
+    """Benchmarks with the settings of a suite. Without `transport` each is over its own default.
+
+    UserError if a transport is unknown.
+    """
+    for name in names():
+        benchmark = benchmark_of(name)
+        words = ["--quick"] * bool(settings["quick"])
+        options = parameters(benchmark.transports, benchmark.options, benchmark.repeats)
+        with click.Command(name, params=options).make_context(name, words) as context:
+            own = {
+                **settings_of(benchmark, context.params),
+                **{option: settings[option] for option in SHARED if settings.get(option)},
+            }
+        if settings.get("transport"):
+            own["transport"] = _able(benchmark, own, settings["transport"])
+        if own["transport"]:
+            yield benchmark, own
+
+
+def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
+    """Those of the transports that have every pattern of the cells that are measured over them."""
+
+    def is_able(transport: str) -> bool:
+        over = {**settings, "transport": (transport,)}
+        cells = [Cell(transport, point, over) for point in benchmark.points(over)]
+        measured = [cell for cell in cells if not benchmark.unsupported(cell)]
+        needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
+        return bool(measured) and needed <= transport_of(scheme_of(transport)).patterns
+
+    try:
+        return tuple(transport for transport in transports if is_able(transport))
+    except BadAddress as error:
+        raise UserError(str(error)) from error
+
+
+class _Suite:
+    """A part for each benchmark that measured something; the reason for each that did not."""
+
+    def __init__(self, name: str, settings: Settings, on_growth: OnGrowth) -> None:
+        self._name, self._settings, self._on_growth = name, settings, on_growth
+        self._head, self._began_s = _head_of(name, SUITE, "every benchmark with its defaults", "all"), time.monotonic()
+        self._parts: list[Record] = []
+        self._lost: list[str] = []
+
+    def measure(self, jobs: list[Job], brokers: Brokers) -> None:
+        """Measure one after the other until one is interrupted; one that fails does not keep others from theirs.
+
+        An error is raised if nothing was measured before it.
+        """
+        for benchmark, settings in jobs:
+            try:
+                self._parts.append(_record_of(benchmark, settings, self._name, brokers, self._on_part))
+            except (KeyboardInterrupt, *FAULTS) as error:
+                if not self._parts:
+                    raise
+                self._lost.append(f"{benchmark.name}: {_why(error)}")
+                if isinstance(error, KeyboardInterrupt):
+                    return
+            if INTERRUPTED in self._parts[-1]["reasons"]:
+                return
+
+    def _on_part(self, part: Callable[[], Record]) -> None:
+        self._on_growth(lambda: self.record(part()))
+
+    def record(self, *more: Record) -> Record:
+        """The suite's record, with one more part that is not yet whole."""
+        parts = [*self._parts, *more]
+        status = next((part["status"] for part in parts if part["status"] != COMPLETE), COMPLETE)
+        reasons = [f"{part['benchmark']}: {reason}" for part in parts for reason in part["reasons"]]
+        return {**self._head, "status": PARTIAL if self._lost else status, "reasons": [*self._lost, *reasons],
+                "settings": _given(self._settings), "duration_s": time.monotonic() - self._began_s,
+                "rows": [], "parts": parts}  # fmt: skip

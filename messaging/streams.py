@@ -1,47 +1,158 @@
-"""Independent streams: of each a publisher and a consumer, who share nothing with another's but broker and machine."""
+"""Benchmarks of what flows one way: their roles, whether all came as it was sent, rates and latency."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from messaging.answer import wrong_with
-from messaging.benchmark import Cell
-from messaging.places import Places
-from messaging.roles import Role, Told
+from exchange.measurements import LogBuckets
+from messaging.benchmark import Cell, Figures, Results
+from messaging.flow import Consume, Publish
+from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind
 
 
-def stream_roles(cell: Cell, places: Places, count: int, streams: int = 1, size: int | None = None) -> list[Role]:
-    """Each publisher sends `count` messages, and awaits one empty reply once its consumer has them."""
-    from messaging.flow import Consume, Publish
+@dataclass(frozen=True)
+class Streams:
+    """Independent streams of a publisher and a consumer each, which share nothing but broker and machine.
 
-    found, size = [], size or cell.size
-    for consumer, publisher in names(streams):
-        listener, connector = places.pair(size, name=_number(consumer), one_way=True)
-        found += [
-            Role(consumer, Consume(size, count), (listener,)),
-            Role(publisher, Publish(size, count), (connector,), begins=True),
+    Each publisher sends `count` messages of `size` bytes, and awaits one empty reply once its consumer has them.
+    """
+
+    count: Callable[[Cell], int]
+    streams: Callable[[Cell], int] = lambda _cell: 1
+    size: Callable[[Cell], int] = lambda cell: cell.size
+
+    def roles(self, cell: Cell, links: Links) -> list[Role]:
+        found, size, count = [], self.size(cell), self.count(cell)
+        for number in _numbers(self.streams(cell)):
+            listener, connector = links.pair(size, name=number.strip(), one_way=True)
+            found += [
+                Role(f"consumer{number}", Consume(size, count), (listener,)),
+                Role(f"publisher{number}", Publish(size, count), (connector,), begins=True),
+            ]
+        return found
+
+    def judge(self, cell: Cell, results: Results) -> list[str]:
+        """Judge stream by stream, so that a message of another stream is noticed."""
+        streams = [(f"publisher{number}", f"consumer{number}") for number in _numbers(self.streams(cell))]
+        return [
+            wrong
+            for publisher, consumer in streams
+            for wrong in wrong_with({publisher: results[publisher]}, {consumer: results[consumer]}, self.count(cell))
         ]
-    return found
+
+    def figures(self, cell: Cell, results: Results) -> Figures:
+        return flow_figures(self.size(cell), consumers_of(results))
 
 
-def names(streams: int) -> list[tuple[str, str]]:
-    """(consumer, publisher) of each; one alone has no number."""
-    numbers = [""] if streams == 1 else [f" {number}" for number in range(1, streams + 1)]
-    return [(f"consumer{number}", f"publisher{number}") for number in numbers]
+def published_roles(size: int, count: int, publisher: LinkEnd, subscriber: LinkEnd, subscribers: int = 1) -> list[Role]:
+    """One publisher; every subscriber opens an end like this one, and replies once it has everything."""
+    consumers = [Role(f"consumer{number}", Consume(size, count), (subscriber,)) for number in _numbers(subscribers)]
+    publish = Publish(size, count, replies=subscribers, subscribers=subscribers)
+    return [*consumers, Role("publisher", publish, (publisher,), begins=True)]
 
 
-def _number(name: str) -> str:
-    return name.partition(" ")[2]
+def wrong_with_published(results: Results, count: int) -> list[str]:
+    return wrong_with_each(of_kind(results, "publisher"), of_kind(results, "consumer"), count)
 
 
-def wrong_with_streams(told: Mapping[str, Told], count: int, streams: int = 1) -> list[str]:
-    """Stream by stream, so that what one got of another's would be seen."""
+def _numbers(roles: int) -> list[str]:
+    """Number each of several roles; one alone has no number."""
+    return [""] if roles == 1 else [f" {number}" for number in range(1, roles + 1)]
+
+
+def consumers_of(results: Results) -> list[RoleResult]:
+    return list(of_kind(results, "consumer").values())
+
+
+def wrong_with(senders: Results, receivers: Results, expected: int, shared: bool = False) -> list[str]:
+    """Sentences unless `expected` messages were sent, and received, in all: once, in order, and as they were sent.
+
+    `shared`: each consumer of a queue leaves some out.
+    """
     return [
-        wrong
-        for consumer, publisher in names(streams)
-        for wrong in wrong_with({publisher: told[publisher]}, {consumer: told[consumer]}, count)
+        *(f"{name}: {result.stopped}" for name, result in {**senders, **receivers}.items() if result.stopped),
+        *_amounts(senders, receivers, expected),
+        *(
+            f"{name}: {many:,} messages {what}"
+            for name, result in receivers.items()
+            for what, many in result.wrong.items()
+            if not (shared and what == "left out")
+        ),
     ]
 
 
-def consumers_of(told: Mapping[str, Told]) -> list[Told]:
-    return [of_role for name, of_role in told.items() if name.startswith("consumer")]
+def wrong_with_each(senders: Results, receivers: Results, expected: int) -> list[str]:
+    """Sentences unless each receiver has everything that was sent; a sentence about all is there once."""
+    reasons = [wrong for name, result in receivers.items() for wrong in wrong_with(senders, {name: result}, expected)]
+    return list(dict.fromkeys(reasons))
+
+
+def _amounts(senders: Results, receivers: Results, expected: int) -> Iterator[str]:
+    sent, came = sum(each.sent for each in senders.values()), sum(each.received for each in receivers.values())
+    if sent != expected:
+        yield f"{sent:,} messages were sent instead of {expected:,}"
+    if came != expected:
+        yield f"{_names(receivers)} received {came:,} messages instead of {expected:,}"
+    checksums = (
+        _sum(each.sent_checksum for each in senders.values()),
+        _sum(each.received_checksum for each in receivers.values()),
+    )
+    if sent == came == expected and checksums[0] != checksums[1]:
+        yield f"checksums differ: {checksums[0]:016x} sent, {checksums[1]:016x} received by {_names(receivers)}"
+
+
+def _names(results: Results) -> str:
+    names = list(results)
+    return f"the {names[0]}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _sum(checksums: Iterable[int]) -> int:
+    return sum(checksums) % 2**64
+
+
+def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
+    """Rates of all receivers together, from the first message that one had to the last that one had; latency.
+
+    The clock starts once a first message is there, which therefore does not count.
+    """
+    begun = [result for result in receivers if result.received]
+    span_ns = max((each.last_ns for each in begun), default=0) - min((each.first_ns for each in begun), default=0)
+    messages = sum(each.received for each in begun) - 1
+    if span_ns <= 0 or messages < 1:
+        return {}
+    per_s = messages * 1e9 / span_ns
+    rates = {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
+    return {**rates, **latency_figures(receivers, "latency")}
+
+
+def rates_of_each(size: int, receivers: Sequence[RoleResult]) -> list[float]:
+    """Messages/s of each receiver alone, of those that could be measured."""
+    each = [flow_figures(size, [receiver]) for receiver in receivers]
+    return [found["messages_per_s"] for found in each if found]
+
+
+def transfer_figures(size: int, publishers: Sequence[RoleResult], subscribers: Sequence[RoleResult]) -> Figures:
+    """Rates of publishes and deliveries, from the first publisher's start to the last delivery; latency."""
+    start_ns = min(each.first_ns for each in publishers)
+    seconds = (max(each.last_ns for each in subscribers) - start_ns) / 1e9
+    publishing_s = (max(each.last_ns for each in publishers) - start_ns) / 1e9
+    published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
+    return {
+        "transfers": published + delivered,
+        "transfers_per_s": (published + delivered) / seconds,
+        "publishes_per_s": published / publishing_s,
+        "deliveries_per_s": delivered / seconds,
+        "megabytes_per_s": delivered * size / 1e6 / seconds,
+        "seconds": seconds,
+        **latency_figures(subscribers, "latency"),
+    }
+
+
+def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
+    """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
+    total = LogBuckets()
+    for receiver in receivers:
+        if receiver.latency is not None:
+            total.merge(receiver.latency)
+    return {f"{name}_{what}_us": value for what, value in total.figures_us().items() if what != "count"}

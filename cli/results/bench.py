@@ -36,7 +36,7 @@ class Bench(Kind):
         )
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from messaging.table import show
+        from messaging.report import show
 
         show(record)
 
@@ -59,16 +59,16 @@ class Bench(Kind):
         print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        from messaging.running import bench_as_written
+        from messaging.running import Output, run_again
 
         record = self.read(folder)
         warn_of_differences(record)
-        return bench_as_written(record, results, name, as_json)
+        return run_again(record, Output(results, name, as_json))
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:
     """The figures of each cell that the table shows."""
-    from messaging.catalogue import benchmark_of
+    from messaging.benchmarks import benchmark_of
 
     others = {part["benchmark"]: part for part in second.get("parts", [second])}
     for part in first.get("parts", [first]):

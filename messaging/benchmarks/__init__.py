@@ -1,1 +1,18 @@
-"""One file per benchmark, found by its name: `de-spsc` is de_spsc.py, and declares BENCHMARK."""
+"""The benchmarks there are: each is a file here that declares BENCHMARK, and is named after the file."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import replace
+
+from messaging.benchmark import Benchmark
+
+
+def names() -> list[str]:
+    return [module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)]
+
+
+def benchmark_of(name: str) -> Benchmark:
+    declared: Benchmark = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
+    return replace(declared, name=name)

@@ -2,52 +2,42 @@
 
     publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer      PUSH to PULL
 
-ZeroMQ 0.2 had an option for how many bytes it hands to a socket at once; today's libzmq has it in draft builds only,
-and else batches up to 8 KiB by itself. So what grows here is another thing with the same effect, and it is ours: how
-many messages the *application* packs into one frame of ZeroMQ's. A frame of 8 bytes holds one, one of 8 KiB 1365.
+ZeroMQ 0.2 had an option for how many bytes it hands to a socket at once. Today's libzmq has it in draft builds only,
+and batches up to 8 KiB by itself otherwise. So this benchmark varies something else with the same effect: how many
+messages the *application* packs into one frame of ZeroMQ's. A frame of 8 bytes holds one, a frame of 8 KiB 1365.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point, Published
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Point, Published, Results, Settings
 from messaging.options import COUNT, sizes
-from messaging.places import Places
-from messaging.reckoning import flow_figures
-from messaging.roles import Role, Told
-from messaging.streams import consumers_of, stream_roles, wrong_with_streams
+from messaging.streams import Streams
 
 MESSAGE_BYTES = 6
 COUNTS = Counts(broker=500_000, brokerless=20_000_000, total_bytes=1 << 40)
 
 
-def points(asked: Asked) -> list[Point]:
-    return [{"batch_bytes": size} for size in asked["sizes"]]
+def points(settings: Settings) -> list[Point]:
+    return [{"batch_bytes": size} for size in settings["sizes"]]
 
 
 def packed(cell: Cell) -> int:
-    """Messages in a frame."""
+    """Number of messages in a frame."""
     return max(1, int(cell.point["batch_bytes"]) // MESSAGE_BYTES)
 
 
 def frames(cell: Cell) -> int:
-    """As many as hold the messages; few messages to a frame are sent as fewer."""
-    asked: int | None = cell.asked.get("count")
-    messages = asked or COUNTS.of(MESSAGE_BYTES, cell.has_broker, bool(cell.asked.get("quick")))
-    return max(2, -(-messages // packed(cell)) if asked else min(messages // packed(cell), messages // 8))
+    """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
+    asked_for: int | None = cell.settings.get("count")
+    messages = asked_for or COUNTS.of(MESSAGE_BYTES, cell.has_broker, bool(cell.settings.get("quick")))
+    return max(2, -(-messages // packed(cell)) if asked_for else min(messages // packed(cell), messages // 8))
 
 
-def roles(cell: Cell, places: Places) -> list[Role]:
-    return stream_roles(cell, places, frames(cell), size=packed(cell) * MESSAGE_BYTES)
+STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)
 
 
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    return wrong_with_streams(told, frames(cell))
-
-
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    found = flow_figures(packed(cell) * MESSAGE_BYTES, consumers_of(told))
+def figures(cell: Cell, results: Results) -> Figures:
+    found = STREAM.figures(cell, results)
     if not found:
         return {}
     frames_per_s = found.pop("messages_per_s")
@@ -55,12 +45,11 @@ def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
 
 
 BENCHMARK = Benchmark(
-    name="batch-size",
     about="6-byte messages, packed into frames by the application: messages/s by the frame's size",
     paper="ZeroMQ 0.2 tests (2007), impact of buffer size",
     points=points,
-    roles=roles,
-    judge=judge,
+    roles=STREAM.roles,
+    judge=STREAM.judge,
     figures=figures,
     columns=(
         Column("messages_per_s", "messages/s, packed", with_interval=True),

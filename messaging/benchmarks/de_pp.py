@@ -5,53 +5,24 @@
 
 Brokerless: PAIR to PAIR, one connection. One message is under way at any time; it comes back as it went.
 
-The round trip is from handing the message over to having its reply, on the publisher's clock; one way is half of it.
+The round trip is from handing the message over to having its reply, by the publisher's clock; one way is half of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from messaging.answer import wrong_with_bounces
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point
+from messaging.benchmark import Benchmark, Column, Counts, Plot, by_size
 from messaging.options import COUNT, SIZES
-from messaging.places import Places
-from messaging.reckoning import bounce_figures
-from messaging.roles import Role, Told
+from messaging.requests import PingPong
 
-COUNTS = Counts(broker=2_000, brokerless=10_000, total_bytes=1 << 27)
-
-
-def points(asked: Asked) -> list[Point]:
-    return [{"size_bytes": size} for size in asked["sizes"]]
-
-
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.bounce import Answer, Ask
-
-    count, (listener, connector) = cell.count(COUNTS), places.pair(cell.size)
-    return [
-        Role("consumer", Answer(cell.size, count), (listener,)),
-        Role("publisher", Ask(cell.size, count), (connector,), begins=True),
-    ]
-
-
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    return wrong_with_bounces(told["publisher"], told["consumer"], cell.count(COUNTS))
-
-
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    return bounce_figures(cell.size, told["publisher"])
-
+PING_PONG = PingPong("publisher", "consumer", Counts(broker=2_000, brokerless=10_000, total_bytes=1 << 27))
 
 BENCHMARK = Benchmark(
-    name="de-pp",
     about="one message at a time through a direct exchange, and a reply of its size: round trip by size",
     paper="AMQP over InfiniBand (2008), 3.3 and figures 4c, 4d",
-    points=points,
-    roles=roles,
-    judge=judge,
-    figures=figures,
+    points=by_size,
+    roles=PING_PONG.roles,
+    judge=PING_PONG.judge,
+    figures=PING_PONG.figures,
     columns=(
         Column("round_trip_p50_us", "round trip us", with_interval=True),
         Column("round_trip_p99_us", "p99 us"),

@@ -2,34 +2,30 @@
 
     publisher  ══ as fast as it goes ══▶  consumer      as in throughput: PUSH to PULL, or a direct exchange
 
-The mean time between two arrivals, in ns: from the consumer's first message to its last, over how many came after the
-first. ZeroMQ's authors prefer it to messages/s, since it adds up: what a message costs more is seen as it is.
+It is the mean time between two arrivals, in ns: from the consumer's first message to its last, over the number that
+came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a message add up in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Plot, Published
-from messaging.benchmarks import throughput
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Plot, Published, Results, by_size
+from messaging.benchmarks.throughput import STREAM
 from messaging.options import COUNT, sizes
-from messaging.roles import Told
 
 SMALL = Published("small messages", "about 385 ns (it says 300, which does not fit its 2.6 M/s)", level=385.0)
 
 
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    found = throughput.figures(cell, told)
+def figures(cell: Cell, results: Results) -> Figures:
+    found = STREAM.figures(cell, results)
     return {**found, "between_arrivals_ns": 1e9 / found["messages_per_s"]} if found else {}
 
 
 BENCHMARK = Benchmark(
-    name="density",
     about="the mean time between two arrivals, in ns, by size",
     paper="ZeroMQ 0.2 tests (2007), density",
-    points=throughput.points,
-    roles=throughput.roles,
-    judge=throughput.judge,
+    points=by_size,
+    roles=STREAM.roles,
+    judge=STREAM.judge,
     figures=figures,
     columns=(
         Column("between_arrivals_ns", "ns between arrivals", with_interval=True),

@@ -8,58 +8,47 @@
 Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies. The publisher begins once all have subscribed, and
 waits for the slowest, so that nothing is lost.
 
-Every consumer gets every message and replies after N; c grows. Delivered are the messages of all consumers together,
-from the first that one had to the last that one had; published is what of them each consumer got, in the same time.
+Every consumer gets every message and replies after N; c grows. Delivered/s counts the messages of all consumers, from
+the first that one had to the last that one had; published/s counts those of one consumer in the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import click
-
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point
-from messaging.descriptors import check_descriptors
-from messaging.options import COUNT, Numbers, sizes
-from messaging.places import Places
-from messaging.reckoning import flow_figures
-from messaging.roles import Role, Told
-from messaging.streams import consumers_of
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Point, Results, Settings, by_size_and
+from messaging.options import COUNT, numbers, sizes
+from messaging.roles import Links, Role, check_descriptors
+from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
 from transports.pattern import Pattern
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
-CONSUMERS = click.Option(["--consumers"], type=Numbers("consumers", 1, 1024), default="1,2,4,8,16,32",
-                         show_default=True, metavar="C[,...]", help="How many get each message.")  # fmt: skip
+CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How many get each message.")
 
 
-def points(asked: Asked) -> list[Point]:
-    """UserError where there are more consumers than the publisher can have connections to: two each, brokerless."""
-    most = max(asked["consumers"])
+def points(settings: Settings) -> list[Point]:
+    """UserError if a publisher has too few descriptors: a brokerless one needs two for each consumer."""
+    most = max(settings["consumers"])
     check_descriptors(2 * most, f"{most} consumers need up to two descriptors each at their publisher")
-    return [{"size_bytes": size, "consumers": consumers} for size in asked["sizes"] for consumers in asked["consumers"]]
+    return by_size_and("consumers")(settings)
 
 
 def count_of(cell: Cell) -> int:
-    """Where the user did not say it, so many fewer as there are more who get each."""
-    return cell.count(COUNTS) if cell.asked.get("count") else max(8, cell.count(COUNTS) // cell.point["consumers"])
+    """Number of messages; by default it is divided by the number of consumers that get each."""
+    count = cell.count(COUNTS)
+    return count if cell.settings.get("count") else max(8, count // cell.point["consumers"])
 
 
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.published import published_roles
-
+def roles(cell: Cell, links: Links) -> list[Role]:
     consumers = cell.point["consumers"]
-    (publisher,), subscriber = places.together(cell.size * consumers, Pattern.FANOUT)
+    (publisher,), subscriber = links.many(cell.size * consumers, Pattern.FANOUT)
     return published_roles(cell.size, count_of(cell), publisher, subscriber, consumers)
 
 
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    from messaging.published import wrong_with_published
-
-    return wrong_with_published(told, count_of(cell), cell.point["consumers"])
+def judge(cell: Cell, results: Results) -> list[str]:
+    return wrong_with_published(results, count_of(cell))
 
 
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    found = flow_figures(cell.size, consumers_of(told))
+def figures(cell: Cell, results: Results) -> Figures:
+    found = flow_figures(cell.size, consumers_of(results))
     if not found:
         return {}
     delivered_per_s = found.pop("messages_per_s")
@@ -67,7 +56,6 @@ def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
 
 
 BENCHMARK = Benchmark(
-    name="fe-spmc",
     about="one publisher, a fanout exchange, c consumers: rates published and delivered, by c",
     paper="AMQP over InfiniBand (2008), 3.4 and figures 5a to 5d",
     points=points,

@@ -8,48 +8,19 @@ One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from messaging.answer import wrong_with_bounces
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point, Published
+from messaging.benchmark import Benchmark, Column, Counts, Plot, Published, by_size
 from messaging.options import COUNT, sizes
-from messaging.places import Places
-from messaging.reckoning import bounce_figures
-from messaging.roles import Role, Told
+from messaging.requests import PingPong
 
-COUNTS = Counts(broker=5_000, brokerless=20_000, total_bytes=1 << 29)
-
-
-def points(asked: Asked) -> list[Point]:
-    return [{"size_bytes": size} for size in asked["sizes"]]
-
-
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.bounce import Answer, Ask
-
-    bounces, (listener, connector) = cell.count(COUNTS), places.pair(cell.size)
-    return [
-        Role("there", Answer(cell.size, bounces), (listener,)),
-        Role("here", Ask(cell.size, bounces), (connector,), begins=True),
-    ]
-
-
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    return wrong_with_bounces(told["here"], told["there"], cell.count(COUNTS))
-
-
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    return bounce_figures(cell.size, told["here"])
-
+PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, total_bytes=1 << 29))
 
 BENCHMARK = Benchmark(
-    name="latency",
     about="one message bounced, with raw TCP beside: one way by size",
     paper="ZeroMQ 0.2 tests (2007), latency",
-    points=points,
-    roles=roles,
-    judge=judge,
-    figures=figures,
+    points=by_size,
+    roles=PING_PONG.roles,
+    judge=PING_PONG.judge,
+    figures=PING_PONG.figures,
     columns=(
         Column("one_way_mean_us", "one way us", with_interval=True),
         Column("round_trip_p50_us", "round trip p50", with_interval=True),

@@ -1,33 +1,37 @@
-"""perftest: shared queues, many publishers and many subscribers on each; or exchanges (experiments/bench/crowds.py).
+"""perftest: shared queues, many publishers and many subscribers on each; or exchanges.
 
     publishers 1.1 .. 1.6   ══▶  [shared queue 1]   ══▶  subscribers 1.1 .. 1.6
     ...                          ...                     ...
     publishers 10.1 .. 10.6 ══▶  [shared queue 10]  ══▶  subscribers 10.1 .. 10.6
 
-Brokerless: each subscriber has a PULL, each publisher of its queue a PUSH that is connected to all of them: messages
-are dealt in turn, where a broker gives them to whoever has room. A queue without a broker is the sum of its ends.
+    mode fanout   publishers ══▶ [fanout exchange ▸ a queue for each] ══▶ subscribers, each message to every one
+    mode topic    the same through a topic exchange: publisher P at exchange Q has the key perf.qQ.pP, and its
+                  subscribers have the pattern perf.qQ.#
 
-All are ready; the clock starts; every publisher sends `count` messages, rounded up to a multiple of `nsubs`, as fast
-as it is let; the clock stops when each queue's total has been delivered. A broker deals no exact quotas, so it is a
+Brokerless: each subscriber has a PULL, and each publisher of its queue a PUSH that is connected to all of them.
+Messages are dealt in turn, while a broker gives them to whichever has room. A queue without a broker is the sum of its
+ends. In fanout and topic each publisher has an XPUB, and each subscriber a SUB that is connected to all of them.
+
+The clock starts once all are ready. Every publisher sends `count` messages, rounded up to a multiple of `nsubs`, as
+fast as it can. The clock stops once each queue's total has been delivered: a broker deals no exact quotas, so it is a
 queue's total that counts. Transfers are publishes and deliveries together: by default 12,000,240.
 
 Modes fanout and topic are ours: an exchange in place of each queue, and each message to all of its subscribers, so
-that transfers are 1 + nsubs for each publish; nothing is dealt, so `count` stays as it is.
+transfers are 1 + nsubs for each publish; nothing is dealt, so `count` is not rounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Figures, Point, Published
-from messaging.crowds import Crowd, of_kind
-from messaging.descriptors import check_descriptors
-from messaging.places import Places
-from messaging.reckoning import transfer_figures
-from messaging.roles import Role, Told
-from messaging.sizes import Size
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Published, Results, Settings
+from messaging.flow import ConsumeShared, Publish, rest_s
+from messaging.options import Size
+from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
+from messaging.streams import transfer_figures, wrong_with, wrong_with_each
 from transports.pattern import Pattern
 
 ROLES = click.IntRange(1, 10_000)
@@ -45,54 +49,123 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def mode_of(asked: Asked) -> str:
+@dataclass(frozen=True)
+class Destination:
+    """A queue or an exchange, numbered from 1, with its publishers of `count` messages each, and its subscribers."""
+
+    number: int
+    pattern: Pattern
+    size: int
+    count: int
+    publishers: int
+    subscribers: int
+
+    @property
+    def is_queue(self) -> bool:
+        return self.pattern is Pattern.QUEUE
+
+    @property
+    def name(self) -> str:
+        return f"{'queue' if self.is_queue else 'exchange'} {self.number}"
+
+    @property
+    def published(self) -> int:
+        return self.publishers * self.count
+
+    @property
+    def delivered(self) -> int:
+        return self.published * (1 if self.is_queue else self.subscribers)
+
+    def roles(self, links: Links, rest_s: float) -> list[Role]:
+        """`rest_s` is that of each ConsumeShared."""
+        subscribing, publishing = self._ends(links)
+        shares, consume = Sharing(self.name, self.delivered), ConsumeShared(self.size, self.publishers, rest_s)
+        subscribers = [
+            Role(f"subscriber {self.number}.{number}", consume, (end,), shares=shares)
+            for number, end in enumerate(subscribing, 1)
+        ]
+        publishers = [
+            Role(f"publisher {self.number}.{number + 1}", self._publish(number), (end,), True, shares)
+            for number, end in enumerate(publishing)
+        ]
+        return subscribers + publishers
+
+    def _publish(self, number: int) -> Publish:
+        return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.subscribers)
+
+    def _ends(self, links: Links) -> tuple[Sequence[LinkEnd], Sequence[LinkEnd]]:
+        """Ends of the subscribers, and of the publishers."""
+        name = str(self.number)
+        if self.is_queue:
+            listeners, connector = links.many(self.size, self.pattern, [()] * self.subscribers, name=name)
+            return listeners, [connector] * self.publishers
+        keys, subscribed = self._keys()
+        connections = self.publishers * self.subscribers
+        listeners, connector = links.many(self.size * connections, self.pattern, keys, subscribed, name)
+        return [connector] * self.subscribers, listeners
+
+    def _keys(self) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+        """Routing keys of each publisher, and patterns of each subscriber."""
+        if self.pattern is not Pattern.TOPIC:
+            return [()] * self.publishers, ()
+        stem = f"perf.q{self.number}"
+        return [(f"{stem}.p{number}",) for number in range(1, self.publishers + 1)], (f"{stem}.#",)
+
+    def wrong_with(self, results: Results) -> list[str]:
+        """Sentences unless each message was delivered once, to one or to all, and each publisher's in order."""
+        senders, receivers = (of_kind(results, f"{kind} {self.number}.") for kind in ("publisher", "subscriber"))
+        if self.is_queue:
+            wrong = wrong_with(senders, receivers, self.published, shared=True)
+        else:
+            wrong = wrong_with_each(senders, receivers, self.published)
+        return [f"{self.name}: {reason}" for reason in wrong]
+
+
+def mode_of(settings: Settings) -> str:
     """A record made before there were modes has none."""
-    return str(asked.get("mode", SHARED))
+    return str(settings.get("mode", SHARED))
 
 
-def points(asked: Asked) -> list[Point]:
-    """UserError where a role at an exchange has more connections than this shell allows: two with each, brokerless."""
-    size, many, mode = asked["size"], asked["queues"], mode_of(asked)
+def points(settings: Settings) -> list[Point]:
+    """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
+    size, many, mode = settings["size"], settings["queues"], mode_of(settings)
     if mode == SHARED:
         return [{"size_bytes": size, "queues": many}]
-    most = max(asked["npubs"], asked["nsubs"])
+    most = max(settings["npubs"], settings["nsubs"])
     check_descriptors(2 * most, f"a role that meets {most} others has up to two connections with each")
     return [{"size_bytes": size, "exchanges": many, "mode": mode}]
 
 
-def count_of(asked: Asked) -> int:
-    """Of each publisher."""
-    of_each = asked["nsubs"] if mode_of(asked) == SHARED else 1
-    return int(-(-asked["count"] // of_each) * of_each)
+def count_of(settings: Settings) -> int:
+    """Number of messages of each publisher."""
+    multiple = settings["nsubs"] if mode_of(settings) == SHARED else 1
+    return int(-(-settings["count"] // multiple) * multiple)
 
 
-def crowds_of(asked: Asked) -> list[Crowd]:
-    pattern, count = MODES[mode_of(asked)], count_of(asked)
+def destinations_of(settings: Settings) -> list[Destination]:
+    pattern, count = MODES[mode_of(settings)], count_of(settings)
     return [
-        Crowd(number, pattern, asked["size"], count, asked["npubs"], asked["nsubs"])
-        for number in range(1, asked["queues"] + 1)
+        Destination(number, pattern, settings["size"], count, settings["npubs"], settings["nsubs"])
+        for number in range(1, settings["queues"] + 1)
     ]
 
 
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.flow import rest_s
-
-    crowds = crowds_of(cell.asked)
-    rests_s = rest_s(sum(crowd.subscribers for crowd in crowds))
-    return [role for crowd in crowds for role in crowd.roles(places, rests_s)]
+def roles(cell: Cell, links: Links) -> list[Role]:
+    destinations = destinations_of(cell.settings)
+    rests_s = rest_s(sum(each.subscribers for each in destinations))
+    return [role for each in destinations for role in each.roles(links, rests_s)]
 
 
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    """Queue by queue, or exchange by exchange."""
-    return [wrong for crowd in crowds_of(cell.asked) for wrong in crowd.wrong_with(told)]
+def judge(cell: Cell, results: Results) -> list[str]:
+    return [wrong for each in destinations_of(cell.settings) for wrong in each.wrong_with(results)]
 
 
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    return transfer_figures(cell.size, *(list(of_kind(told, kind).values()) for kind in ("publisher", "subscriber")))
+def figures(cell: Cell, results: Results) -> Figures:
+    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in ("publisher", "subscriber"))
+    return transfer_figures(cell.size, publishers, subscribers)
 
 
 BENCHMARK = Benchmark(
-    name="perftest",
     about="publishers and subscribers on shared queues, or exchanges: transfers a second",
     paper="Red Hat and Intel, MRG Messaging (2008), chapters 3 and 5",
     points=points,
@@ -116,7 +189,7 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     options=OPTIONS,
-    patterns=lambda cell: (MODES[mode_of(cell.asked)],),
+    patterns=lambda cell: (MODES[mode_of(cell.settings)],),
     repeats=1,
     quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
 )

@@ -3,82 +3,90 @@
     client 1: threads 1..t  ──request──▶                              ──▶  server
     client c: threads 1..t  ──request──▶  [one queue of requests]          │ the same bytes back
                                                                            ▼
-    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 lie in a gone client's own
-    scan      each thread   ◀──  [one queue of replies]                       Q0 lie in it, a gone client's
+    indexed   each thread   ◀──  [a queue of its own, named in the request]   Q0 lie in the own queue of a gone client
+    scan      each thread   ◀──  [one queue of replies]                       Q0 lie in it, for a gone client
 
-Brokerless: a ROUTER, which knows whose each request is, and DEALERs. It has no queue in which anything could lie, and
-so neither scan nor preload.
+Brokerless: a ROUTER, which knows the sender of each request, and DEALERs. There is no queue in which messages could
+lie, so there is neither scan nor preload.
 
 A thread sends a request, waits for its own reply (by correlation id), and repeats; a warm-up, then the sample. In a
-scan it takes the queue's next message, holds what is another's, and gives it back once it has its own, since AMQP
-0-9-1 has no way to ask for one message; the paper's queues had.
+scan it takes the queue's next message, holds it if it is another thread's, and gives it back once it has its own: AMQP
+0-9-1 has no way to ask for one message, while the paper's queues had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Figures, Plot, Point, Published
-from messaging.descriptors import check_descriptors
-from messaging.options import Numbers, Seconds, sizes
-from messaging.peaks import peaks
-from messaging.places import Places
-from messaging.reckoning import reply_figures
-from messaging.roles import Role, Told
+from exchange.words import counted
+from messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Figures,
+    Plot,
+    Point,
+    Published,
+    Results,
+    Settings,
+    size_in_words,
+)  # fmt: skip
+from messaging.options import SAMPLE_SECONDS, Numbers, numbers, sizes
+from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
+from messaging.roles import Links, Role, check_descriptors
+from reports.comparison.completion_figures import by
+from reports.rounding import number
 from runs.options import Listed
 from transports.pattern import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
-"""Where preloaded messages are looked at, as in the paper."""
+"""The cell in which messages are preloaded, as in the paper."""
 PRELOAD = (0, 50, 100, 150, 200, 300, 500, 1000)
-INDEXED_THERE = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
-SCANNED_THERE = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
-SECONDS = Seconds(0.01, 3600)
+PAPER_INDEXED = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
+PAPER_SCANNED = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
 OPTIONS = (
-    click.Option(["--clients"], type=Numbers("clients", 1, 256), default="1,2,4,8", show_default=True,
-                 metavar="C[,...]", help="Processes that ask."),
-    click.Option(["--threads"], type=Numbers("threads", 1, 256), default="1,4,15", show_default=True,
-                 metavar="T[,...]", help="Threads of each, with a link of their own."),
+    numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
+    numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
     sizes("1KiB"),
     click.Option(["--preload"], type=Numbers("messages", 0, 1_000_000), default="0", show_default=True,
                  metavar="Q0[,...]", help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB."),
     click.Option(["--match"], type=Listed(click.Choice(list(PATTERN))), default="indexed", show_default=True,
                  help="How a thread finds its own reply."),
-    click.Option(["--warm-up", "warm_up_s"], type=SECONDS, default=0.5, show_default=True, help="Seconds."),
-    click.Option(["--sample", "sample_s"], type=SECONDS, default=2.0, show_default=True, help="Seconds."),
+    click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),
+    click.Option(["--sample", "sample_s"], type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds."),
 )  # fmt: skip
+KB, RATE = "kilobytes_per_s", "replies_per_s"
+Row = dict[str, Any]
 
 
-def points(asked: Asked) -> list[Point]:
-    """Clients by threads by sizes, with nothing preloaded; then the preloaded, where the paper has them."""
-    links = max(asked["clients"]) * max(asked["threads"])
+def points(settings: Settings) -> list[Point]:
+    """Clients by threads by sizes, with nothing preloaded; then the paper's cell with what is preloaded."""
+    links = max(settings["clients"]) * max(settings["threads"])
     check_descriptors(links, f"{links} threads have a connection each")
     grid = [
         {"match": match, "clients": clients, "threads": threads, "size_bytes": size, "preloaded": 0}
-        for match in asked["match"] for size in asked["sizes"]
-        for clients in asked["clients"] for threads in asked["threads"]
+        for match in settings["match"] for size in settings["sizes"]
+        for clients in settings["clients"] for threads in settings["threads"]
     ]  # fmt: skip
-    preloaded = [preload for preload in asked["preload"] if max(asked["preload"])]
-    curve = [{"match": match, **CURVE, "preloaded": preload} for match in asked["match"] for preload in preloaded]
+    preloads = settings["preload"] if max(settings["preload"]) else ()
+    curve = [{"match": match, **CURVE, "preloaded": preload} for match in settings["match"] for preload in preloads]
     return grid + [point for point in curve if point not in grid]
 
 
-def lacking(cell: Cell) -> str | None:
+def unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and (cell.point["match"] == "scan" or cell.point["preloaded"]):
         return "no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
     return None
 
 
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.asking_own import AnswerAll, AskOwn
-
-    point, pattern = cell.point, PATTERN[cell.point["match"]]
-    clients, threads = point["clients"], point["threads"]
-    (server,), client = places.together(cell.size, pattern)
-    asks = AskOwn(cell.size, cell.asked["warm_up_s"], cell.asked["sample_s"])
+def roles(cell: Cell, links: Links) -> list[Role]:
+    clients, threads = cell.point["clients"], cell.point["threads"]
+    (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
+    asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.settings["sample_s"])
     return [
         Role("server", AnswerAll(cell.size, clients * threads), (server,)),
         *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
@@ -86,35 +94,70 @@ def roles(cell: Cell, places: Places) -> list[Role]:
 
 
 def preload(cell: Cell, roles: Sequence[Role]) -> None:
-    """Replies to a client that has gone."""
+    """Leave replies to a client that has gone."""
     from transports.amqp.probe import leave_answers
 
     if messages := cell.point["preloaded"]:
-        (there,) = roles[0].ends
-        leave_answers(there.url, there.token, there.pattern, bytes(cell.size), messages)
+        (end,) = roles[0].ends
+        leave_answers(end.url, end.token, end.pattern, bytes(cell.size), messages)
 
 
-def judge(_cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    from messaging.asking_own import wrong_with_asking
-
-    return wrong_with_asking(told)
-
-
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    clients = [of_role for name, of_role in told.items() if name != "server"]
+def figures(cell: Cell, results: Results) -> Figures:
+    clients = [result for name, result in results.items() if name != "server"]
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
     looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
-    found = reply_figures(cell.size, clients, cell.asked["sample_s"])
+    found = reply_figures(cell.size, clients, cell.settings["sample_s"])
     return {**found, **looks} if found else {}
 
 
+def peaks(rows: Sequence[Row]) -> list[str]:
+    """Sum rows up as the paper's tables 1 and 2 do: peaks, response time, share of the rate that preloading leaves."""
+    measured = [row for row in rows if RATE in row["figures"]]
+    grid = [row for row in measured if not row["point"]["preloaded"]]
+    alike = by(grid, lambda row: f"{_series(row)}, {size_in_words(row['point']['size_bytes'])}")
+    return [*(_peak(series, own) for series, own in alike.items()), *_left_by_preloading(by(measured, _series))]
+
+
+def _series(row: Row) -> str:
+    return f"{row['transport']}, {row['point']['match']}"
+
+
+def _median(row: Row, name: str) -> float:
+    return float(row["figures"][name]["median"])
+
+
+def _peak(series: str, rows: Sequence[Row]) -> str:
+    """Peaks of all cells and of one client; and the response time of one thread alone."""
+    of_one = [row for row in rows if row["point"]["clients"] == 1]
+    clauses = [f"peak {_best(rows)}", *([f"of one client {_best(of_one)}"] if of_one else [])]
+    alone = [row for row in of_one if row["point"]["threads"] == 1]
+    clauses += [f"response time, 1 client, 1 thread: {number(1e3 / _median(row, RATE))} ms" for row in alone]
+    return f"{series}: {'; '.join(clauses)}"
+
+
+def _best(rows: Sequence[Row]) -> str:
+    best = max(rows, key=lambda row: _median(row, KB))
+    cell = f"{counted(best['point']['clients'], 'clients')}, {counted(best['point']['threads'], 'threads')}"
+    return f"{number(_median(best, KB))} kB/s ({cell})"
+
+
+def _left_by_preloading(curves: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """Compare the most preloaded with nothing preloaded, for the same clients, threads and size."""
+    for series, rows in curves.items():
+        last = max(rows, key=lambda row: int(row["point"]["preloaded"]))
+        same = {**last["point"], "preloaded": 0}
+        first = next((row for row in rows if row["point"] == same), None)
+        if first is not None and last is not first:
+            share = number(100 * _median(last, RATE) / _median(first, RATE))
+            yield f"{series}: with {last['point']['preloaded']:,} preloaded, {share} % of the rate without"
+
+
 BENCHMARK = Benchmark(
-    name="request-reply",
     about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 7, tables 1 and 2",
     points=points,
     roles=roles,
-    judge=judge,
+    judge=lambda _cell, results: wrong_with_asking(results),
     figures=figures,
     columns=(
         Column("replies_per_s", "replies/s", with_interval=True),
@@ -129,8 +172,8 @@ BENCHMARK = Benchmark(
              where={"preloaded": 0}),
         Plot("Replies by what lies preloaded", "replies_per_s", "replies/s", x="preloaded", x_unit="messages, Q0",
              where=CURVE, linear=True, log_y=True, beside=(
-                 Published("indexed", "", points=tuple(zip(PRELOAD, INDEXED_THERE, strict=True))),
-                 Published("searched", "", points=tuple(zip(PRELOAD, SCANNED_THERE, strict=True))),
+                 Published("indexed", "", points=tuple(zip(PRELOAD, PAPER_INDEXED, strict=True))),
+                 Published("searched", "", points=tuple(zip(PRELOAD, PAPER_SCANNED, strict=True))),
              )),
     ),
     published=(
@@ -141,8 +184,8 @@ BENCHMARK = Benchmark(
         Published("kB/s, overall peak, 65,536 bytes", "7,135.6 and 5,617.8"),
     ),
     options=OPTIONS,
-    in_short=peaks,
-    lacking=lacking,
+    summary=peaks,
+    unsupported=unsupported,
     prepare=preload,
     patterns=lambda cell: [PATTERN[cell.point["match"]]],
     quick={"clients": (1, 4), "threads": (1, 8), "preload": (0, 100, 1000), "match": ("indexed", "scan"),

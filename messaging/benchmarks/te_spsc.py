@@ -5,47 +5,44 @@
                                                                    └▸ queue b, pattern b       ┘
     publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply, once it has N
 
-Brokerless: an XPUB, and a SUB that subscribes to b prefixes; the XPUB looks for them, before anything is sent.
+Brokerless: an XPUB, and a SUB that subscribes to b prefixes; the XPUB compares them before it sends anything.
 
-Exactly one of the b patterns matches the key, which is made sure before the start; b grows. The queues are all of one
-consumer, who gets what comes through any of them: what came through a second one would be too much, and seen.
+Exactly one of the b patterns matches the key, which is checked before the start; b grows. All queues belong to one
+consumer, which gets what comes through any of them: a message that came through a second queue would be one too many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import click
 
-from messaging.benchmark import Asked, Benchmark, Cell, Column, Counts, Figures, Plot, Point
-from messaging.options import COUNT, Numbers, sizes
-from messaging.places import Places
-from messaging.reckoning import flow_figures
-from messaging.roles import Role, Told
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Point, Results, Settings, by_size_and
+from messaging.options import COUNT, numbers, sizes
+from messaging.roles import Links, Role
+from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
 from runs.errors import UserError
 from transports.pattern import Pattern
 from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
-PATTERNS = click.Option(["--patterns"], type=Numbers("patterns", 1, 8192), default="1,4,16,64,256,1024",
-                        show_default=True, metavar="B[,...]", help="How many queues, with a pattern each.")  # fmt: skip
+PATTERNS = numbers("--patterns", "patterns", 8192, "1,4,16,64,256,1024", "B", "How many queues, with a pattern each.")
 BINDING = click.Option(["--binding"], default=f"quotes.q{NUMBER}.#", show_default=True, metavar="PATTERN",
                        help="The pattern of queue {n}, from 1.")  # fmt: skip
 KEY = click.Option(["--key"], default="quotes.q1.last", show_default=True, help="The routing key of all messages.")
 
 
-def patterns_of(asked: Asked, patterns: int) -> tuple[str, ...]:
-    return tuple(asked["binding"].replace(NUMBER, str(number)) for number in range(1, patterns + 1))
+def patterns_of(settings: Settings, patterns: int) -> tuple[str, ...]:
+    return tuple(settings["binding"].replace(NUMBER, str(number)) for number in range(1, patterns + 1))
 
 
-def points(asked: Asked) -> list[Point]:
-    """UserError unless exactly one pattern matches, however many there are; BadAddress where one cannot be had."""
-    for patterns in asked["patterns"]:
-        _check(asked["key"], patterns_of(asked, patterns))
-    for transport in asked["transport"]:
-        _check_words(asked["key"], patterns_of(asked, max(asked["patterns"])), Cell(transport, {}, asked).has_broker)
-    return [{"size_bytes": size, "patterns": patterns} for size in asked["sizes"] for patterns in asked["patterns"]]
+def points(settings: Settings) -> list[Point]:
+    """UserError unless exactly one pattern matches, however many there are. BadAddress if one is impossible."""
+    for patterns in settings["patterns"]:
+        _check(settings["key"], patterns_of(settings, patterns))
+    key, most = settings["key"], patterns_of(settings, max(settings["patterns"]))
+    for transport in settings["transport"]:
+        _check_words(key, most, Cell(transport, {}, settings).has_broker)
+    return by_size_and("patterns")(settings)
 
 
 def _check(key: str, patterns: tuple[str, ...]) -> None:
@@ -68,26 +65,21 @@ def _check_words(key: str, patterns: tuple[str, ...], has_broker: bool) -> None:
         prefixes(pattern)
 
 
-def roles(cell: Cell, places: Places) -> list[Role]:
-    from messaging.published import published_roles
-
-    patterns = patterns_of(cell.asked, cell.point["patterns"])
-    (publisher,), subscriber = places.together(cell.size, Pattern.TOPIC, [(cell.asked["key"],)], patterns)
+def roles(cell: Cell, links: Links) -> list[Role]:
+    patterns = patterns_of(cell.settings, cell.point["patterns"])
+    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(cell.settings["key"],)], patterns)
     return published_roles(cell.size, cell.count(COUNTS), publisher, subscriber)
 
 
-def judge(cell: Cell, told: Mapping[str, Told]) -> list[str]:
-    from messaging.published import wrong_with_published
-
-    return wrong_with_published(told, cell.count(COUNTS))
+def judge(cell: Cell, results: Results) -> list[str]:
+    return wrong_with_published(results, cell.count(COUNTS))
 
 
-def figures(cell: Cell, told: Mapping[str, Told]) -> Figures:
-    return flow_figures(cell.size, [told["consumer"]])
+def figures(cell: Cell, results: Results) -> Figures:
+    return flow_figures(cell.size, consumers_of(results))
 
 
 BENCHMARK = Benchmark(
-    name="te-spsc",
     about="one publisher, a topic exchange with b patterns, of which one matches: rate by b",
     paper="AMQP over InfiniBand (2008), 3.5 and figures 6a to 6d",
     points=points,

@@ -72,12 +72,12 @@ def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     from cli import bench_role as role_command  # noqa: F401 - once, for all forks
     from messaging import by_hand  # noqa: F401 - once, for all forks
-    from messaging.stage import Stage
+    from messaging.setup import Setup
     from runs.broker.brokers_held import Brokers
     from transports.pattern import Pattern
 
     patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]
-    with Brokers() as brokers, Stage({sys.argv[1]: patterns}, None, None, brokers):
+    with Brokers() as brokers, Setup({sys.argv[1]: patterns}, None, None, brokers):
         played = []
         for scenario in json.loads(sys.argv[2]):
             with tempfile.TemporaryDirectory() as there:

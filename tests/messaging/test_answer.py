@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from messaging.answer import wrong_with, wrong_with_bounces, wrong_with_each
-from messaging.roles import Told
+from messaging.requests import wrong_with_bounces
+from messaging.roles import RoleResult
+from messaging.streams import wrong_with, wrong_with_each
 
 
-def sent(many: int, checksum: int = 7) -> dict[str, Told]:
-    return {"publisher": Told(sent=many, sent_checksum=checksum)}
+def sent(many: int, checksum: int = 7) -> dict[str, RoleResult]:
+    return {"publisher": RoleResult(sent=many, sent_checksum=checksum)}
 
 
-def came(many: int, checksum: int = 7, **more: object) -> dict[str, Told]:
-    return {"consumer": Told(received=many, received_checksum=checksum, **more)}  # type: ignore[arg-type]
+def came(many: int, checksum: int = 7, **more: object) -> dict[str, RoleResult]:
+    return {"consumer": RoleResult(received=many, received_checksum=checksum, **more)}  # type: ignore[arg-type]
 
 
 def test_nothing_is_wrong_where_all_came() -> None:
@@ -53,8 +54,8 @@ def test_each_of_several_is_to_have_everything_and_what_is_said_of_all_is_said_o
 
 
 def test_an_answer_that_is_not_what_was_asked_is_told() -> None:
-    asker = Told(sent=5, sent_checksum=1, received=5, received_checksum=2)
-    assert "checksums differ" in wrong_with_bounces(asker, Told(sent=5), 5)[0]
-    assert wrong_with_bounces(Told(sent=5, received=5), Told(sent=4), 5) == [
+    asker = RoleResult(sent=5, sent_checksum=1, received=5, received_checksum=2)
+    assert "checksums differ" in wrong_with_bounces(asker, RoleResult(sent=5), 5)[0]
+    assert wrong_with_bounces(RoleResult(sent=5, received=5), RoleResult(sent=4), 5) == [
         "the consumer answered 4 messages instead of 5"
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from messaging.figures import figures_of
+from messaging.plots import figures_of
 
 
 def row(size: int) -> dict[str, Any]:

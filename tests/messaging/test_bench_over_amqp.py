@@ -38,6 +38,7 @@ def said(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert said[name]["record"], said[name]["err"]
     assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
 
 

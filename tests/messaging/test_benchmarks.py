@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from messaging.catalogue import benchmark_of, names
+from messaging.benchmarks import benchmark_of, names
 from runs.errors import UserError
 from tests.messaging.several import Said, benches
 
@@ -45,6 +45,7 @@ def said(results: Path) -> dict[str, Said]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
+    assert said[name]["record"], said[name]["err"]
     assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
     assert said[name]["record"]["status"] == "complete"
 

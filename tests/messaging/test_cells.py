@@ -6,19 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from cli.bench_commands import command_of
-from messaging.asking import asked_of
+from cli.bench import command_of
 from messaging.benchmark import Benchmark
-from messaging.catalogue import benchmark_of, names
-from messaging.cells import plan_of
-from messaging.room import check_cells
+from messaging.benchmarks import benchmark_of, names
+from messaging.options import settings_of
+from messaging.setup import check_cells, plan_of
 from runs.errors import UserError
 from transports.pattern import Pattern
 
 
 def asked(benchmark: Benchmark, words: str) -> dict[str, object]:
     with command_of(benchmark).make_context(benchmark.name, words.split()) as context:
-        return dict(asked_of(benchmark, context.params))
+        return dict(settings_of(benchmark, context.params))
 
 
 def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
@@ -62,7 +61,7 @@ def test_room_is_asked_for_every_cell_and_nothing_is_opened_for_that(
 
     monkeypatch.setattr("socket.socket", no_socket)
     needed: list[int] = []
-    monkeypatch.setattr("messaging.room.check_descriptors", lambda number, _who: needed.append(number))
+    monkeypatch.setattr("messaging.setup.check_descriptors", lambda number, _who: needed.append(number))
     benchmark = benchmark_of(name)
     cells = plan_of(benchmark, asked(benchmark, "--quick")).cells
     check_cells(benchmark, cells)

@@ -5,27 +5,26 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from messaging.crowds import Crowd
-from messaging.places import Places
-from messaging.roles import End, Told
+from messaging.benchmarks.perftest import Destination
+from messaging.roles import LinkEnd, Links, RoleResult
 from transports.base import Address
 from transports.pattern import Pattern
 from transports.topics import matches
 
 
-def imagined(transport: str) -> Places:
+def imagined(transport: str) -> Links:
     """Ports that nobody reserves."""
     ports = itertools.count(7000)
-    return Places(transport, "run", Path(), lambda _kind, _path: f"127.0.0.1:{next(ports)}")
+    return Links(transport, "run", Path(), lambda _kind, _path: f"127.0.0.1:{next(ports)}")
 
 
-def ends(crowd: Crowd, kind: str, transport: str = "amqp://host") -> list[End]:
-    roles = crowd.roles(imagined(transport), 0.0)
+def ends(destination: Destination, kind: str, transport: str = "amqp://host") -> list[LinkEnd]:
+    roles = destination.roles(imagined(transport), 0.0)
     return [role.ends[0] for role in roles if role.name.startswith(kind)]
 
 
 def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there_matches_and_none_elsewhere() -> None:
-    here, there = (Crowd(number, Pattern.TOPIC, 64, 10, 3, 2) for number in (1, 11))
+    here, there = (Destination(number, Pattern.TOPIC, 64, 10, 3, 2) for number in (1, 11))
     keys = [end.keys[0] for end in ends(here, "publisher")]
     assert keys == ["perf.q1.p1", "perf.q1.p2", "perf.q1.p3"]
     assert all(matches(pattern, key) for end in ends(here, "subscriber") for pattern in end.keys for key in keys)
@@ -33,8 +32,8 @@ def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there
 
 
 def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchange() -> None:
-    crowd = Crowd(1, Pattern.FANOUT, 64, 10, 3, 2)
-    *subscribers, one, two, three = crowd.roles(imagined("zeromq"), 0.0)
+    destination = Destination(1, Pattern.FANOUT, 64, 10, 3, 2)
+    *subscribers, one, two, three = destination.roles(imagined("zeromq"), 0.0)
     places = [Address.parse(publisher.ends[0].url, "run") for publisher in (one, two, three)]
     for subscriber in subscribers:
         there = Address.parse(subscriber.ends[0].url, "run")
@@ -45,18 +44,18 @@ def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchan
 
 def test_all_is_delivered_once_every_subscriber_of_an_exchange_has_all_or_those_of_a_queue_have_it_together() -> None:
     for pattern, total in ((Pattern.QUEUE, 3 * 10), (Pattern.FANOUT, 3 * 10 * 2), (Pattern.TOPIC, 3 * 10 * 2)):
-        roles = Crowd(1, pattern, 64, 10, 3, 2).roles(imagined("amqp://host"), 0.0)
+        roles = Destination(1, pattern, 64, 10, 3, 2).roles(imagined("amqp://host"), 0.0)
         assert {role.shares.total for role in roles if role.shares} == {total}
 
 
 def test_a_subscriber_of_an_exchange_may_leave_nothing_out_and_one_of_a_queue_what_others_get() -> None:
-    def told(received: int, left_out: int) -> Told:
-        return Told(received=received, wrong={"left out": left_out} if left_out else {})
+    def told(received: int, left_out: int) -> RoleResult:
+        return RoleResult(received=received, wrong={"left out": left_out} if left_out else {})
 
-    roles = {"publisher 1.1": Told(sent=10), "subscriber 1.1": told(10, 0), "subscriber 1.2": told(9, 1)}
-    assert Crowd(1, Pattern.FANOUT, 64, 10, 1, 2).wrong_with(roles) == [
+    roles = {"publisher 1.1": RoleResult(sent=10), "subscriber 1.1": told(10, 0), "subscriber 1.2": told(9, 1)}
+    assert Destination(1, Pattern.FANOUT, 64, 10, 1, 2).wrong_with(roles) == [
         "exchange 1: the subscriber 1.2 received 9 messages instead of 10",
         "exchange 1: subscriber 1.2: 1 messages left out",
     ]
     dealt = roles | {"subscriber 1.1": told(6, 4), "subscriber 1.2": told(4, 6)}
-    assert Crowd(1, Pattern.QUEUE, 64, 10, 1, 2).wrong_with(dealt) == []
+    assert Destination(1, Pattern.QUEUE, 64, 10, 1, 2).wrong_with(dealt) == []

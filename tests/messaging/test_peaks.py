@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from messaging.peaks import peaks
+from messaging.benchmarks.request_reply import peaks
 
 
 def row(clients: int, threads: int, rate: float, preloaded: int = 0, match: str = "indexed") -> dict[str, Any]:

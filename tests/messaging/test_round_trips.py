@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from messaging import round_trips
+from messaging import session
 from tests.transports.conftest import carry, deadline_ns, joined
 from transports.base import Link, PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch
@@ -27,7 +27,7 @@ def echoing(link: Link, most: int) -> Iterator[list[int]]:
     def echo() -> None:
         done, batch = 0, FrameBatch(1, LONGEST_FRAME, LONGEST_FRAME)
         while done < most and time.monotonic_ns() < until_ns:
-            done += round_trips.echo(link, batch, most - done, time.monotonic_ns() + 50_000_000)
+            done += session.echo(link, batch, most - done, time.monotonic_ns() + 50_000_000)
         echoed.append(done)
 
     until_ns = deadline_ns()
@@ -46,7 +46,7 @@ def ask(link: Link, *questions: bytes, longest_ns: int = 20_000_000_000) -> tupl
     batch = FrameBatch.of(*questions)
     answers = FrameBatch(len(questions), (len(questions) + 1) * LONGEST_FRAME, LONGEST_FRAME)
     took_ns = np.zeros(len(questions), np.int64)
-    answered = round_trips.ask(link, batch, answers, took_ns, longest_ns)
+    answered = session.ask(link, batch, answers, took_ns, longest_ns)
     assert answered == answers.count
     assert batch.count == len(questions)
     return list(answers), took_ns[:answered].tolist()
@@ -107,13 +107,13 @@ def test_who_answers_twice_is_found_out_at_the_first_question() -> None:
             pass
 
     link, answers, took_ns = Twice(), FrameBatch(3), np.zeros(3, np.int64)
-    assert round_trips.ask(link, FrameBatch.of(b"one", b"two", b"three"), answers, took_ns, 1_000_000_000) == 1
+    assert session.ask(link, FrameBatch.of(b"one", b"two", b"three"), answers, took_ns, 1_000_000_000) == 1
     assert (link.asked, np.count_nonzero(took_ns)) == (1, 1)
 
 
 def test_no_room_for_all_answers_is_a_mistake_of_the_caller(url: str) -> None:
     with joined(url) as (_, connector), pytest.raises(ValueError, match="no room for 2 answers"):
-        round_trips.ask(connector, FrameBatch.of(b"one", b"two"), FrameBatch(1), np.zeros(2, np.int64), 1)
+        session.ask(connector, FrameBatch.of(b"one", b"two"), FrameBatch(1), np.zeros(2, np.int64), 1)
 
 
 def test_an_answer_that_comes_later_is_not_lost(url: str) -> None:
@@ -139,7 +139,7 @@ def test_several_at_once_all_come_back_in_order(url: str) -> None:
 def test_nothing_to_echo_is_over_in_time(url: str) -> None:
     with joined(url) as (listener, _):
         began_ns = time.monotonic_ns()
-        assert round_trips.echo(listener, FrameBatch(1), 5, began_ns + 1_000_000) == 0
+        assert session.echo(listener, FrameBatch(1), 5, began_ns + 1_000_000) == 0
         assert time.monotonic_ns() - began_ns < 2_000_000_000
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from messaging.sizes import BadSizes, in_words, sizes_of
+from messaging.benchmark import size_in_words
+from messaging.options import BadSizes, sizes_of
 
 
 def test_a_range_doubles_from_one_end_to_the_other() -> None:
@@ -38,7 +39,7 @@ def test_nonsense_is_refused_in_a_sentence(text: str, told: str) -> None:
 
 
 def test_sizes_are_written_in_the_largest_unit_that_fits() -> None:
-    assert [in_words(size) for size in (1, 1_000, 1_024, 1_536, 1 << 20)] == [
+    assert [size_in_words(size) for size in (1, 1_000, 1_024, 1_536, 1 << 20)] == [
         "1 B",
         "1,000 B",
         "1 KiB",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from messaging.round_trips import await_subscribers
+from messaging.session import await_subscribers
 from transports.amqp.address import PASSWORD
 from transports.amqp.probe import Probe
 from transports.base import Link

@@ -67,12 +67,12 @@ class TcpLink(Link):
         return first if self._outbound is None else self._outbound.send(batch, first)
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
+        """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
     def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:  # noqa: ARG002
-        """Send frames back by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
+        """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.echo(most, until_ns)
 

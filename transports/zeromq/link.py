@@ -101,12 +101,12 @@ class ZeroMqLink(Link):
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
+        """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
 
     def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """Send frames back by compiled code; see CompiledRoundTrips of messaging/round_trips.py."""
+        """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
         bouncer = self._bouncer
         return 0 if bouncer is None else bouncer.echo(batch, most, until_ns)
 
@@ -131,7 +131,7 @@ class ZeroMqLink(Link):
             self._audience.serve()
 
     def await_peers(self, count: int, until_ns: int) -> None:
-        """Wait for subscribers; see CountsSubscribers of messaging/round_trips.py."""
+        """Wait for subscribers; see CountsSubscribers of messaging/session.py."""
         audience = self._audience
         while audience is not None and audience.count < count:
             if time.monotonic_ns() >= until_ns:

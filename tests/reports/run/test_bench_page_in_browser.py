@@ -11,7 +11,7 @@ import pytest
 from in_browser import DESK, PHONE, opened
 from playwright.sync_api import Browser
 
-from messaging.page import write_page
+from messaging.report import write_page
 
 FIGURES = {"de-spsc": 3, "request-reply": 2 * 2 + 1, "perftest": 0}
 """Those of request-reply by threads are one for each way to match: 8 lines each, not 16."""

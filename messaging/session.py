@@ -1,16 +1,103 @@
-"""Questions and answers, one at a time, over any link; and waiting for subscribers.
+"""What a role's task calls: its links, used with patience; round trips, compiled where a link offers that.
 
-All of it works by the calls that every link has. A link may offer faster or better calls of its own: it has the methods
-of `CompiledRoundTrips`, or of `CountsSubscribers`, and needs to import nothing for that.
+Everything works by the calls that every link has. A link may offer faster or better calls of its own besides: it has
+the methods of `CompiledRoundTrips`, or of `CountsSubscribers`, and imports nothing for that.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Protocol, runtime_checkable
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, runtime_checkable
 
 from transports.base import Link
 from transports.frames import FrameBatch, Longs
+
+OPEN_NS = 20_000_000_000
+"""How long a link may take to open, and subscribers to come."""
+TICK_NS = 50_000_000
+"""How long a role waits before it looks again at the pipe from its launcher and at its patience."""
+LONGEST_PAUSE_NS = 250_000_000
+"""The same for one of dozens of roles, which together would take the processors from a broker by looking."""
+DRAIN_NS = 3_600_000_000_000
+
+
+class Silence(Exception):
+    """Nothing came, or nothing could be sent, for longer than patience lasts."""
+
+
+class Session:
+    """A role's links between start and end. Calls that wait raise Silence once patience is over."""
+
+    def __init__(
+        self, links: list[Link], launcher: Connection[Any, Any], patience_s: float, until_stopped: bool = False
+    ) -> None:
+        """`until_stopped`: patience lasts until the launcher, which sees whether any role gets on, says stop."""
+        self.links, self._until_stopped = links, until_stopped
+        self._look_ns = LONGEST_PAUSE_NS if until_stopped else TICK_NS
+        self._launcher, self._patience_ns = launcher, int(patience_s * 1e9)
+        self._until_ns = 0
+        self.progressed()
+
+    @property
+    def link(self) -> Link:
+        """The only link, or the first."""
+        return self.links[0]
+
+    def progressed(self) -> None:
+        """Begin patience anew: something came or went."""
+        self._until_ns = time.monotonic_ns() + self._patience_ns
+
+    def wait(self, link: Link, what: str, *, writable: bool = False) -> None:
+        """Wait a moment until a frame can be received, or sent if `writable`. Silence says `what`."""
+        now_ns = time.monotonic_ns()
+        if now_ns > self._until_ns and (self.must_stop or not self._until_stopped):
+            raise Silence(f"{what} for {self._patience_ns / 1e9:g} s")
+        link.wait(now_ns + self._look_ns, readable=not writable, writable=writable)
+
+    def serve(self, link: Link) -> None:
+        """Let the link do its other work: heartbeats, peers that come and go. PeerGone once all peers have left."""
+        link.wait(0)
+
+    def send_all(self, link: Link, batch: FrameBatch) -> None:
+        """Hand over the whole batch."""
+        first = 0
+        while (first := self._send(link, batch, first)) < batch.count:
+            self.wait(link, "no message could be sent", writable=True)
+
+    def _send(self, link: Link, batch: FrameBatch, first: int) -> int:
+        sent = link.send(batch, first)
+        if sent > first:
+            self.progressed()
+        return sent
+
+    def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> None:
+        """Ask one question after the other over the first link; see the function `ask`."""
+        if ask(self.link, questions, answers, took_ns, self._patience_ns) < questions.count:
+            raise Silence(f"no answer came for {self._patience_ns / 1e9:g} s")
+
+    def echo(self, batch: FrameBatch, most: int) -> int:
+        """Send back what comes over the first link, for a moment; returns how many frames went back."""
+        done = echo(self.link, batch, most, time.monotonic_ns() + TICK_NS)
+        if done:
+            self.progressed()
+        elif time.monotonic_ns() > self._until_ns:
+            raise Silence(f"nothing came for {self._patience_ns / 1e9:g} s")
+        return done
+
+    def drain(self, link: Link) -> None:
+        """Wait until what was sent has left and a broker has taken it, which takes as long as everybody's messages."""
+        if not link.drain(time.monotonic_ns() + DRAIN_NS):
+            raise Silence("what was sent did not leave")
+
+    def report_progress(self, received: int) -> None:
+        """Tell the launcher how many messages this role has."""
+        self._launcher.send(("progress", received))
+
+    @property
+    def must_stop(self) -> bool:
+        """True once the launcher says stop. It costs a system call, so do not ask for every message."""
+        return self._launcher.poll()
 
 
 @runtime_checkable

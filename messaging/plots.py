@@ -1,4 +1,4 @@
-"""A benchmark's figures, laid out as the papers': a line for each transport, both axes logarithmic."""
+"""Draws a benchmark's plots, laid out as the papers': a line for each transport, both axes logarithmic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from exchange.words import counted
-from messaging.benchmark import Benchmark, Plot, Published
-from messaging.catalogue import benchmark_of
-from messaging.sizes import in_words
+from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
+from messaging.benchmarks import benchmark_of
 from reports.comparison.completion_figures import by
 from reports.comparison.figures import Drawing, Figure, drawings
 from reports.drawing.canvas import empty_axes, linear_y, log_y
@@ -23,17 +21,17 @@ from reports.formats import axis_number
 
 MOST_TICKS = 6
 LOOKS = [(colour, style) for style in ("-", ":") for colour in (BLUE, ORANGE, GREEN, PURPLE)]
-"""Of as many lines as a figure has."""
+"""Colour and style of each line; a figure has no more lines."""
 Row = dict[str, Any]
 
 
 def drawings_of(record: Mapping[str, Any]) -> list[Drawing]:
-    """Those that have something to show."""
+    """Draw the figures that have something to show."""
     return drawings(figures_of(record))
 
 
 def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
-    """The same, of a benchmark or a suite's, in the style that holds."""
+    """Figures of a benchmark, or of all of a suite's, in matplotlib's current style."""
     for part in record.get("parts", [record]):
         yield from _figures(benchmark_of(part["benchmark"]), part["rows"])
 
@@ -48,7 +46,7 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         if len({row["point"][plot.x] for row in measured}) < 2:
             continue  # one value makes no curve: the table has it
         for words, own in _readable(plot, measured).items():
-            title = f"{benchmark.name}: {plot.title}{_transport_unsaid(plot, own)}{words}"
+            title = f"{benchmark.name}: {plot.title}{_common_transport(plot, own)}{words}"
             yield Figure(title, _chart(plot, own), plot.caption)
 
 
@@ -69,7 +67,7 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
 
 
 def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
-    """As far as ours goes."""
+    """Draw the paper's line as far as ours goes."""
     x, y = np.array(published.points).T
     end = min(last, float(x[-1]))
     shown = np.append(x[x < end], end)
@@ -78,9 +76,9 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
 
 
 def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Row]]:
-    """Figures of few lines each, by what is behind the title: where there are many, one for each value of what differs.
+    """Divide rows into figures of few lines, by what follows the title: one for each value of what differs.
 
-    Nothing where nothing was measured.
+    There is none if nothing was measured.
     """
     if len(_lines(plot, rows)) <= len(LOOKS):
         return {words: rows} if rows else {}
@@ -89,20 +87,20 @@ def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Ro
 
 
 def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
-    """A lone point beside lines is another measurement's: the table has it."""
+    """Rows by line. A lone point beside lines is left out, since it is of another measurement: the table has it."""
     lines = by(rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"])
     longest = max(map(len, lines.values()), default=0)
     return {name: own for name, own in lines.items() if len(own) > 1 or longest == 1}
 
 
-def _transport_unsaid(plot: Plot, rows: list[Row]) -> str:
-    """Of several lines over one transport, whose names do not say it."""
+def _common_transport(plot: Plot, rows: list[Row]) -> str:
+    """The transport, if several lines are over the same one, which their names then leave out."""
     transports = {row["transport"] for row in rows}
     return f", {transports.pop()}" if len(transports) == 1 and len(_lines(plot, rows)) > 1 else ""
 
 
 def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
-    """Name and value of that in which the rows differ, besides x: the transport, and the points'."""
+    """Names and values in which the rows differ, besides x: the transport, and what points hold."""
     all_of = [{"transport": each["transport"], **each["point"]} for each in rows]
     return [
         (name, value)
@@ -113,11 +111,11 @@ def _differing(plot: Plot, rows: list[Row], row: Row) -> list[tuple[str, Any]]:
 
 def _word(name: str, value: Any) -> str:
     """64 B; 4 pairs; indexed."""
-    return in_words(value) if name.endswith("_bytes") else value if isinstance(value, str) else counted(value, name)
+    return value if isinstance(value, str) else value_in_words(name, value)
 
 
 def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style: str) -> EndLabel:
-    """Medians with whiskers."""
+    """Draw medians with whiskers."""
     rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
     found = [row["figures"][plot.figure] for row in rows]
     x = np.array([float(row["point"][plot.x]) for row in rows])
@@ -129,7 +127,7 @@ def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style
 
 
 def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
-    """With a number at some of what was measured."""
+    """Put a number at some of the measured values."""
     if plot.linear:
         axes.set_xlim(0, values[-1] * 1.05)
         shown = _apart(values)
@@ -143,7 +141,7 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
 
 
 def _apart(values: list[float]) -> list[float]:
-    """From the last one down, those between which there is room for a number."""
+    """Values that have room for a number between them, from the last one down."""
     shown: list[float] = []
     for value in reversed(values):
         if not shown or shown[-1] - value >= values[-1] / 10:
@@ -153,7 +151,7 @@ def _apart(values: list[float]) -> list[float]:
 
 def _short_size(value: float, _position: int | None = None) -> str:
     """1, 4Ki, 1Mi"""
-    return in_words(round(value)).removesuffix("B").replace(" ", "")
+    return size_in_words(round(value)).removesuffix("B").replace(" ", "")
 
 
 def _numbers(plot: Plot, lines: Mapping[str, list[Row]]) -> Numbers:

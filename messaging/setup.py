@@ -1,0 +1,200 @@
+"""What comes before the first measurement: which cells there are, and what they all share.
+
+All cells of a benchmark share brokers, the watchdog's process group, and kernels that are loaded before roles fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from exchange.settings import RunSettings
+from exchange.words import counted
+from messaging.benchmark import Benchmark, Cell, Settings
+from messaging.payload import Receipt, Source
+from messaging.roles import Links, check_descriptors, open_link
+from messaging.session import load_compiled
+from runs.broker.broker_of_run import BrokerOfRun, broker_of_run
+from runs.broker.brokers_held import Brokers
+from runs.component import settle_down
+from runs.errors import UserError
+from runs.launch.places import free_place
+from runs.launch.threads import interpreter_shared
+from runs.process_group import ProcessGroup
+from transports.base import BadAddress, Link, PeerGone
+from transports.pattern import Pattern
+from transports.registry import scheme_of, transport_of
+
+WARM_SIZE, WARM_S = 64, 10.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells to be measured, and why others are left out, each reason once."""
+
+    cells: Sequence[Cell]
+    left_out: Sequence[str]
+
+    def patterns(self, benchmark: Benchmark, transport: str) -> list[Pattern]:
+        """Patterns of a transport's links besides pairs, each once."""
+        own = [cell for cell in self.cells if cell.transport == transport]
+        return list(dict.fromkeys(pattern for cell in own for pattern in benchmark.patterns(cell)))
+
+
+def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
+    """A cell for each point over each transport. UserError if nothing can be measured over one of them."""
+    points, left_out = benchmark.points(settings), []
+    cells: list[Cell] = []
+    for transport in settings["transport"]:
+        own = [Cell(transport, point, settings) for point in points]
+        lacks = [benchmark.unsupported(cell) for cell in own]
+        reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
+        if all(lacks):
+            raise UserError("; ".join(reasons))
+        left_out += reasons
+        cells += [cell for cell, why in zip(own, lacks, strict=True) if not why]
+    cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
+    return Plan(cells, left_out)
+
+
+def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
+    """UserError if the launcher has too few descriptors for a cell: a pipe to each role, and ports kept free for it."""
+    for cell in cells:
+        ports: list[str] = []
+        roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
+        who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
+        check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
+
+
+def _imagined(transport: str, ports: list[str]) -> Links:
+    """Ends that nobody opens: no port is reserved, each is noted in `ports`."""
+
+    def find(kind: str, _path: Path) -> str:
+        ports.extend([kind] * (kind == "port"))
+        return "127.0.0.1:0"
+
+    url = transport if "://" in transport else f"{scheme_of(transport)}://imagined"
+    return Links(url, "imagined", Path(), find)
+
+
+class Setup:
+    """A context with what all cells share.
+
+    `patterns` are those of each transport's links besides pairs; a private broker is one of `brokers`.
+    """
+
+    def __init__(
+        self, patterns: Mapping[str, Sequence[Pattern]], client: str | None, delivery: str | None, brokers: Brokers
+    ) -> None:
+        self._transports = {transport: _kind_of_place(transport) for transport in patterns}
+        self._client, self._delivery = client, delivery
+        self._patterns, self._brokers = patterns, brokers
+        self.brokers: dict[str, BrokerOfRun] = {}
+        """The brokers of the transports that have one."""
+
+    def __enter__(self) -> Setup:
+        with contextlib.ExitStack() as stack:
+            self._processes = stack.enter_context(ProcessGroup())
+            for transport, kind in self._transports.items():
+                if kind == "broker":
+                    self.brokers[transport] = self._broker(transport, stack)
+            if any(map(self.in_threads, self._transports)):
+                stack.enter_context(interpreter_shared())
+            for transport in self._transports:
+                with self.links(transport) as links:
+                    _warm(links)
+                    for pattern in self._patterns[transport]:
+                        _load(links, pattern)
+            settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
+            stack.callback(gc.enable)
+            self._stack = stack.pop_all()
+        return self
+
+    def _broker(self, transport: str, stack: contextlib.ExitStack) -> BrokerOfRun:
+        settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+        broker = stack.enter_context(broker_of_run(settings, self._processes.folder, self.group, self._brokers))
+        os.environ.update(broker.environment)  # only our forks read it
+        return broker
+
+    @property
+    def group(self) -> int:
+        """The process group of roles, which ends with us."""
+        return self._processes.id
+
+    def in_threads(self, transport: str) -> bool:
+        """True if the transport cannot leave a process."""
+        scheme = scheme_of(transport)
+        return scheme in transport_of(scheme).one_process
+
+    @contextlib.contextmanager
+    def links(self, transport: str) -> Iterator[Links]:
+        """Links of one cell, with names of its own; ports stay reserved until the context ends."""
+        with contextlib.ExitStack() as stack:
+            broker = self.brokers.get(transport)
+            token = f"bench-{secrets.token_hex(6)}"
+            find = partial(free_place, held=stack)
+            yield Links(broker.url if broker else transport, token, self._processes.folder, find)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _kind_of_place(transport: str) -> str:
+    """What a place is there. UserError if there is no such transport, or if it names a place for one link."""
+    scheme = scheme_of(transport)
+    try:
+        kind = transport_of(scheme).places[scheme]
+    except BadAddress as error:
+        raise UserError(str(error)) from error
+    if "://" in transport and kind != "broker":
+        raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
+    return kind
+
+
+def _warm(links: Links) -> None:
+    """Send a message there and one back in this process: kernels are loaded, and a mistake in an address shows.
+
+    Load those of round trips, too: a fork that loaded them itself took 10 ms for its first round trip.
+    """
+    for one_way in (True, False):
+        listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
+        with contextlib.ExitStack() as stack:
+            listener = open_link(listener_end, stack)
+            connector = open_link(connector_end, stack)
+            for sender, receiver in ((connector, listener), (listener, connector)):
+                _pass_on(sender, receiver)
+            for link in (listener, connector):
+                load_compiled(link)
+
+
+def _load(links: Links, pattern: Pattern) -> None:
+    """Open a link of the pattern, which loads its kernels here once, and not in each of dozens of forks."""
+    key = ("warm",) if pattern is Pattern.TOPIC else ()
+    (listener_end,), connector_end = links.many(WARM_SIZE, pattern, (key,), key)
+    with contextlib.ExitStack() as stack:
+        for end in (connector_end, listener_end):  # close the listener first: the connector would await its welcome
+            open_link(end, stack)
+
+
+def _pass_on(sender: Link, receiver: Link) -> None:
+    source, receipt = Source(WARM_SIZE), Receipt(WARM_SIZE)
+    batch, sent, until_s = receipt.empty_batch(), 0, time.monotonic() + WARM_S
+    source.fill(1, time.monotonic_ns())
+    while not receipt.received:
+        if time.monotonic() > until_s:
+            raise PeerGone(f"no message came through {receiver.url} within {WARM_S:g} s")
+        sent = sender.send(source.batch, sent) if sent < source.batch.count else sent
+        if receiver.receive(batch):
+            receipt.add(batch, time.monotonic_ns())
+        for link in (sender, receiver):
+            link.wait(time.monotonic_ns() + 1_000_000)
