@@ -15,7 +15,7 @@ from spark.live.query import FollowedRun
 from spark.run_record import RunRecord, read_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
-from spark.summary.measured import RunFile, measured, runs_table, seconds_table
+from spark.summary.rows import RunFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import tables_folder, write_table
 from spark.tables.schemas import KINDS, SPOOL_SCHEMA
 from spark.tables.spool import IngestReport, ingest
@@ -73,7 +73,7 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
     """Write the two summary tables, from the tables of the kinds, and return their rows."""
     files = {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
-    rows = measured(spark, files, [record]).persist()
+    rows = summary_rows(spark, files, [record]).persist()
     try:
         written = []
         for name, table in (("summary", runs_table(rows)), ("seconds", seconds_table(rows))):

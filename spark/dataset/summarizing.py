@@ -21,7 +21,7 @@ from spark.dataset.folder import DatasetFolder
 from spark.dataset.manifest import Manifest, read_manifest, write_manifest
 from spark.errors import DatasetUnreadableError
 from spark.summary.columns import FACTS, OFFERED, RATE, TIMES
-from spark.summary.measured import RunFile, measured, run_facts, runs_table, seconds_table
+from spark.summary.rows import RunFile, run_facts, runs_table, seconds_table, summary_rows
 from spark.tables.files import escaped
 
 MEASURED = (RATE, *FACTS, *TIMES)
@@ -38,7 +38,7 @@ def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> Manifest:
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )
     # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
-    rows = measured(spark, run_files(folder, before), [run.record for run in before.runs]).localCheckpoint()
+    rows = summary_rows(spark, run_files(folder, before), [run.record for run in before.runs]).localCheckpoint()
     arms = arms_table(run_facts(rows)).localCheckpoint()
     tables = {
         "summary": runs_table(rows), "seconds": seconds_table(rows), "arms": arms, "comparison": comparison_table(arms)

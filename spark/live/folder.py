@@ -1,4 +1,4 @@
-"""Where a run's live table lies, and whose work it is."""
+"""The folder of a run's live table, which one follower at a time may write, and the stamp of the code that began it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,18 @@ import pyspark
 
 from exchange import measurements, seconds
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
-from spark.live import facts, note, records, rows, times
-from spark.summary import columns, meters
-from spark.summary import facts as definitions
+from spark.live import batch, records
+from spark.summary import columns, facts
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import PARTS
 
-DECIDING = (
-    measurements, seconds, histograms, spool, schemas, columns, meters, definitions,
-    facts, note, records, rows, times,
-)  # fmt: skip
-"""What a row depends on: a table that was begun by other code than this is not gone on with."""
-TOLD = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
+DECIDING = (measurements, seconds, histograms, spool, schemas, columns, facts, batch, records)
+"""The code on which a row depends. A table that other code has begun is not continued."""
+DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 
 
 class LiveFolder:
-    """RUN/live: all of it is derived from RUN/spool, and may be deleted."""
+    """RUN/live. All of it is derived from RUN/spool, and may be deleted."""
 
     def __init__(self, run_folder: Path) -> None:
         self.run, self.path = run_folder, run_folder / "live"
@@ -40,12 +36,12 @@ class LiveFolder:
         self.seconds = self.path / "seconds"
         self.notes = self.path / "notes"
         self.work = self.path / "work"
-        """What Spark writes before it is looked through and renamed."""
+        """Files that Spark has written, before they are checked and renamed."""
         self._stamp = self.path / "stamp.json"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Made ready for one follower at a time; the system lets go of it when we are killed, too."""
+    def locked(self) -> Iterator[None]:
+        """Prepare the folder for one follower; the system unlocks it when this process ends, even by a kill."""
         for folder in (self.records, self.seconds, self.notes, self.work):
             folder.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("wb") as lock:
@@ -55,12 +51,12 @@ class LiveFolder:
                 raise FollowedElsewhereError(
                     f"{self.run} is followed by another process already: look there, or wait for its end"
                 ) from taken
-            self._sweep()
+            self._remove_unfinished()
             self._check_stamp()
             yield
 
     def foreign(self, why: str) -> ForeignCheckpointError:
-        """The sentence that says what to do."""
+        """Return the error that says why the folder cannot be continued, and what to do."""
         return ForeignCheckpointError(
             f"{self.path} cannot be gone on with ({why}): delete that folder and look again; "
             "all of it is made from the spool, which stays"
@@ -75,28 +71,28 @@ class LiveFolder:
             found: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise self.foreign("nothing tells which version began it") from error
-        if differing := [told for name, told in TOLD.items() if found.get(name) != expected[name]]:
+        if differing := [how for name, how in DIFFERENCES.items() if found.get(name) != expected[name]]:
             raise self.foreign(f"it was begun {' and '.join(differing)}")
 
     @contextmanager
     def damage_named(self) -> Iterator[None]:
-        """What was written by us and cannot be read by us."""
+        """Raise ForeignCheckpointError if a file of this folder cannot be read."""
         try:
             yield
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self.foreign(f"a file of it is damaged or gone: {error}") from error
 
-    def _sweep(self) -> None:
-        """What a follower left that was killed in the middle of a write."""
+    def _remove_unfinished(self) -> None:
+        """Remove what a follower left that was killed in the middle of a write."""
         shutil.rmtree(self.work)
         self.work.mkdir()
         for folder in (self.records, self.seconds, self.notes):
-            for left in folder.glob(f".*{PARTS}"):
-                left.unlink(missing_ok=True)
+            for unfinished in folder.glob(f".*{PARTS}"):
+                unfinished.unlink(missing_ok=True)
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """The file appears whole, in place of an earlier one."""
+    """Write a file, which appears whole, in place of an earlier one."""
     hidden = file.with_name(f".{file.name}{PARTS}")
     hidden.write_bytes(content)
     hidden.replace(file)

@@ -1,4 +1,4 @@
-"""One query, with a checkpoint of its own, that follows one run."""
+"""One streaming query, with a checkpoint of its own, follows one run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.errors import root_cause, typed_errors
+from spark.live.batch import Row
 from spark.live.folder import LiveFolder
-from spark.live.records import growing_lines, judged
-from spark.live.rows import Row
+from spark.live.records import growing_lines, identified_records
 from spark.live.table import LiveTable, Totals
 
 LOOK_EVERY = "200 milliseconds"
-"""For new files: a look takes a few ms, and half of the time between two is waited on average."""
-OF_THE_PLACE = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
+"""How often Spark looks for new files. A look takes a few ms; a file waits half of this time on average."""
+DISK_FAILURES = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
 
 
 class FollowedRun:
-    """A context, in which the table grows with the spool. SparkError where it cannot."""
+    """A context in which the table grows with the spool. SparkError if it cannot."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.folder, self._spark = folder, spark
@@ -35,22 +35,22 @@ class FollowedRun:
         self._has_taken = False
 
     def __enter__(self) -> FollowedRun:
-        with ExitStack() as held, typed_errors(self.folder):
-            held.enter_context(self._live.held())
+        with ExitStack() as stack, typed_errors(self.folder):
+            stack.enter_context(self._live.locked())
             with self._live.damage_named():
                 self._table = LiveTable(self._live)
             self._changed.put(list(self._table.rows.values()))
             self._has_checkpoint = self._live.checkpoint.exists()
             with self._failures():
                 self._query = self._started()
-            self._held = held.pop_all()
+            self._lock = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """A batch in the middle of its work is given up, and done again by whoever comes next."""
-        with self._held, typed_errors(self.folder):
+        """Stop the query. A batch in the middle of its work is given up; the next follower does it again."""
+        with self._lock, typed_errors(self.folder):
             self._query.stop()
 
     @property
@@ -59,16 +59,16 @@ class FollowedRun:
 
     @property
     def seconds(self) -> int:
-        """How many the table has."""
+        """The number of seconds in the table."""
         return len(self._table.rows)
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more is to come: the closing record is there, or the run's own record."""
+        """True if nothing more is to come: all closing records are there, or run.json is."""
         return self._table.ended or (self.folder / "run.json").exists()
 
     def changed(self) -> list[Row]:
-        """The rows that changed since the last call; at first all that there are."""
+        """Return the rows that changed since the last call; at first all rows."""
         self.check()
         rows: list[Row] = []
         try:
@@ -78,19 +78,19 @@ class FollowedRun:
             return rows
 
     def check(self) -> None:
-        """SparkError where the query has failed."""
+        """Raise SparkError if the query has failed."""
         with self._failures():
             if not self._query.isActive and (failure := self._query.exception()):
                 raise failure
 
     def catch_up(self) -> None:
-        """Returns when all that the spool holds now is in the table."""
+        """Wait until all that the spool holds now is in the table."""
         with self._failures():
             self._query.processAllAvailable()
 
     def _started(self) -> StreamingQuery:
         lines = growing_lines(self._spark, self.folder / "spool")
-        writer = judged(lines).coalesce(1).writeStream.foreachBatch(self._take)
+        writer = identified_records(lines).coalesce(1).writeStream.foreachBatch(self._take)
         return (
             writer.option("checkpointLocation", f"file://{self._live.checkpoint.resolve()}")
             .trigger(processingTime=LOOK_EVERY)
@@ -98,7 +98,7 @@ class FollowedRun:
         )
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
-        """Called by Spark, in a thread of its own."""
+        """Take a batch; Spark calls this in a thread of its own."""
         try:
             with self._live.damage_named():
                 self._changed.put(self._table.take(batch, batch_id))
@@ -109,7 +109,7 @@ class FollowedRun:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """What failed in a batch says more than what Spark made of it."""
+        """Raise what failed in a batch, which says more than Spark's exception about it."""
         with typed_errors(self.folder):
             try:
                 yield
@@ -121,10 +121,10 @@ class FollowedRun:
                 raise
 
     def _is_of_the_checkpoint(self, failure: Exception) -> bool:
-        """What fails before the first batch, where an earlier follower left a checkpoint, and Java still answers."""
-        first = self._has_checkpoint and not self._has_taken
-        told = first and isinstance(failure, (PySparkException, Py4JJavaError))
-        return told and not any(why in _briefly(failure) for why in OF_THE_PLACE)
+        """True if the query failed before its first batch, on an earlier follower's checkpoint, and Java answers."""
+        before_first = self._has_checkpoint and not self._has_taken
+        answered = before_first and isinstance(failure, (PySparkException, Py4JJavaError))
+        return answered and not any(why in _briefly(failure) for why in DISK_FAILURES)
 
 
 def _briefly(failure: Exception) -> str:

@@ -9,13 +9,13 @@ from spark.tables.histograms import FIGURES
 from spark.tables.schemas import KEYS
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
-TRAFFIC = ("orders_sent", "orders_answered", "messages_received")
+TRAFFIC_COUNTS = ("orders_sent", "orders_answered", "messages_received")
 CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
-COUNTS = (*TRAFFIC, *(f"{clock}_count" for clock in CLOCKS))
+COUNTS = (*TRAFFIC_COUNTS, *(f"{clock}_count" for clock in CLOCKS))
 RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
-MEASURED = (*TRAFFIC, *METERS.values(), *CPU, *TIMES)
+MEASURED = (*TRAFFIC_COUNTS, *METERS.values(), *CPU, *TIMES)
 FACTS = (
     "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
     "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",

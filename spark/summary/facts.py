@@ -12,17 +12,18 @@ from typing import Any
 
 from exchange.instances import role_of
 from exchange.records import THROUGHPUT, TRAFFIC
-from exchange.seconds import SHORTEST_INTERVAL_S, History, Reading, added
-from spark.summary.columns import CPU, RATE
-from spark.summary.columns import TRAFFIC as COUNTED
-from spark.summary.meters import Fact, PlacedMeters
+from exchange.seconds import NS_PER_S, SHORTEST_INTERVAL_S, History, Reading, added
+from spark.summary.columns import CPU, METERS, RATE, TRAFFIC_COUNTS
+
+Fact = dict[str, Any]
+"""The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
 
 
 class Traffic:
     """One gateway's counts of each second."""
 
     def __init__(self, duration_s: float | None) -> None:
-        self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(COUNTED))
+        self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(TRAFFIC_COUNTS))
         self._history = History(duration_s)
 
     @property
@@ -33,23 +34,23 @@ class Traffic:
     def take(self, fact: Fact) -> History:
         second = fact["second"]
         self._history.put(second, Reading(fact["monotonic_ns"]))
-        self._counts[second] = [n + fact[name] for n, name in zip(self._counts[second], COUNTED, strict=True)]
+        self._counts[second] = [n + fact[name] for n, name in zip(self._counts[second], TRAFFIC_COUNTS, strict=True)]
         return self._history
 
     def row(self, second: int) -> dict[str, Any]:
-        """Counts and rate; the rate of the last second is over the part of it that was run."""
+        """Return counts and rate; the rate of the last second is over the part of it that was run."""
         grown = self._history.grown(second)
         if grown is None:
             return {}
-        row: dict[str, Any] = dict(zip(COUNTED, self._counts[second], strict=True))
+        row: dict[str, Any] = dict(zip(TRAFFIC_COUNTS, self._counts[second], strict=True))
         length_s = min(grown.length_s, 1.0) if second == self.last else 1.0
         if length_s >= SHORTEST_INTERVAL_S:
             row[RATE] = row["orders_sent"] / length_s
         return row
 
     def whole(self) -> dict[str, int]:
-        """The counts of the run."""
-        return dict(zip(COUNTED, map(sum, zip(*self._counts.values(), strict=True)), strict=True))
+        """Return the counts of the run."""
+        return dict(zip(TRAFFIC_COUNTS, map(sum, zip(*self._counts.values(), strict=True)), strict=True))
 
 
 class Facts:
@@ -66,7 +67,7 @@ class Facts:
         return min((traffic.last for traffic in self._traffic.values()), default=-1)
 
     def take(self, facts: Iterable[Fact]) -> set[int] | None:
-        """The seconds whose row may have changed; None if any row may have."""
+        """Add facts; return the seconds whose row may have changed, None if any row may have."""
         fresh: list[Fact] = []
         changed: set[int] = set()
         for fact in facts:
@@ -80,14 +81,14 @@ class Facts:
         return changed | {self._meters.second_of(fact, last) for fact in fresh}
 
     def row(self, second: int) -> dict[str, Any]:
-        """The second's counts, rates and cores; a figure that is not known is absent."""
+        """Return the second's counts, rates and cores; a figure that is not known is absent."""
         counts = added(traffic.row(second) for traffic in self._traffic.values())
         grown = {source: history.grown(second) for source, history in self._cpu.items()}
         used = {source: reading for source, reading in grown.items() if reading and reading.is_long_enough}
         return {**counts, **self._meters.rates(second, self._last), **_cores(used)}
 
     def whole(self) -> dict[str, Any]:
-        """The run's counts and cores. Its rates are run.json's, which are exact to the nanosecond."""
+        """Return the run's counts and cores. Its rates are run.json's, which are exact to the nanosecond."""
         counts = added(traffic.whole() for traffic in self._traffic.values())
         grown = {source: history.whole() for source, history in self._cpu.items()}
         used = {source: reading for source, reading in grown.items() if reading and reading.monotonic_ns > 0}
@@ -99,7 +100,7 @@ class Facts:
         return max((traffic.last for traffic in self._traffic.values()), default=-1)
 
     def _take(self, fact: Fact) -> Iterator[int]:
-        """The seconds that this fact changes: its own, and the next, whose growth counts from this one's reading."""
+        """Add a fact; yield the seconds that it changes: its own, and the next, which grows from this reading."""
         second, source = fact["second"], fact["source"]
         if fact["kind"] == TRAFFIC:
             self._meters.clock_says(source, second, fact["wall_ns"])
@@ -113,6 +114,83 @@ class Facts:
 
 
 def _cores(used: dict[str, Reading]) -> dict[str, float]:
-    """Cores in use by role: the sum over its sources."""
+    """Return cores in use by role: the sum over its sources."""
     named = [(f"{role_of(source)}_cpu_cores", reading.cores) for source, reading in used.items()]
     return added({name: cores} for name, cores in named if name in CPU)
+
+
+class PlacedMeters:
+    """Meter readings by second of the gateway's clock. The clock's start is the earliest that traffic records give.
+
+    Engine and gateway read the meters; the reporter, perhaps on a third host, stamps the readings. So they share only
+    wall clocks. A reading belongs to the second in which it was stamped; clocks that disagree by less than a second
+    move it by one second at most.
+
+    The gateway reports a second's traffic when that second is over: the first second began `second + 1` seconds before
+    such a record. A record may be late but not early, except a gateway's last one: the run may end within its second.
+    So last records count only if there are no others.
+    """
+
+    def __init__(self) -> None:
+        self._starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        self._start_ns: int | None = None
+        self._facts: list[Fact] = []
+        self._placed: defaultdict[int, list[Fact]] = defaultdict(list)
+
+    def clock_says(self, source: str, second: int, wall_ns: int) -> None:
+        """Note that a gateway reported this second's traffic at this moment: the second is over."""
+        start_ns, starts = wall_ns - (second + 1) * NS_PER_S, self._starts[source]
+        starts[second] = min(start_ns, starts.get(second, start_ns))
+
+    def place(self, fresh: list[Fact]) -> bool:
+        """Place these readings; True if the clock's start has moved, which may move any reading to another second."""
+        start_ns = self._earliest_start()
+        moved = start_ns != self._start_ns
+        self._facts += fresh
+        if moved:
+            self._start_ns = start_ns
+            self._placed.clear()
+        if start_ns is not None:
+            for fact in self._facts if moved else fresh:
+                self._placed[(fact["wall_ns"] - start_ns) // NS_PER_S].append(fact)
+        return moved
+
+    def second_of(self, fact: Fact, last: int) -> int:
+        """Return the second of a reading, at most `last`; -1 while the clock's start is unknown."""
+        if self._start_ns is None:
+            return -1
+        return min(max((fact["wall_ns"] - self._start_ns) // NS_PER_S, 0), last)
+
+    def rates(self, second: int, last: int) -> dict[str, float]:
+        """Return the sum over sources of the mean of each source's readings, by meter.
+
+        Readings outside the run's seconds count in the first or the last one.
+        """
+        return _means(self._readings(second, last))
+
+    def whole(self) -> dict[str, float]:
+        """Return the same over the whole run; empty while the clock's start is unknown."""
+        return {} if self._start_ns is None else _means(self._facts)
+
+    def _readings(self, second: int, last: int) -> Iterator[Fact]:
+        if second not in {0, last}:
+            return iter(self._placed.get(second, ()))
+        seconds = [placed for placed in self._placed if min(max(placed, 0), last) == second]
+        return (fact for placed in seconds for fact in self._placed[placed])
+
+    def _earliest_start(self) -> int | None:
+        """Return the clock's start; None while no gateway has reported."""
+        by_gateway = self._starts.values()
+        whole = [start for starts in by_gateway for second, start in starts.items() if second < max(starts)]
+        return min(whole or [start for starts in by_gateway for start in starts.values()], default=None)
+
+
+def _means(facts: Iterable[Fact]) -> dict[str, float]:
+    rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for fact in facts:
+        rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
+    return {name: _sum_of_means(rates[meter].values()) for meter, name in METERS.items() if meter in rates}
+
+
+def _sum_of_means(by_source: Iterable[list[float]]) -> float:
+    return sum(sum(rates) / len(rates) for rates in by_source)

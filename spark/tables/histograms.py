@@ -1,6 +1,6 @@
 """Log buckets of many rows in numpy: add the histograms that belong together, and take their figures.
 
-A histogram is a row: columns that name what it is of, COUNTED, its buckets that are not empty, and their counts. These
+A histogram is a row: columns that name what it is of, EXACT, its buckets that are not empty, and their counts. These
 functions do with a batch of rows at once what exchange.measurements.LogBuckets does with one histogram.
 
     files of single values --each--> one histogram a file --together--> figures
@@ -28,11 +28,11 @@ from spark.tables.files import CONTENT, PATH, tables_of
 
 PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
-COUNTED = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
+EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and how Arrow merges them."""
 NS_PER_US = 1e3
 HISTOGRAM = [
-    *(Field(name, LongType()) for name in COUNTED),
+    *(Field(name, LongType()) for name in EXACT),
     Field("bucket", ArrayType(IntegerType(), containsNull=False)),
     Field("bucket_count", ArrayType(LongType(), containsNull=False)),
 ]
@@ -40,16 +40,16 @@ HISTOGRAM = [
 Integers = npt.NDArray[np.int64]
 
 
-def added(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Add rows with the same names: (*names, *COUNTED, bucket, bucket_count), a row each, buckets sorted."""
+def merged_histograms(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Add rows with the same names: (*names, *EXACT, bucket, bucket_count), a row each, buckets sorted."""
     first, group = _groups(histograms, names)
     bucket, counts, lengths = _buckets(histograms)
     keys, counts = _sums(np.repeat(group, lengths) * BUCKETS + bucket, counts)
     offsets = np.searchsorted(keys, np.arange(len(first) + 1) * BUCKETS).astype(np.int32)
-    exact = histograms.select(list(COUNTED)).append_column("group", pa.array(group))
-    together = exact.group_by("group", use_threads=False).aggregate(list(COUNTED.items())).sort_by("group")
+    exact = histograms.select(list(EXACT)).append_column("group", pa.array(group))
+    together = exact.group_by("group", use_threads=False).aggregate(list(EXACT.items())).sort_by("group")
     columns = {name: histograms[name].take(pa.array(first)) for name in names}
-    columns |= {name: together[f"{name}_{how}"] for name, how in COUNTED.items()}
+    columns |= {name: together[f"{name}_{how}"] for name, how in EXACT.items()}
     columns["bucket"] = pa.ListArray.from_arrays(offsets, pa.array((keys % BUCKETS).astype(np.int32)))
     columns["bucket_count"] = pa.ListArray.from_arrays(offsets, pa.array(counts))
     return pa.table(columns)
@@ -60,7 +60,7 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
 
     Percentiles are numpy's inverted_cdf of bucket middles.
     """
-    count, sum_ns, min_ns, max_ns = (histograms[name].to_numpy() for name in COUNTED)
+    count, sum_ns, min_ns, max_ns = (histograms[name].to_numpy() for name in EXACT)
     bucket, counts, lengths = _buckets(histograms)
     passed = np.cumsum(counts)
     before = np.concatenate([[0], passed])[np.cumsum(lengths) - lengths]
@@ -120,4 +120,4 @@ def _counted(files: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.
 
 def _added_figures(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if together := list(batches):
-        yield from figures(added(pa.Table.from_batches(together), names), names).to_batches()
+        yield from figures(merged_histograms(pa.Table.from_batches(together), names), names).to_batches()

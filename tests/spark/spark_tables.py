@@ -1,4 +1,4 @@
-"""Records as tables of their kind, as spark.summary.measured takes them: of one run, no Spark."""
+"""Records as tables of their kind, as spark.summary.rows takes them: of one run, no Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
 from spark.run_record import RunRecord
-from spark.summary.measured import READ, rows_of_run
+from spark.summary.rows import READ, rows_of_run
 from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 
 Row = dict[str, Any]

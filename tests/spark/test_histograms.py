@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from spark_runs import buckets_of
 
 from exchange.measurements import LogBuckets
-from spark.tables.histograms import COUNTED, PERCENTS, added, figures
+from spark.tables.histograms import EXACT, PERCENTS, figures, merged_histograms
 
 NAMES = ("run", "second")
 SCHEMA = pa.schema(
     [
-        ("run", pa.string()), ("second", pa.int32()), *((name, pa.int64()) for name in COUNTED),
+        ("run", pa.string()), ("second", pa.int32()), *((name, pa.int64()) for name in EXACT),
         ("bucket", pa.list_(pa.int32())), ("bucket_count", pa.list_(pa.int64())),
     ]
 )  # fmt: skip
@@ -41,7 +41,7 @@ def test_what_has_the_same_names_is_added_as_log_buckets_add(histograms: list[Na
     expected: dict[tuple[str, int], LogBuckets] = {}
     for run, second, ns in histograms:
         expected.setdefault((run, second), LogBuckets()).merge(buckets_of(np.array(ns)))
-    found = by_name(added(table(histograms), NAMES))
+    found = by_name(merged_histograms(table(histograms), NAMES))
     assert found.keys() == expected.keys()
     for name, row in found.items():
         told = {key: value for key, value in row.items() if key not in NAMES}
@@ -60,8 +60,8 @@ def test_figures_of_each_row_are_those_of_its_log_buckets(histograms: list[Named
 
 def test_adding_by_parts_is_adding_at_once() -> None:
     histograms = [("a", 0, [5, 9]), ("b", 0, [7]), ("a", 0, [5]), ("a", 1, [80_000])]
-    parts = pa.concat_tables([added(table(part), NAMES) for part in (histograms[:2], histograms[2:])])
-    assert by_name(added(parts, NAMES)) == by_name(added(table(histograms), NAMES))
+    parts = pa.concat_tables([merged_histograms(table(part), NAMES) for part in (histograms[:2], histograms[2:])])
+    assert by_name(merged_histograms(parts, NAMES)) == by_name(merged_histograms(table(histograms), NAMES))
 
 
 def test_a_rank_is_rounded_up() -> None:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, MapType, StringType, StructField, StructType
 
 from spark.errors import SparkJobError, typed_errors
-from spark.known_rows import known_rows
+from spark.summary.rows import local_rows
 
 SCHEMA = StructType(
     [
@@ -19,10 +19,10 @@ SCHEMA = StructType(
 
 
 def test_rows_are_as_they_were_given_and_null_where_they_lack_a_column(spark: SparkSession) -> None:
-    rows = known_rows(spark, [{"name": "a", "facts": {"packets": 2.0}}, {"name": "b", "warm_up_s": 1.5}], SCHEMA)
+    rows = local_rows(spark, [{"name": "a", "facts": {"packets": 2.0}}, {"name": "b", "warm_up_s": 1.5}], SCHEMA)
     assert rows.schema == SCHEMA
     assert [tuple(row) for row in rows.collect()] == [("a", None, {"packets": 2.0}), ("b", 1.5, None)]
-    assert known_rows(spark, [], SCHEMA).collect() == []
+    assert local_rows(spark, [], SCHEMA).collect() == []
 
 
 def test_a_value_of_another_type_is_told_in_a_sentence(spark: SparkSession) -> None:
@@ -30,4 +30,4 @@ def test_a_value_of_another_type_is_told_in_a_sentence(spark: SparkSession) -> N
         pytest.raises(SparkJobError, match=r"could not analyse results: Could not convert '6'"),
         typed_errors("results"),
     ):
-        known_rows(spark, [{"name": "a", "warm_up_s": "6"}], SCHEMA)
+        local_rows(spark, [{"name": "a", "warm_up_s": "6"}], SCHEMA)

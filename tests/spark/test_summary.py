@@ -13,8 +13,8 @@ from spark_tables import run_record, summarized, tables, told
 
 from exchange.measurements import CLOCKS, Meter
 from spark.summary.columns import MEASURED, RATE, ROWS
-from spark.summary.measured import as_table, rows_of_run
-from spark.summary.meters import PlacedMeters
+from spark.summary.facts import PlacedMeters
+from spark.summary.rows import as_table, rows_of_run
 from tests.spark.conftest import Analysed
 
 CPU = "gateway_cpu_cores"

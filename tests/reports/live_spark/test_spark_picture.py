@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from reports.live_spark.showing import NEWEST, Showing
-from spark.live.rows import FIGURES
+from spark.live.batch import FIGURES
 from spark.live.table import Totals
 
 RUN = Path("results/first")

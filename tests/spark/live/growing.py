@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from spark_runs import Record
 
+from spark.live.batch import live_rows
 from spark.live.query import FollowedRun
-from spark.live.rows import live_rows
 from spark.tables.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
 
 Rows = dict[int, dict[str, Any]]

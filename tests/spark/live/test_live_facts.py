@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from spark_runs import MadeUpRun, Record, reading, record
 
 from exchange.seconds import History, Reading
-from spark.live.facts import LiveFacts
-from spark.live.note import SMALL_KINDS, Note
+from spark.live.batch import SMALL_KINDS, BatchSummary, LiveFacts
 
 JITTER_NS = 700_000_000
 
@@ -37,11 +36,11 @@ OF_PAIRS = [
 OUTSIDE = [record("throughput", reading(1, 9, at_s), at_s=at_s) for at_s in (-3.0, 9.5)]
 
 
-def note_of(number: int, records: list[Record]) -> Note:
+def batch_of(number: int, records: list[Record]) -> BatchSummary:
     head = ("source", "kind", "wall_ns", "monotonic_ns")
     facts = [{**r["payload"], **{name: r[name] for name in head}} for r in records if r["kind"] in SMALL_KINDS]
     ends = {r["source"]: r["payload"]["reporters"] for r in records if r["kind"] == "end"}
-    return Note(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
+    return BatchSummary(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
 
 
 def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
@@ -50,7 +49,7 @@ def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
     for number, batch in enumerate(batches):
         rows |= {
             second: {**facts.row(second), "final": facts.is_final(second)}
-            for second in facts.take(note_of(number, batch))
+            for second in facts.take(batch_of(number, batch))
         }
     return rows
 

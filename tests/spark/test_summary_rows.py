@@ -13,7 +13,7 @@ from spark_tables import Row, run_record, table, tables
 
 from spark.errors import SparkJobError, typed_errors
 from spark.run_record import RunRecord
-from spark.summary.measured import READ, RunFile, as_table, measured, rows_of_run
+from spark.summary.rows import READ, RunFile, as_table, rows_of_run, summary_rows
 
 NAMES = ("first", "second [1] *", "third")
 
@@ -38,7 +38,7 @@ def rows_of(run: RunRecord, made_up: MadeUpRun | None = None) -> list[Row]:
 
 
 def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunRecord]) -> list[Row]:
-    return [row.asDict() for row in measured(spark, files, runs).collect()]
+    return [row.asDict() for row in summary_rows(spark, files, runs).collect()]
 
 
 def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:

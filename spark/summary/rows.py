@@ -1,35 +1,50 @@
-"""The rows of runs: Spark reads the files of all runs and hands out one run at a time, which Python summarizes."""
+"""The rows of runs: Spark reads the files of all runs and hands out one run at a time, which Python summarizes.
+
+A run's completion times and lag come from its log buckets:
+
+    tables of records of seconds --each--> figures of seconds, one histogram of the run --together--> figures of both
+
+The last order is left out, as everywhere in analysis. The whole run's figures leave out the warm-up's seconds too, as
+those of run.json do; a second's row has them.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from spark.errors import DatasetUnreadableError
-from spark.known_rows import known_rows
 from spark.run_record import RunRecord
-from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS
-from spark.summary.columns import TRAFFIC as COUNTED
-from spark.summary.facts import Facts
-from spark.summary.meters import Fact
-from spark.summary.times import COLUMNS, RECORDS, WHOLE_RUN, Times
+from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS, TRAFFIC_COUNTS
+from spark.summary.facts import Fact, Facts
 from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
+from spark.tables.histograms import EXACT, FIGURES, figures, merged_histograms
 from spark.tables.schemas import KEYS
 
 Row = dict[str, Any]
 ORIGIN = ("source", "wall_ns", "monotonic_ns")
+NAMES = ("second", "clock")
+COMPLETION_COLUMNS = (*NAMES, "last_order", *EXACT, "bucket", "bucket_count")
+MERGED_COLUMNS = [*NAMES, *EXACT, "bucket", "bucket_count"]
+RECORDS_AT_ONCE = 1_000
+"""How many records are read at once: rows are long, with some hundred buckets each."""
+WHOLE_RUN = -1
+"""Stands for the second in the whole run's histogram."""
 READ: dict[str, tuple[str, ...]] = {
-    TRAFFIC: (*ORIGIN, "second", *COUNTED),
+    TRAFFIC: (*ORIGIN, "second", *TRAFFIC_COUNTS),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
     THROUGHPUT: (*ORIGIN, "meter", "rate_per_s"),
-    COMPLETION: COLUMNS,
+    COMPLETION: COMPLETION_COLUMNS,
 }
 """The columns that are read of each kind that is summarized."""
 RUNS_A_TASK = 16
@@ -48,7 +63,7 @@ class RunFile:
 
 
 def rows_of_run(run: RunRecord, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
-    """A row a second, in order, then the run's; each holds those of ROWS that are known.
+    """Return a row a second, in order, then the run's; each holds those of ROWS that are known.
 
     `tables`: (kind, some of the run's records with the columns READ), in any order.
     """
@@ -74,33 +89,68 @@ def _rows(run: RunRecord, facts: list[Fact], times: Times) -> list[Row]:
     return [*(of_second | row for row in each), of_run | whole | {name: run.facts.get(name) for name in FACTS}]
 
 
-def measured(spark: SparkSession, files: Mapping[str, RunFile], runs: Collection[RunRecord]) -> DataFrame:
-    """ROWS of these runs, in one partition, in order. `files`: those of all the runs, by their paths in Spark."""
+class Times:
+    """Collects one run's records. No two of one source have the same second and clock: if alone, none are added."""
+
+    def __init__(self, warm_up_s: float, sources: int) -> None:
+        self._warm_up_s, self._alone = warm_up_s, sources == 1
+        self._figures: list[pa.Table] = []
+        self._histograms: list[pa.Table] = []
+
+    def take(self, records: pa.Table) -> None:
+        """Add some of the run's records, with COMPLETION_COLUMNS."""
+        known = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
+        of_run = _where(known, pc.greater_equal(known["second"], self._warm_up_s))
+        whole = pa.array([WHOLE_RUN] * len(of_run), pa.int32())
+        of_run = of_run.set_column(of_run.column_names.index("second"), "second", whole)
+        if self._alone:
+            self._figures.append(figures(known, NAMES))
+        self._histograms += [merged_histograms(part, NAMES) for part in (of_run, *([] if self._alone else [known]))]
+
+    def figures(self) -> dict[int, dict[str, Any]]:
+        """Return FIGURES of each clock by second, and by WHOLE_RUN; names begin with the clock."""
+        found: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+        tables = list(self._figures)
+        if self._histograms:
+            together = pa.concat_tables(table.select(MERGED_COLUMNS) for table in self._histograms)
+            tables.append(figures(merged_histograms(together, NAMES), NAMES))
+        for row in (row for table in tables for row in table.to_pylist()):
+            found[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
+        return found
+
+
+def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
+    """Return the records that the mask selects. If it selects all of them, nothing is copied."""
+    return records if pc.all(mask).as_py() else records.filter(mask)
+
+
+def summary_rows(spark: SparkSession, files: Mapping[str, RunFile], runs: Collection[RunRecord]) -> DataFrame:
+    """Return ROWS of these runs, in one partition, in order. `files`: those of all runs, by their paths in Spark."""
     read = {path: file for path, file in files.items() if file.kind in READ}
     with_files = {_name(file.run) for file in read.values()}
     without = [row for run in runs if _name(run) not in with_files for row in rows_of_run(run, ())]
-    parts = [*([_of_files(spark, read)] if read else []), *([known_rows(spark, without, ROWS)] if without else [])]
+    parts = [*([_of_files(spark, read)] if read else []), *([local_rows(spark, without, ROWS)] if without else [])]
     together = parts[0].unionAll(parts[1]) if len(parts) > 1 else parts[0]
     return together.repartition(1).sortWithinPartitions(*KEYS, "second")
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
-    """A table of the schema ROWS; what a row does not hold is null."""
+    """Return a table of the schema ROWS; what a row does not hold is null."""
     return pa.Table.from_pylist(list(rows), TABLE)
 
 
 def runs_table(rows: DataFrame) -> DataFrame:
-    """One row a run. Its achieved rate is run.json's: from the first order to the last answer, to the nanosecond."""
+    """Return one row a run. Its achieved rate is run.json's, from the first order to the last answer."""
     return rows.where("second IS NULL").select(*KEYS, "status", "transport", OFFERED, RATE, *MEASURED)
 
 
 def seconds_table(rows: DataFrame) -> DataFrame:
-    """One row a second. Its achieved rate is what it sent."""
+    """Return one row a second. Its achieved rate is what it sent."""
     return rows.where("second IS NOT NULL").select(*KEYS, "second", OFFERED, RATE, *MEASURED)
 
 
 def run_facts(rows: DataFrame) -> DataFrame:
-    """One row a run, with its arm and FACTS."""
+    """Return one row a run, with its arm and FACTS."""
     return rows.where("second IS NULL").select(*KEYS, "status", "transport", "arm", OFFERED, RATE, *MEASURED, *FACTS)
 
 
@@ -113,7 +163,7 @@ def _of_files(spark: SparkSession, files: Mapping[str, RunFile]) -> DataFrame:
 
 def _reader(files: Mapping[str, RunFile]) -> Callable[[pa.Table], pa.Table]:
     def read(group: pa.Table) -> pa.Table:
-        """The rows of one run, from the contents of its files."""
+        """Return the rows of one run, from the contents of its files."""
         paths = group[PATH].to_pylist()
         if strange := [path for path in paths if path not in files]:  # a mistake of ours, which must not pass unseen
             raise DatasetUnreadableError(f"no run is known of {strange[0]}")
@@ -126,9 +176,19 @@ def _tables(group: pa.Table, files: Mapping[str, RunFile]) -> Iterator[tuple[str
     kinds = [files[path].kind for path in group[PATH].to_pylist()]
     for kind in set(kinds):
         of_kind = group.filter(pa.array([kind == each for each in kinds])).to_batches()
-        for _, table in tables_of(iter(of_kind), READ[kind], RECORDS if kind == COMPLETION else ROWS_AT_ONCE):
+        for _, table in tables_of(iter(of_kind), READ[kind], RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE):
             yield kind, table
 
 
 def _name(run: RunRecord) -> tuple[str, str]:
     return run.experiment, run.run
+
+
+def local_rows(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
+    """Return a table of a few rows of ours; a column that a row lacks is null.
+
+    The rows are a part of the plan, so no job and no Python process reads them, and a join with none of them is
+    planned away.
+    """
+    table = pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema))
+    return spark.createDataFrame(table, schema)

@@ -1,0 +1,165 @@
+"""What a batch leaves beside its records: a summary in notes/N.json, and the rows that it changed in seconds/N.parquet.
+
+The summary is all that later batches need of a batch, without its records: a few numbers a second of the run, whatever
+the rate. Completion times stay in the records' file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
+from spark.live.records import Identities
+from spark.summary.columns import COUNTS, MEASURED, RATE
+from spark.summary.facts import Facts
+from spark.tables.files import PARTS, read_columns
+
+Row = dict[str, Any]
+SMALL_KINDS = (TRAFFIC, PROCESS, THROUGHPUT)
+FIGURES = (RATE, *MEASURED)
+ROWS = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("second", pa.int32()),
+        ("final", pa.bool_()),
+        *((name, pa.int64() if name in COUNTS else pa.float64()) for name in FIGURES),
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSummary:
+    """The fields of notes/N.json."""
+
+    batch_id: int
+    lines: int
+    records: int
+    late: int = 0
+    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By problem, the number of lines and the beginning of one."""
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    """Payloads of SMALL_KINDS, with source, kind and time of their records."""
+    timed: list[int] = field(default_factory=list)
+    """The second of each record of completion times."""
+    moments: list[int] = field(default_factory=list)
+    """When its records were written, in steps of MOMENT_NS: only batches that share one can share a record."""
+    ends: dict[str, int] = field(default_factory=dict)
+    """The number of the run's reporters, by reporter that has closed its part."""
+
+    @property
+    def unread_lines(self) -> int:
+        return sum(lines for lines, _ in self.unread.values())
+
+    @property
+    def duplicates(self) -> int:
+        return self.lines - self.records - self.unread_lines
+
+    @property
+    def seconds(self) -> list[int]:
+        """The second of each record that has one."""
+        return self.timed + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
+
+    def encoded(self) -> bytes:
+        return orjson.dumps(asdict(self))
+
+
+def read_summary(file: Path) -> BatchSummary:
+    """Read notes/N.json. ValueError, TypeError or KeyError if it is damaged."""
+    content = orjson.loads(file.read_bytes())
+    content["unread"] = {problem: (lines, example) for problem, (lines, example) in content["unread"].items()}
+    return BatchSummary(**content)
+
+
+def summarize_batch(file: Path, batch_id: int, identities: Identities) -> BatchSummary:
+    """Summarize a batch. `file` holds those of its records that no batch had before."""
+    columns = ["source", "kind", "wall_ns", "monotonic_ns", "problem", "example", *SMALL_KINDS]
+    table = read_columns(file, *columns, "completion.second", "end.reporters")
+    unread = table.filter(pc.is_valid(table["problem"]))
+    good = table.filter(pc.is_null(table["problem"]))
+    timed = good.filter(pc.equal(good["kind"], COMPLETION)).column("completion").to_pylist()
+    return BatchSummary(
+        batch_id=batch_id,
+        lines=identities.lines,
+        records=len(good),
+        unread=_unread(unread),
+        facts=list(_facts(good)),
+        timed=sorted(payload["second"] for payload in timed),
+        moments=sorted(identities.moments),
+        ends=_ends(good),
+    )
+
+
+def _ends(good: pa.Table) -> dict[str, int]:
+    closing = good.filter(pc.equal(good["kind"], END)).select(["source", "end"]).to_pylist()
+    return {record["source"]: record["end"]["reporters"] or 1 for record in closing}
+
+
+def _facts(good: pa.Table) -> Iterator[dict[str, Any]]:
+    for kind in SMALL_KINDS:
+        records = good.filter(pc.equal(good["kind"], kind))
+        for record in records.select(["source", "kind", "wall_ns", "monotonic_ns", kind]).to_pylist():
+            yield {**record.pop(kind), **record}
+
+
+def _unread(bad: pa.Table) -> dict[str, tuple[int, str]]:
+    counted = bad.group_by("problem").aggregate([("example", "count"), ("example", "min")]).to_pylist()
+    return {row["problem"]: (row["example_count"], row["example_min"]) for row in counted}
+
+
+class LiveFacts:
+    """All figures of each second but its completion times, and the seconds that a batch changed."""
+
+    def __init__(self) -> None:
+        self._seconds: set[int] = set()
+        self._ends: dict[str, int] = {}
+        self._facts = Facts()
+
+    @property
+    def ended(self) -> bool:
+        """True if every reporter has closed its part."""
+        return bool(self._ends) and len(self._ends) >= max(self._ends.values())
+
+    def is_final(self, second: int) -> bool:
+        """True if only a late record can change the second: all gateways have reported on a later one, or all ended."""
+        return self.ended or second < self._facts.open_from
+
+    def take(self, batch: BatchSummary) -> set[int]:
+        """Add a batch; return the seconds whose row may have changed."""
+        open_from = self._facts.open_from
+        changed = self._facts.take(batch.facts)
+        self._seconds |= set(batch.seconds)
+        self._ends |= batch.ends
+        if changed is None:
+            return set(self._seconds)
+        open_from = min(open_from, self._facts.open_from)
+        opened = {second for second in self._seconds if second >= open_from}
+        return (changed | set(batch.timed) | opened) & self._seconds
+
+    def row(self, second: int) -> Row:
+        """Return the second's counts, rates and CPU; a figure that is not known is absent."""
+        return self._facts.row(second)
+
+
+def write_rows(file: Path, batch_id: int, rows: Iterable[Row]) -> None:
+    """Write rows whole, in place of those that a killed attempt of the same batch left."""
+    hidden = file.with_name(f".{file.name}{PARTS}")
+    pq.write_table(pa.Table.from_pylist([{**row, "batch_id": batch_id} for row in rows], ROWS), hidden)
+    hidden.replace(file)
+
+
+def live_rows(seconds: Path, before: int | None = None) -> dict[int, Row]:
+    """Return by second the row of the highest batch; only of batches below `before`, if it is given."""
+    rows: dict[int, Row] = {}
+    for file in sorted(seconds.glob("[0-9]*.parquet")):
+        for row in read_columns(file, *ROWS.names).to_pylist():
+            if before is None or row["batch_id"] < before:
+                rows[row["second"]] = {name: row[name] for name in ("second", "final", *FIGURES)}
+    return dict(sorted(rows.items()))
