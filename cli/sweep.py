@@ -34,8 +34,7 @@ def command(
 
     Example: exchange sweep --transports zeromq,amqp --rates 1000,2000,4000,6000,8000 --orders 1000000
     """
-    from experiments.sweep.description import EXAMPLE
-    from experiments.sweep.planning import confirm, planned
+    from experiments.sweep.planning import EXAMPLE, confirm, planned
     from experiments.trials.study import SWEEP
     from experiments.trials.trial import resume_trial, run_trial, show_plan
 

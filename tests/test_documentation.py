@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cli.main import main
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
-from experiments.sweep.description import EXAMPLE
+from experiments.sweep.planning import EXAMPLE
 from gateway.due_times import Longs
 from gateway.instruments import instrument_seed
 from gateway.schedule import due_times_of

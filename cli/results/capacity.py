@@ -59,8 +59,7 @@ class Capacity(Kind):
         print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        from experiments.capacity.capacity import capacity
-        from experiments.capacity.objective import objective_of
+        from experiments.capacity.capacity import capacity, objective_of
         from experiments.capacity.search import SearchSettings
         from runs.files import dated_name
 

@@ -1,8 +1,9 @@
-"""`exchange capacity`: runs at the rates that the search tries, and the record and answer made from them."""
+"""`exchange capacity`: objectives, as `p99 <= 1ms, lag p99 <= 500us`, runs that hold them or not, and the answer."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -15,7 +16,6 @@ import orjson
 
 from exchange.json_records import SCHEMA, Record
 from exchange.settings import RunSettings
-from experiments.capacity.objective import Objective
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.capacity.table import show
 from experiments.trials.execution import CtrlC
@@ -33,6 +33,64 @@ NOT_IN_MEMORY: dict[str, Any] = {
     "amqp_client": None, "delivery": None, "nagle": (), "topology": "duplex", "network": "local",
 }  # fmt: skip
 """Defaults of the settings that the memory transport lacks."""
+
+CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
+"""The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
+FIGURES = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999", "max": "max"}
+UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
+LOSS = re.compile(r"loss *(?:<=|==?) *0")
+ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One figure of a run and its upper bound."""
+
+    clock: str
+    figure: str
+    most_us: float
+    words: str
+
+    def broken_by(self, record: Record) -> str | None:
+        """The measured value as a sentence, None if it is within the bound."""
+        measured: dict[str, Any] = record.get("completion_us", {}) | {"lag": record.get("lag_us", {})}
+        value_us = measured.get(self.clock, {}).get(self.figure)
+        if value_us is None:
+            return f"{self.words}: not measured"
+        return None if value_us <= self.most_us else f"{self.words}: {value_us:,.0f} us"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept."""
+
+    terms: tuple[Term, ...]
+
+    def broken_by(self, record: Record) -> str | None:
+        """The first reason why the run does not hold the objective, None if it does."""
+        if record["status"] != "complete":
+            return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
+        return next((why for term in self.terms if (why := term.broken_by(record))), None)
+
+    @property
+    def words(self) -> str:
+        return ", ".join(term.words for term in self.terms) or "loss = 0"
+
+
+def objective_of(text: str) -> Objective:
+    """The objective that `text` describes. UserError names the part that is not understood."""
+    parts = [part.strip() for part in text.split(",")]
+    return Objective(tuple(_term(part, text) for part in parts if not LOSS.fullmatch(part)))
+
+
+def _term(part: str, text: str) -> Term:
+    found = TERM.fullmatch(part)
+    if found is None:
+        raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
+    clock, figure, number, unit = found.groups()
+    words = " ".join(filter(None, (clock, figure, "<=", number + unit)))
+    return Term(CLOCKS[clock or ""], FIGURES[figure], float(number) * UNITS_US[unit], words)
 
 
 @dataclass(frozen=True)

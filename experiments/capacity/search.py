@@ -113,7 +113,7 @@ class CapacitySearch:
         return median(found, self._settings.seed) if found else None
 
     def flags(self) -> list[str]:
-        """What a reader must know before the figure."""
+        """Sentences that a reader must know before the figure."""
         flags = []
         ceiling, capacity = self.ceiling_per_s, self.capacity
         if self.stopped:

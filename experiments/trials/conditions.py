@@ -20,7 +20,7 @@ MOST_NOISE = 0.1
 
 
 def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
-    """What the runs had in common; `differences` lists each field that differed, with the runs of each value."""
+    """The runs' common conditions; `differences` lists each field that differed, with the runs of each value."""
     arms = list(observed)
     runs = [record for arm in arms for record in arm.runs.values()]
     if not runs:

@@ -1,4 +1,4 @@
-"""What this machine can emulate, tried in a namespace that is thrown away."""
+"""Tries what this machine can emulate, in a namespace that is thrown away."""
 
 from __future__ import annotations
 

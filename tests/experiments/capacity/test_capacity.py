@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from experiments.capacity.objective import objective_of
+from experiments.capacity.capacity import objective_of
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.capacity.table import headline
 from tests.exchange_command import exchange

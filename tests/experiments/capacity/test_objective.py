@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.capacity.objective import objective_of
+from experiments.capacity.capacity import objective_of
 from runs.errors import UserError
 
 

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from experiments.sweep.description import EXAMPLE
-from experiments.sweep.planning import confirm, planned
+from experiments.sweep.planning import EXAMPLE, confirm, planned
 from experiments.trials.plan import Plan, read_plan, write_plan
 from experiments.trials.verdicts import planned_rows
 from runs.errors import UserError
