@@ -1,4 +1,4 @@
-"""Routing keys and the patterns that subscribe to them, as in AMQP: words with dots between, `*` is one, `#` any."""
+"""Routing keys and the patterns that subscribe to them, as in AMQP: words between dots; `*` is one word, `#` any."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from functools import cache
 from transports.base import BadAddress
 
 KEY_END = b"\0"
-"""What ends a key where it stands in front of its frame."""
+"""The end of a key that stands before its frame."""
 MOST_KEY_BYTES = 255
 
 
 def check_key(key: str) -> str:
-    """BadAddress where it is none that every transport carries."""
+    """Return a key that every transport carries. BadAddress for any other."""
     if len(key.encode()) > MOST_KEY_BYTES or "\0" in key:
         raise BadAddress(f"the routing key {key[:40]!r} has to be of at most {MOST_KEY_BYTES} bytes, none of them 0")
     return key
 
 
+def key_prefix(key: str) -> bytes:
+    """The bytes before each frame that a publisher sends with a key. BadAddress for a bad key."""
+    return check_key(key).encode() + KEY_END
+
+
 def matches(pattern: str, key: str) -> bool:
-    """Whether a queue that is bound with the pattern gets messages of the key."""
+    """True if a queue that is bound with the pattern gets messages of the key."""
     wanted, words = pattern.split("."), key.split(".")
 
     @cache
@@ -34,7 +39,7 @@ def matches(pattern: str, key: str) -> bool:
 
 
 def prefixes(pattern: str) -> list[bytes]:
-    """What frames begin with whose key matches. BadAddress where prefixes cannot say it."""
+    """The prefixes of frames whose keys match. BadAddress if prefixes cannot express the pattern."""
     words = pattern.split(".")
     if any(word in ("*", "#") for word in words[:-1]) or words[-1] == "*":
         raise BadAddress(

@@ -1,6 +1,7 @@
 """ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
 
-`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. Loaded when first used.
+`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. The modules with zmq and numba load
+when the first link is made.
 """
 
 from transports.base import Address, Link, Transport
@@ -8,15 +9,15 @@ from transports.pattern import Pattern
 
 
 def listen(address: Address) -> Link:
-    from transports.zeromq import opening
+    from transports.zeromq import endpoints
 
-    return opening.listen(address)
+    return endpoints.listen(address)
 
 
 def connect(address: Address, until_ns: int) -> Link:
-    from transports.zeromq import opening
+    from transports.zeromq import endpoints
 
-    return opening.connect(address, until_ns)
+    return endpoints.connect(address, until_ns)
 
 
 TRANSPORT = Transport(

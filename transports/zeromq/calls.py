@@ -1,49 +1,47 @@
-"""A ZeroMQ socket's batch calls by pyzmq itself: for wheels that hide libzmq, and for fan-in, where little flows."""
+"""The calls of a ZeroMQ socket for batches, by pyzmq itself: one pyzmq call a message.
+
+They serve wheels that hide libzmq's symbols, patterns with little traffic, and `?calls=plain`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import zmq
 
 from transports.frames import FrameBatch
+from transports.topics import KEY_END
 from transports.waiting import READABLE, Sleeper
 
-if TYPE_CHECKING:
-    from transports.zeromq.bounce import Bouncer
+Socket = zmq.Socket[bytes]
 
 
 class Calls(Protocol):
-    """What a link needs of a socket; transports/zeromq/compiled.py has the compiled form."""
-
-    @property
-    def bouncer(self) -> Bouncer | None:
-        """For one message at a time, where that is compiled."""
+    """The calls that a link makes on a socket; transports/zeromq/compiled.py has the compiled form."""
 
     def send(self, batch: FrameBatch, first: int) -> int: ...
 
     def receive(self, batch: FrameBatch) -> int:
-        """Append what is there; how many frames were too long and dropped."""
+        """Append the frames that are there; how many frames were too long and dropped."""
 
     def events(self) -> int: ...
 
     def sleep(self, wanted: int, until_ns: int) -> bool:
-        """Until `until_ns` of the monotonic clock, or something comes, unless an event that is `wanted` is there.
+        """Sleep until `until_ns` of the monotonic clock or an event, unless an event in `wanted` is there already.
 
-        Whether one of the watched descriptors has something. libzmq's own is edge-triggered: the events are read first.
+        True if one of the watched descriptors is readable. libzmq's own descriptor is edge-triggered, so the events are
+        read first.
         """
 
 
 class PlainCalls:
-    """One pyzmq call a message; `watched` are descriptors beside the socket's own that end a sleep."""
+    """Calls for one frame a message. `watched`: further descriptors that end a sleep."""
 
-    @property
-    def bouncer(self) -> Bouncer | None:
-        return None
-
-    def __init__(self, socket: zmq.Socket[bytes], watched: Sequence[int] = ()) -> None:
+    def __init__(self, socket: Socket, watched: Sequence[int] = ()) -> None:
         self._socket = socket
         self._watched = range(1, len(watched) + 1)
         self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
@@ -63,7 +61,7 @@ class PlainCalls:
         dropped = 0
         while batch.count < batch.capacity_frames and batch.used_bytes + batch.largest_frame <= len(batch.buffer):
             try:
-                frame = self._receive_frame()
+                frame = self._receive_frame(batch.largest_frame)
             except zmq.Again:
                 break
             if len(frame) > batch.largest_frame:
@@ -72,7 +70,8 @@ class PlainCalls:
                 batch.append(frame)
         return dropped
 
-    def _receive_frame(self) -> bytes:
+    def _receive_frame(self, largest: int) -> bytes:  # noqa: ARG002
+        """The next frame; the caller drops one that is longer than `largest`."""
         return self._socket.recv(zmq.DONTWAIT)
 
     def events(self) -> int:
@@ -84,39 +83,77 @@ class PlainCalls:
         return any(map(self._sleeper.woke, self._watched))
 
 
+class PlainTopicCalls(PlainCalls):
+    """Calls for a topic: on the wire a key and KEY_END stand before each frame, and subscriptions match them."""
+
+    def __init__(self, socket: Socket, watched: Sequence[int], prefix: bytes) -> None:
+        super().__init__(socket, watched)
+        self._prefix = prefix
+
+    def _send_frame(self, frame: bytes) -> None:
+        super()._send_frame(self._prefix + frame)
+
+    def _receive_frame(self, largest: int) -> bytes:
+        return super()._receive_frame(largest).partition(KEY_END)[2]
+
+
+class PlainAnswerCalls(PlainCalls):
+    """A ROUTER's calls for requests and answers: each answer goes to the sender of its request."""
+
+    def __init__(self, socket: Socket, watched: Sequence[int]) -> None:
+        super().__init__(socket, watched)
+        self._unanswered: deque[bytes] = deque()
+
+    def _receive_frame(self, largest: int) -> bytes:
+        identity, frame = self._socket.recv_multipart(zmq.DONTWAIT)
+        if len(frame) <= largest:
+            self._unanswered.append(identity)
+        return frame
+
+    def _send_frame(self, frame: bytes) -> None:
+        try:
+            self._socket.send_multipart([self._unanswered[0], frame], zmq.DONTWAIT)
+        except zmq.Again:
+            raise
+        except zmq.ZMQError as error:
+            if error.errno != errno.EHOSTUNREACH:  # the sender of the request has gone
+                raise
+        self._unanswered.popleft()
+
+
 Meet = Callable[[int], None]
-"""Is told by which connection a frame came; inproc has none."""
+"""Called with the descriptor of the connection that a frame came through; inproc has none."""
 
 
-def _tell(meet: Meet, frame: zmq.Frame) -> None:
+def _report(meet: Meet, frame: zmq.Frame) -> None:
     with contextlib.suppress(zmq.ZMQError):
         meet(int(frame.get(zmq.SRCFD)))
 
 
 class FirstCalls(PlainCalls):
-    """A listener's, until it knows its one peer."""
+    """A listener's calls until it knows the connection of its one peer."""
 
-    def __init__(self, socket: zmq.Socket[bytes], meet: Meet) -> None:
+    def __init__(self, socket: Socket, meet: Meet) -> None:
         super().__init__(socket)
         self._meet = meet
 
-    def _receive_frame(self) -> bytes:
+    def _receive_frame(self, largest: int) -> bytes:  # noqa: ARG002
         frame = self._socket.recv(zmq.DONTWAIT, copy=False)
-        _tell(self._meet, frame)
+        _report(self._meet, frame)
         return frame.bytes
 
 
 class FanInCalls(PlainCalls):
-    """A ROUTER's: takes from every peer, speaks to each of those it has heard."""
+    """A ROUTER's calls for fan-in: it receives from every peer, and sends to each peer that it has heard."""
 
-    def __init__(self, socket: zmq.Socket[bytes], watched: Sequence[int], meet: Meet) -> None:
+    def __init__(self, socket: Socket, watched: Sequence[int], meet: Meet) -> None:
         super().__init__(socket, watched)
         self._meet = meet
         self._peers: set[bytes] = set()
 
-    def _receive_frame(self) -> bytes:
+    def _receive_frame(self, largest: int) -> bytes:  # noqa: ARG002
         identity, *parts = self._socket.recv_multipart(zmq.DONTWAIT, copy=False)
-        _tell(self._meet, identity)
+        _report(self._meet, identity)
         self._peers.add(identity.bytes)
         return b"".join(part.bytes for part in parts)
 

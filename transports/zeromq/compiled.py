@@ -1,7 +1,7 @@
-"""ZeroMQ's calls, compiled over the very libzmq that pyzmq loaded: Python runs once a batch, this once a message.
+"""The calls of a ZeroMQ socket for batches, compiled over the libzmq that pyzmq has loaded.
 
-Importing this raises ImportError where the library's symbols cannot be had (some wheels hide them); then
-transports/zeromq/link.py serves with pyzmq's own calls.
+Python runs once a batch, compiled code once a message. Importing this module raises ImportError if the library hides
+its symbols, as in some wheels; transports/zeromq/link.py then uses pyzmq's own calls.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llvmlite.binding
 import numpy as np
@@ -18,15 +18,9 @@ import zmq
 import zmq.backend.cython._zmq as loaded
 from numba import njit, types
 
-from transports.frames import FrameBatch
+from transports.frames import Bytes, FrameBatch, Longs
 from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
-from transports.zeromq.calls import PlainCalls
-
-if TYPE_CHECKING:
-    from transports.zeromq.bounce import Bouncer
-
-Bytes = npt.NDArray[np.uint8]
-Offsets = npt.NDArray[np.int64]
+from transports.zeromq.calls import PlainCalls, Socket
 
 _SIGNATURES = {
     "zmq_send": types.int32(types.uintp, types.uintp, types.uintp, types.int32),
@@ -39,7 +33,7 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 
 
 def _external(library: ctypes.CDLL, name: str) -> Any:
-    """A function that compiled code calls by name, so that what is compiled can be cached on disk."""
+    """A function that compiled code calls by name, so that the compiled code can be cached on disk."""
     try:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except AttributeError as error:
@@ -57,7 +51,7 @@ _CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
 
 
 @njit(cache=True, nogil=True)
-def _send_frames(handle: int, buffer: Bytes, offsets: Offsets, first: int, count: int) -> tuple[int, int]:
+def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: int) -> tuple[int, int]:
     """(first frame not taken, errno or 0)."""
     start = buffer.ctypes.data
     for i in range(first, count):
@@ -69,7 +63,7 @@ def _send_frames(handle: int, buffer: Bytes, offsets: Offsets, first: int, count
 
 
 @njit(cache=True, nogil=True)
-def _receive_frames(handle: int, buffer: Bytes, offsets: Offsets, count: int, largest: int) -> tuple[int, int, int]:
+def _receive_frames(handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int) -> tuple[int, int, int]:
     """(new count, frames dropped because they were too long, errno or 0)."""
     start = buffer.ctypes.data
     end = offsets[count]
@@ -100,9 +94,9 @@ def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint
 @njit(cache=True, nogil=True)
 def _sleep(
     handle: int, wanted: int, until_ns: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64],
-    fds: npt.NDArray[np.int32], timespec: npt.NDArray[np.int64],
+    fds: npt.NDArray[np.int32], timespec: Longs,
 ) -> int:  # fmt: skip
-    """Unless an event that is `wanted` is there: sleep; how many of the descriptors behind the first have something."""
+    """Sleep, unless an event in `wanted` is there; how many descriptors after the first are readable."""
     size[0] = 4
     _getsockopt(handle, _EVENTS, value.ctypes, size.ctypes)
     if value[0] & wanted:
@@ -119,15 +113,14 @@ def _sleep(
 
 
 class CompiledCalls(PlainCalls):
-    """A socket's batch calls. The socket belongs to one thread, as ever with ZeroMQ."""
+    """Calls for one frame a message. The socket belongs to one thread, as always with ZeroMQ."""
 
-    def __init__(self, socket: zmq.Socket[bytes], watched: list[int]) -> None:
+    def __init__(self, socket: Socket, watched: list[int]) -> None:
         super().__init__(socket, watched)
         self._handle = socket.underlying
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
         self._fds = np.array([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int32)
         self._timespec = np.zeros(2, np.int64)
-        self._bouncer: Bouncer | None = None
         self._warm()
 
     def _warm(self) -> None:
@@ -139,24 +132,16 @@ class CompiledCalls(PlainCalls):
         self.sleep(0, 0)
 
     @property
-    def bouncer(self) -> Bouncer | None:
-        if self._bouncer is None:
-            from transports.zeromq.bounce import Bouncer
-
-            self._bouncer = Bouncer(self)
-        return self._bouncer
-
-    @property
     def handle(self) -> int:
-        """libzmq's."""
+        """libzmq's handle of the socket."""
         return int(self._handle)
 
     def block_for(self, longest_ms: int) -> None:
-        """Calls that block, which none here does, come back after that."""
+        """Set the time after which a blocking call returns; no call of this class blocks."""
         self._socket.rcvtimeo = longest_ms
 
     def check(self, error: int) -> None:
-        """ZMQError where there is one."""
+        """Raise an errno other than 0 as ZMQError."""
         if error:
             raise zmq.ZMQError(error)
 

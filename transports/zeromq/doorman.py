@@ -1,9 +1,8 @@
-"""Who comes, who is turned away, who leaves: ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor.
+"""The peers of a socket: who is admitted, refused or gone, and who has subscribed.
 
-The monitor also brings each connection's descriptor, on which TCP_NODELAY is set as asked.
-
-Both are served from the link's own loop; there is no thread of ours. Neither says which connection a handshake was on,
-so a listener knows its peers' connections by the frames that came through them: see `meet`.
+Doorman uses ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor, which also gives each connection's
+descriptor, for TCP_NODELAY. The link's own loop serves both; there is no further thread. Neither tells which connection
+a handshake was on, so a listener knows its peers' connections by the frames that come through them: see `meet`.
 """
 
 from __future__ import annotations
@@ -14,21 +13,27 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from transports.sockets import set_nodelay
+from transports.zeromq.calls import Socket
+
+Context = zmq.Context[Socket]
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+JOINED = b"\0joined"
+"""The last subscription of every subscriber."""
+SUBSCRIBED = b"\1"
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
 class Doorman:
-    """Counts `refused`: connections accepted that never got through the handshake."""
+    """Answers for one socket. `refused` counts accepted connections that never completed the handshake."""
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], socket: zmq.Socket[bytes], token: str, nodelay: bool,
+        self, context: Context, socket: Socket, token: str, nodelay: bool,
         crowd: bool = False, asks_tokens: bool = True,
     ) -> None:  # fmt: skip
-        """`crowd`: there are many peers, none of whom is told apart.
+        """`crowd`: there are many peers, and nothing tells them apart.
 
-        `asks_tokens`: one doorman of a context does, for all its sockets.
+        `asks_tokens`: True for one doorman of a context, which checks the tokens for all its sockets.
         """
         self._token, self._nodelay = token.encode(), nodelay
         self._accepted = self._admitted = self._met = 0
@@ -42,10 +47,10 @@ class Doorman:
         self._zap = self._open_zap(context) if asks_tokens else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
         self.descriptors = [int(each.get(zmq.FD)) for each in watched]
-        self.serve()  # a descriptor tells of what comes after the events have been read once
+        self.serve()  # a descriptor reports only what comes after the events have been read once
 
     @staticmethod
-    def _open_zap(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes] | None:
+    def _open_zap(context: Context) -> Socket | None:
         """A context has one ZAP handler; links that share a context (inproc) need none."""
         if context is zmq.Context.instance():
             return None
@@ -59,18 +64,18 @@ class Doorman:
 
     @property
     def connections(self) -> list[int]:
-        """Descriptors of the open connections to peers; of all, where nothing comes in that would tell them apart."""
+        """Descriptors of the open connections to peers; of all connections if no frame can tell which are peers'."""
         return sorted((not self._crowd and self._peers) or (self._open if self._hears_nothing else ()))
 
     @property
     def peer_left(self) -> bool:
-        """Someone was admitted, and no peer's connection is open any more; a stranger's may be."""
+        """True if a peer was admitted and no peer's connection is open any more; a stranger's may be."""
         if self._crowd:
             return self._admitted > 0 and not self._open
         return self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
 
     def meet(self, descriptor: int) -> None:
-        """A frame came through this connection: it is a peer's."""
+        """Note a connection as a peer's, since a frame came through it."""
         if descriptor not in self._heard:
             self.serve()
             self._note_peer(descriptor)
@@ -82,7 +87,7 @@ class Doorman:
             self._peers.add(descriptor)
 
     def serve(self) -> None:
-        """Answer who knocks, and take note of who came and went."""
+        """Answer requests for admission, and note connections that opened and closed."""
         while self._zap is not None and int(self._zap.get(zmq.EVENTS)) & zmq.POLLIN:
             request: Sequence[bytes] = self._zap.recv_multipart()
             self._zap.send_multipart(self._verdict(request))
@@ -115,7 +120,7 @@ class Doorman:
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:
-        """Also after a reconnect. libzmq has no option for TCP_NODELAY: it sets it, and here it is set as asked."""
+        """Note a connection, and set its TCP_NODELAY: libzmq always sets it, and has no option for it."""
         set_nodelay(descriptor, self._nodelay)
         self._open.add(descriptor)
         self._heard.discard(descriptor)
@@ -125,3 +130,18 @@ class Doorman:
         self._monitor.close(linger=0)
         if self._zap is not None:
             self._zap.close(linger=0)
+
+
+class Audience:
+    """The number of subscribers that have joined an XPUB."""
+
+    def __init__(self, xpub: Socket) -> None:
+        self._xpub = xpub
+        self.count = 0
+
+    def serve(self) -> None:
+        """Count subscribers that came and left."""
+        while int(self._xpub.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            subscription = self._xpub.recv(zmq.DONTWAIT)
+            if subscription[1:] == JOINED:
+                self.count += 1 if subscription[:1] == SUBSCRIBED else -1

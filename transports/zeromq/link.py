@@ -1,4 +1,4 @@
-"""A ZeroMQ link: what the seam asks for, on a socket or two of libzmq's; transports/zeromq/opening.py opens it."""
+"""A ZeroMQ link on one or two sockets; transports/zeromq/endpoints.py makes the sockets."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from transports.base import Address, Link, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.pattern import TWO_ENDS, Pattern
 from transports.sockets import read_back
-from transports.zeromq.asked import PlainAskedCalls
-from transports.zeromq.audience import Audience, prefix_of
-from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainCalls
-from transports.zeromq.doorman import Doorman
-from transports.zeromq.keyed import PlainKeyedCalls
+from transports.topics import key_prefix
+from transports.zeromq.calls import (
+    Calls,
+    FanInCalls,
+    FirstCalls,
+    PlainAnswerCalls,
+    PlainCalls,
+    PlainTopicCalls,
+    Socket,
+)
+from transports.zeromq.doorman import Audience, Context, Doorman
 
 if TYPE_CHECKING:
-    from transports.zeromq.bounce import Bouncer
+    from transports.zeromq.round_trips import RoundTrips
 
-Socket = zmq.Socket[bytes]
-Context = zmq.Context[Socket]
 HIGH_WATER_MARK = 100_000
-"""Messages a socket holds in memory each way: 1,000, the default, costs a fifth of the speed flat out."""
+"""Messages that a socket holds in memory each way. libzmq's default of 1,000 costs a fifth of the top speed."""
 IN, OUT = int(zmq.POLLIN), int(zmq.POLLOUT)  # an enum's & costs more than the call
 
 
@@ -37,7 +41,7 @@ class ZeroMqLink(Link):
         self._nodelay, self._context = address.nodelay, context
         self._inbound, self._outbound = inbound, outbound
         self.bound: dict[Socket, str] = {}
-        """The endpoints on which it listens."""
+        """The endpoint on which each socket listens."""
         crowd = address.pattern not in TWO_ENDS
         self._doorman = Doorman(context, inbound, address.token, address.nodelay, crowd)
         self._doormen, watched = [self._doorman], []
@@ -50,28 +54,29 @@ class ZeroMqLink(Link):
         self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
         self._was_refused = False
         self._is_one_pair = inbound is outbound and address.pattern is Pattern.PAIR
-        self._receive = _nothing if inbound.type == zmq.PUSH else self._calls.receive
+        self._compiled_round_trips: RoundTrips | None = None
+        self._receive = _receive_nothing if inbound.type == zmq.PUSH else self._calls.receive
 
     @property
     def _each_way(self) -> list[Socket]:
-        """Inbound, and outbound where that is another."""
+        """The sockets: inbound, and outbound if that is another."""
         return [self._inbound] if self._outbound is self._inbound else [self._inbound, self._outbound]
 
     def bind(self, endpoints: list[str]) -> None:
-        """Inbound first; each is a server that asks for the token."""
+        """Bind the sockets, inbound first, as servers that ask for the token."""
         for socket, endpoint in zip(self._each_way, endpoints, strict=True):
             socket.plain_server = True
             socket.bind(endpoint)
             self.bound[socket] = str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
 
     def connect(self, endpoints: list[str], token: str) -> None:
-        """Inbound first."""
+        """Connect the sockets, inbound first."""
         for socket, endpoint in zip(self._each_way, endpoints, strict=True):
             socket.plain_username, socket.plain_password = b"exchange", token.encode()
             socket.connect(endpoint)
 
     def await_first_frame(self) -> None:
-        """A listener of one peer: where its first frame comes from is his connection."""
+        """Receive by FirstCalls until a frame has shown which connection is the one peer's."""
 
         def meet(descriptor: int) -> None:
             self._doorman.meet(descriptor)
@@ -97,26 +102,34 @@ class ZeroMqLink(Link):
             return
         if self._calls.sleep(wanted, until_ns):
             self._serve()
-        if self._peer_left and not self._calls.events() & wanted:  # asked last: what came before he left counts
+        if self._peer_left and not self._calls.events() & wanted:  # read last, for frames before its end
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
         """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        bouncer = self._bouncer
-        return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
+        compiled = self._round_trips
+        return 0 if compiled is None else compiled.ask(questions, answers, took_ns)
 
     def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
         """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        bouncer = self._bouncer
-        return 0 if bouncer is None else bouncer.echo(batch, most, until_ns)
+        compiled = self._round_trips
+        return 0 if compiled is None else compiled.echo(batch, most, until_ns)
 
     @property
-    def _bouncer(self) -> Bouncer | None:
-        """Of a pair's one socket, once its first frame has come; None where it has no compiled calls."""
-        return self._calls.bouncer if self._is_one_pair and self._receive == self._calls.receive else None
+    def _round_trips(self) -> RoundTrips | None:
+        """The compiled round trips of a pair's one socket, once its first frame has come; None without them."""
+        if not self._is_one_pair or self._receive != self._calls.receive or type(self._calls) is PlainCalls:
+            return None
+        if self._compiled_round_trips is None:
+            from transports.zeromq.compiled import CompiledCalls
+            from transports.zeromq.round_trips import RoundTrips
+
+            assert isinstance(self._calls, CompiledCalls)
+            self._compiled_round_trips = RoundTrips(self._calls)
+        return self._compiled_round_trips
 
     def _is_full(self) -> bool:
-        """An XPUB says that there is room, always: only a frame that it refused tells, and only once."""
+        """True if nothing can be sent. An XPUB always reports room, so only a refused frame shows, and only once."""
         if self._audience is None:
             return not self._out_calls.events() & OUT
         was_refused, self._was_refused = self._was_refused, False
@@ -126,7 +139,7 @@ class ZeroMqLink(Link):
         for doorman in self._doormen:
             doorman.serve()
         if self._out_calls is not self._calls:
-            self._out_calls.events()  # what nobody asks about keeps its descriptor readable, and every sleep short
+            self._out_calls.events()  # unread events would keep its descriptor readable, and every sleep short
         if self._audience is not None:
             self._audience.serve()
 
@@ -154,14 +167,14 @@ class ZeroMqLink(Link):
         return sum(doorman.refused for doorman in self._doormen)
 
     def _unbind(self, socket: Socket, endpoint: str) -> None:
-        """Give the place back now, not when libzmq's own thread gets to it."""
+        """Free the endpoint now, and not when libzmq's own thread gets to it."""
         with contextlib.suppress(zmq.ZMQError):
             socket.unbind(endpoint)
         if endpoint.startswith("ipc://"):
             Path(endpoint[6:]).unlink(missing_ok=True)
 
-    def _throw_away_unread(self) -> None:
-        """A full pipe of unread frames stops libzmq's reading, and a connection that is not read never ends."""
+    def _drop_unread(self) -> None:
+        """Drop unread frames: libzmq stops reading once its pipe is full, and a connection not read never ends."""
         with contextlib.suppress(zmq.ZMQError):
             for _ in range(2 * HIGH_WATER_MARK):
                 self._inbound.recv(zmq.DONTWAIT)
@@ -172,53 +185,50 @@ class ZeroMqLink(Link):
         self._serve()
         for doorman in self._doormen:
             doorman.close()
-        for socket in self._each_way:  # an unbound listener ends with what is set by then
+        for socket in self._each_way:  # an unbound listener takes the linger that is set by then
             socket.linger = int(linger_s * 1000) if socket is self._outbound else 0  # a SUB's farewell may find nobody
         for socket, endpoint in self.bound.items():
             self._unbind(socket, endpoint)
-        self._throw_away_unread()
+        self._drop_unread()
         for socket in self._each_way:
             socket.close()
         if self._context is not zmq.Context.instance():
             self._context.term()
 
 
-def _keyed_calls(socket: Socket, watched: list[int], prefix: bytes, is_plain: bool) -> Calls:
-    if not is_plain:
-        with contextlib.suppress(ImportError):
-            from transports.zeromq.compiled_keyed import CompiledKeyedCalls
-
-            return CompiledKeyedCalls(socket, watched, prefix)
-    return PlainKeyedCalls(socket, watched, prefix)
-
-
-def _asked_calls(socket: Socket, watched: list[int], is_plain: bool) -> Calls:
-    if not is_plain:
-        with contextlib.suppress(ImportError):
-            from transports.zeromq.compiled_asked import CompiledAskedCalls
-
-            return CompiledAskedCalls(socket, watched)
-    return PlainAskedCalls(socket, watched)
-
-
-def _nothing(_batch: FrameBatch) -> int:
-    """What an end receives that only sends."""
+def _receive_nothing(_batch: FrameBatch) -> int:
+    """The receive call of an end that only sends."""
     return 0
 
 
 def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorman) -> Calls:
-    """The fastest calls there are, unless the address asks for others."""
+    """The calls for a socket: compiled if the library allows it and the address does not ask for plain ones."""
     if address.fan_in and socket.type == zmq.ROUTER:
         return FanInCalls(socket, watched, doorman.meet)
-    is_plain = address.options.get("calls") == "plain"
-    if address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB):
-        return _keyed_calls(socket, watched, prefix_of(address), is_plain)
-    if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
-        return _asked_calls(socket, watched, is_plain)
-    if is_plain:
-        return PlainCalls(socket, watched)
-    with contextlib.suppress(ImportError):
-        from transports.zeromq.compiled import CompiledCalls
+    if address.options.get("calls") != "plain":
+        with contextlib.suppress(ImportError):
+            return _compiled_calls(address, socket, watched)
+    if _is_topic(address, socket):
+        return PlainTopicCalls(socket, watched, key_prefix(address.keys[0]))
+    return (PlainAnswerCalls if _answers(address, socket) else PlainCalls)(socket, watched)
 
+
+def _compiled_calls(address: Address, socket: Socket, watched: list[int]) -> Calls:
+    """ImportError if the library hides its symbols."""
+    from transports.zeromq.compiled import CompiledCalls
+
+    if not _is_topic(address, socket) and not _answers(address, socket):
         return CompiledCalls(socket, watched)
-    return PlainCalls(socket, watched)
+    from transports.zeromq.compiled_patterns import CompiledAnswerCalls, CompiledTopicCalls
+
+    if _is_topic(address, socket):
+        return CompiledTopicCalls(socket, watched, key_prefix(address.keys[0]))
+    return CompiledAnswerCalls(socket, watched)
+
+
+def _is_topic(address: Address, socket: Socket) -> bool:
+    return address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB)
+
+
+def _answers(address: Address, socket: Socket) -> bool:
+    return address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER

@@ -1,15 +1,19 @@
-"""How a ZeroMQ link comes to be: its sockets, and the endpoints at which they meet.
+"""The sockets of ZeroMQ links, and the endpoints at which they meet.
 
-Two components share one PAIR-PAIR connection, which takes one peer, so that nobody else is ever dealt an answer; with
-`?topology=simplex` there are two PUSH-PULL connections instead, the second on the port that `back` names. A fan-in is a
-ROUTER with DEALERs. A queue is a PULL at each listener, and PUSHes that connect to all of them and deal their messages
-round-robin: there is nothing in the middle from which the fastest listener could take more. Who publishes has an XPUB
-that waits for its slowest subscriber, and a PULL for what they reply; a subscriber has a SUB and a PUSH, which connect
-to everybody who publishes. Who answers requests has a ROUTER that knows whose each is, and the askers DEALERs.
+pair      PAIR and PAIR, which takes one peer, so no stranger ever gets an answer; with `?topology=simplex` two
+          connections of PUSH and PULL, the second on the port that `back` names
+fan-in    a ROUTER, and DEALERs
+queue     a PULL at each listener; each PUSH connects to all listeners and deals its messages round-robin, since there
+          is nothing in the middle from which the fastest listener could take more
+fanout,   publishers have an XPUB, which waits for its slowest subscriber, and a PULL for replies; subscribers have
+topic     a SUB and a PUSH, which connect to every publisher
+requests  a ROUTER, which knows the sender of each request, and DEALERs
 
-The listener is a PLAIN server whose password is the token: libzmq turns away whoever cannot show it, and anything that
-is not ZMTP, before a message of his is read. inproc has no handshake and needs none: it cannot be reached from outside
-the process.
+Subscriptions take time to reach a publisher, which drops messages that match none. So the last subscription of each
+subscriber is JOINED, with which no frame begins: once a publisher has it, it has the earlier ones too.
+
+A listener is a PLAIN server whose password is the token: libzmq turns away a peer without the token, or that does not
+speak ZMTP, before it reads a message. inproc has no handshake and needs none: no other process can reach it.
 """
 
 from __future__ import annotations
@@ -22,14 +26,16 @@ import zmq
 
 from transports.base import Address, BadAddress, CannotListen, Link, TransportError
 from transports.pattern import MANY_LISTENERS, Pattern
-from transports.zeromq.audience import prepare, subscriptions
-from transports.zeromq.link import HIGH_WATER_MARK, Context, Socket, ZeroMqLink
+from transports.topics import check_key, prefixes
+from transports.zeromq.calls import Socket
+from transports.zeromq.doorman import JOINED, Context
+from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
 
 RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 300_000, 1000
 
 
 class Kinds(NamedTuple):
-    """Of an end's sockets: one for both directions where no other is named."""
+    """The kinds of an end's sockets; without `outbound` one socket serves both directions."""
 
     inbound: int
     outbound: int | None = None
@@ -60,18 +66,37 @@ def _open(address: Address, of_pattern: dict[Pattern, Kinds]) -> ZeroMqLink:
     context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
     first = _socket(context, address, kinds.inbound)
     second = first if kinds.outbound is None else _socket(context, address, kinds.outbound)
-    prepare(second if second.type == zmq.XPUB else first, address)
+    _prepare(second if second.type == zmq.XPUB else first, address)
     return ZeroMqLink(address, context, first, second)
 
 
 def _socket(context: Context, address: Address, kind: int) -> Socket:
     socket = context.socket(kind)
     socket.set_hwm(_high_water_mark(address))
-    socket.linger = LINGER_MS  # a listener copies it at birth; by itself it is for ever
+    socket.linger = LINGER_MS  # a listener copies it when it is made; libzmq's default is for ever
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
     socket.setsockopt(zmq.IPV6, address.place.startswith("["))
     return socket
+
+
+def _prepare(socket: Socket, address: Address) -> None:
+    """Refuse frames without room instead of dropping them (XPUB_NODROP, ROUTER_MANDATORY), and subscribe."""
+    if address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER:
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    if socket.type == zmq.XPUB:
+        socket.setsockopt(zmq.XPUB_NODROP, 1)
+        socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+    if socket.type == zmq.SUB:
+        for prefix in (*_subscriptions(address), JOINED):
+            socket.setsockopt(zmq.SUBSCRIBE, prefix)
+
+
+def _subscriptions(address: Address) -> list[bytes]:
+    """The prefixes of the frames that a subscriber is to get."""
+    if address.pattern is not Pattern.TOPIC:
+        return [b""]
+    return [prefix for key in address.keys for prefix in prefixes(check_key(key))]
 
 
 def _high_water_mark(address: Address) -> int:
@@ -82,7 +107,7 @@ def _high_water_mark(address: Address) -> int:
 
 
 def _endpoint(address: Address) -> str:
-    """The address in libzmq's words. BadAddress where there is something in it that ZeroMQ does not take."""
+    """The address as libzmq writes it. BadAddress if ZeroMQ does not take a part of it."""
     kind = address.scheme.partition("+")[2] or "tcp"
     if kind == "tcp":
         address.host_and_port()
@@ -93,7 +118,7 @@ def _endpoint(address: Address) -> str:
     _high_water_mark(address)
     if "back" in address.options and not _has_way_back(address):
         raise BadAddress(f"{address.url}: back is the second port of topology=simplex, fanout or topic")
-    subscriptions(address)
+    _subscriptions(address)
     return f"{kind}://{address.place}"
 
 
@@ -102,13 +127,13 @@ def _has_way_back(address: Address) -> bool:
 
 
 def _endpoints(address: Address) -> list[str]:
-    """Where the listener receives; and where it sends, if that is another."""
+    """The endpoint at which the listener receives, and the one at which it sends if that is another."""
     endpoint = _endpoint(address)
     return [endpoint, _back_endpoint(address)] if _has_way_back(address) else [endpoint]
 
 
 def _back_endpoint(address: Address) -> str:
-    """Where the second connection is met: on the port that `back` names, or at a name like the first's."""
+    """The endpoint of the second connection: the port that `back` names, or a name like the first endpoint's."""
     kind = address.scheme.partition("+")[2]
     if kind in {"ipc", "inproc"}:
         return f"{kind}://{address.place}.back"
@@ -119,7 +144,7 @@ def _back_endpoint(address: Address) -> str:
 
 
 def _places(address: Address) -> list[Address]:
-    """Itself; or one for each of several listeners: `host:1,host:2`, and where there is a way back, `back=3,4`."""
+    """The addresses of the listeners, which may be several: `host:1,host:2`, with a way back also `back=3,4`."""
     if address.pattern not in MANY_LISTENERS:
         return [address]
     places = [replace(address, place=place) for place in address.place.split(",")]
@@ -152,14 +177,14 @@ def listen(address: Address) -> Link:
 
 
 def _with_ports(address: Address, bound: list[str]) -> str:
-    """The URL with the ports that it got."""
+    """The URL with the ports that the sockets got."""
     port, *back = (endpoint.rpartition(":")[2] for endpoint in bound)
     place = f"{address.place.rpartition(':')[0]}:{port}"
     return replace(address, place=place, options={**address.options, **({"back": back[0]} if back else {})}).url
 
 
 def connect(address: Address, _until_ns: int) -> Link:
-    """libzmq connects when it can: who waits for a hello notices a peer that never comes."""
+    """Returns at once; libzmq connects when it can."""
     places = [_endpoints(each) for each in _places(address)]
     link = _open(address, CONNECTOR)
     try:

@@ -1,15 +1,14 @@
-"""One message at a time, compiled: what a question and its answer take is ZeroMQ's, and not Python's between its calls.
+"""Round trips of one message at a time, compiled, so that they take ZeroMQ's time and not Python's.
 
-Here calls block, as in a C program, for a moment at most: where nothing came Python asks the doorman, who knows why.
+The calls block, as in a C program, for MOMENT_MS at most; then Python looks whether the peer has left.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from transports.frames import FrameBatch, Longs
+from transports.frames import Bytes, FrameBatch, Longs
 from transports.zeromq.compiled import (
     _CLOCK_MONOTONIC,
     _DONTWAIT,
@@ -22,7 +21,6 @@ from transports.zeromq.compiled import (
     _send,
 )
 
-Bytes = npt.NDArray[np.uint8]
 MOMENT_MS = 50
 _NOT_YET = -1
 
@@ -35,7 +33,7 @@ def _now_ns(clock: Longs) -> int:
 
 @njit(cache=True, nogil=True)
 def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
-    """(length of the next message, errno); no length where none came for a moment."""
+    """(length of the next message, errno); the length is _NOT_YET if none came in MOMENT_MS."""
     while True:
         length = _recv(handle, buffer.ctypes.data, largest, 0)
         if length >= 0:
@@ -50,7 +48,7 @@ def _ask(
     handle: int, questions: Bytes, asked: Longs, first: int, count: int,
     buffer: Bytes, answered: Longs, largest: int, took_ns: Longs, clock: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """(first question without its answer, when that went, errno); it has not gone: 0. Longest a moment, and an answer.
+    """(first question without its answer, its time of sending or 0, errno), after MOMENT_MS and an answer at most.
 
     `asked` and `answered` are offsets.
     """
@@ -71,7 +69,7 @@ def _ask(
 
 @njit(cache=True, nogil=True)
 def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, clock: Longs) -> tuple[int, int, int]:
-    """(messages sent back, length of one that could not be, errno)."""
+    """(messages sent back, length of a message that could not be sent back, errno)."""
     for done in range(most):
         length, error = _await(handle, buffer, largest)
         if length < 0:
@@ -83,8 +81,8 @@ def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, cl
     return most, _NOT_YET, 0
 
 
-class Bouncer:
-    """A socket's questions and answers, for as long as nothing unusual happens."""
+class RoundTrips:
+    """A socket's round trips, as long as nothing unusual happens; Python handles everything else."""
 
     def __init__(self, calls: CompiledCalls) -> None:
         self._calls, self._clock = calls, np.zeros(2, np.int64)
@@ -92,14 +90,14 @@ class Bouncer:
         self._warm()
 
     def _warm(self) -> None:
-        """Compile the kernels, or load them from disk; there is no socket 0, so nothing goes."""
+        """Compile the kernels, or load them from disk; nothing is sent, since there is no socket 0."""
         nothing, took_ns = FrameBatch(1, 1, 1), np.zeros(1, np.int64)
         buffer, offsets = nothing.buffer, nothing.offsets
         _ask(0, buffer, offsets, 0, 0, buffer, offsets, 0, took_ns, self._clock)
         _echo(0, buffer, 0, 0, 0, self._clock)
 
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask as far as nothing unusual happens; returns when the question that waits for its answer was sent, or 0."""
+        """See CompiledRoundTrips.ask_ahead."""
         number, sent_ns, error = _ask(
             self._calls.handle, questions.buffer, questions.offsets, answers.count, questions.count,
             answers.buffer, answers.offsets, answers.largest_frame, took_ns, self._clock,
@@ -109,7 +107,7 @@ class Bouncer:
         return int(sent_ns)
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """How many went back. A message that has no room stays in the batch."""
+        """How many messages went back. A message that the socket did not take stays in the batch."""
         batch.clear()
         largest = batch.largest_frame
         done, length, error = _echo(self._calls.handle, batch.buffer, largest, most, until_ns, self._clock)
