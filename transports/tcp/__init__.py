@@ -1,6 +1,6 @@
-"""Plain TCP sockets, one write a frame: the raw baseline that middleware is set beside. Loaded when first used.
+"""Plain TCP sockets, one write a frame: the baseline for middleware. Its modules load when the first link is made.
 
-`?quickack=on` has the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
+`?quickack=on` makes the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
 """
 
 from transports.base import Address, Link, Transport

@@ -1,4 +1,4 @@
-"""Who comes to a TCP listener: newcomers show the token within a time, or are refused and counted."""
+"""The door of a TCP listener: newcomers show the token in time, or are refused and counted."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import NamedTuple
 
 MOST_CANDIDATES = 64
 CANDIDATE_NS = 5_000_000_000
-"""How long a newcomer may take to show the token."""
+"""The time that a newcomer has to show the token."""
 DEAF_NS = 10_000_000
-"""How long nobody is listened to after no descriptor was free for a newcomer."""
+"""The time for which the listener is ignored after no descriptor was free for a newcomer."""
 
 
 class Candidate(NamedTuple):
-    """What a newcomer has shown, and until when he may show the rest."""
+    """The part of the preamble that a newcomer has shown, and the end of its time for the rest."""
 
     shown: bytes
     until_ns: int
 
 
 class Door:
-    """Lets in whoever shows one of what is `expected`, all of one length; `turned_away` counts everyone else."""
+    """Admits newcomers that show one of the `expected` preambles, of one length; `turned_away` counts the others."""
 
     def __init__(self, listener: socket.socket, *expected: bytes) -> None:
         self._listener, self._expected = listener, expected
@@ -32,22 +32,22 @@ class Door:
 
     @property
     def refused(self) -> int:
-        """Those who have shown nothing yet among them."""
+        """The newcomers turned away, and those that have not shown the token yet."""
         return self.turned_away + len(self._candidates)
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """What to watch for newcomers."""
+        """The sockets to watch for newcomers."""
         deaf = self._deaf_until_ns and time.monotonic_ns() < self._deaf_until_ns
         return [*self._candidates] if deaf else [self._listener, *self._candidates]
 
     @property
     def has_candidates(self) -> bool:
-        """Somebody's time may run out."""
+        """True if a newcomer's time may run out."""
         return bool(self._candidates)
 
     def admit(self) -> Iterator[tuple[socket.socket, bytes]]:
-        """Those whose token is there now, with what they showed; others, and those who are too slow, are refused."""
+        """The newcomers whose preamble is complete, with the preamble. Wrong or slow ones are refused."""
         while self._accept():
             if len(self._candidates) > MOST_CANDIDATES:
                 yield from self._judge(self._oldest, last_chance=True)
@@ -59,7 +59,7 @@ class Door:
         return next(iter(self._candidates))
 
     def _accept(self) -> bool:
-        """Whether there may be more who come."""
+        """Accept a newcomer. False if none waits."""
         try:
             newcomer, _ = self._listener.accept()
         except BlockingIOError:
@@ -71,7 +71,7 @@ class Door:
         return True
 
     def _free_a_descriptor(self) -> bool:
-        """At the expense of who waits longest; where nobody does, newcomers have to wait."""
+        """Refuse the newcomer that has waited longest; without any, ignore the listener for DEAF_NS."""
         if not self._candidates:
             self._deaf_until_ns = time.monotonic_ns() + DEAF_NS
             return False
@@ -79,7 +79,7 @@ class Door:
         return True
 
     def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[tuple[socket.socket, bytes]]:
-        """Read a newcomer's preamble as far as it is there."""
+        """Read what is there of a newcomer's preamble, and decide."""
         shown, until_ns = self._candidates[candidate]
         last_chance |= time.monotonic_ns() > until_ns
         try:

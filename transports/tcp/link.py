@@ -1,7 +1,7 @@
-"""A TCP link: who is let in, and the streams of those who were.
+"""A TCP link: the peers that a listener admits, and a stream for each connection.
 
-On the wire: the connector's preamble (which way the connection goes, and the token), then frames, each behind its
-length as u32, little-endian. The listener admits whoever shows the token; it closes and counts everyone else.
+On the wire: the connector's preamble (the connection's direction, and the token), then frames, each behind its length
+as u32, little-endian. The listener admits peers with the token; it closes and counts all others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from transports.tcp.stream import Stream, warm
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 if TYPE_CHECKING:
-    from transports.tcp.bounce import Bouncer
+    from transports.tcp.round_trips import RoundTrips
 
 DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
-"""How a connection introduces itself: for both directions, from connector to listener only, or from listener only."""
+"""The beginnings of preambles: for both directions, for connector to listener only, for listener to connector only."""
 RETRY_NS = 10_000_000
 
 
@@ -36,7 +36,8 @@ class TcpLink(Link):
         self._door = door
         self._streams: list[Stream] = []
         self._outbound: Stream | None = None
-        """That of `_streams` on which is sent; a fan-in sends on all."""
+        """The one of `_streams` on which this end sends; a fan-in sends on all."""
+        self._compiled_round_trips: RoundTrips | None = None
         self._is_open = True
         warm()
 
@@ -49,7 +50,7 @@ class TcpLink(Link):
         return batch.count - before
 
     def _drop_ended(self, delivered: bool) -> None:
-        """Forget streams that ended; PeerGone once nobody is left and everything was delivered."""
+        """Forget streams that ended. PeerGone once none is left and everything was delivered."""
         alive = [stream for stream in self._streams if not stream.ended]
         if alive and self._fan_in:
             for stream in self._streams:
@@ -68,21 +69,24 @@ class TcpLink(Link):
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
         """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        bouncer = self._bouncer
-        return 0 if bouncer is None else bouncer.ask(questions, answers, took_ns)
+        compiled = self._round_trips
+        return 0 if compiled is None else compiled.ask(questions, answers, took_ns)
 
     def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:  # noqa: ARG002
         """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        bouncer = self._bouncer
-        return 0 if bouncer is None else bouncer.echo(most, until_ns)
+        compiled = self._round_trips
+        return 0 if compiled is None else compiled.echo(most, until_ns)
 
     @property
-    def _bouncer(self) -> Bouncer | None:
-        """Of its one stream, where that has nothing else to do."""
-        if self._outbound is None or len(self._streams) > 1:
+    def _round_trips(self) -> RoundTrips | None:
+        """The compiled round trips of its one stream; None if the stream has other things to do."""
+        if self._outbound is None or len(self._streams) > 1 or not self._outbound.is_idle:
             return None
-        bouncer = self._outbound.bouncer
-        return bouncer if bouncer is not None and bouncer.is_free else None
+        if self._compiled_round_trips is None:
+            from transports.tcp.round_trips import RoundTrips
+
+            self._compiled_round_trips = RoundTrips(self._outbound)
+        return self._compiled_round_trips
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
@@ -94,12 +98,12 @@ class TcpLink(Link):
             self._admit(self._door)
 
     def _events(self, stream: Stream, readable: bool, writable: bool) -> int:
-        """What is slept on; there always is room on a stream on which nothing is sent."""
+        """The events to wait for; a stream on which this end does not send always has room."""
         writes = writable and (self._fan_in or stream is self._outbound)
         return (READABLE if readable else 0) | (WRITABLE if writes or stream.unsent else 0)
 
     def _admit(self, door: Door) -> None:
-        """Let newcomers in; a conversation of two takes no third."""
+        """Let newcomers in. Only a fan-in takes more than one peer."""
         for newcomer, shown in door.admit():
             way = shown[: len(DUPLEX)]
             taken = self._outbound is not None if way != THERE else any(s is not self._outbound for s in self._streams)
@@ -131,7 +135,7 @@ class TcpLink(Link):
         self._streams, self._outbound = [], None
 
     def adopt(self, sock: socket.socket, sends: bool) -> None:
-        """Make a connected socket one of this link's streams; `sends`: the one on which it sends."""
+        """Make a connected socket one of this link's streams; `sends`: this end sends on it."""
         stream = Stream(sock, self._nodelay, self._quickack)
         self._streams.append(stream)
         if sends and not self._fan_in:
@@ -178,7 +182,7 @@ def connect(address: Address, until_ns: int) -> Link:
 
 
 def _connected(address: Address, until_ns: int) -> socket.socket:
-    """PeerGone where nobody listens in time."""
+    """Connect, again and again until there is a listener. PeerGone if there is none in time."""
     place = address.host_and_port()
     while True:
         try:

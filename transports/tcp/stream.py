@@ -1,4 +1,4 @@
-"""Frames on one TCP connection: a length as u32, little-endian, then the frame; one write for the two."""
+"""Frames on one TCP connection: the length as u32, little-endian, and the frame, in one write."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ import ctypes
 import socket
 import struct
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from numba import int64, njit, types
 
 from transports.base import PeerGone
-from transports.frames import LONGEST_FRAME, FrameBatch
+from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs
 from transports.sockets import set_nodelay
 from transports.waiting import HAS_PPOLL, WRITABLE, Sleeper
 
-if TYPE_CHECKING:
-    from transports.tcp.bounce import Bouncer
-
-Bytes = npt.NDArray[np.uint8]
-Offsets = npt.NDArray[np.int64]
 PREFIX = 4
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
 _SEND_FLAGS = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
@@ -32,7 +25,7 @@ _COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT
 
 @njit(cache=True, nogil=True)
 def split_frames(
-    stream: Bytes, used: int, buffer: Bytes, offsets: Offsets, count: int, largest: int
+    stream: Bytes, used: int, buffer: Bytes, offsets: Longs, count: int, largest: int
 ) -> tuple[int, int, int]:
     """Copy whole frames out of `stream[:used]`: (bytes consumed, new count, length of a frame too long or 0)."""
     at = 0
@@ -53,7 +46,7 @@ def split_frames(
 
 
 @njit(cache=True, nogil=True)
-def send_frames(fd: int, buffer: Bytes, offsets: Offsets, first: int, count: int, scratch: Bytes) -> tuple[int, int]:
+def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, scratch: Bytes) -> tuple[int, int]:
     """One write a frame: (first frame not wholly written, bytes of it written)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
@@ -67,14 +60,14 @@ def send_frames(fd: int, buffer: Bytes, offsets: Offsets, first: int, count: int
 
 
 def warm() -> None:
-    """Compile the kernels, or load them from disk, so that nothing compiles once frames flow."""
+    """Compile the kernels, or load them from disk, before frames flow."""
     nothing = FrameBatch(1, PREFIX, PREFIX)
     split_frames(nothing.buffer, 0, nothing.buffer, nothing.offsets, 0, PREFIX)
     send_frames(-1, nothing.buffer, nothing.offsets, 0, 0, nothing.buffer)
 
 
 class Stream:
-    """One connection. What the kernel took of a frame is finished before the next one starts."""
+    """One connection. It finishes a frame that the kernel took in part before it starts the next one."""
 
     def __init__(self, sock: socket.socket, nodelay: bool = True, quickack: bool = False) -> None:
         sock.setblocking(False)
@@ -87,16 +80,15 @@ class Stream:
         self._used = 0
         self._rest = b""
         self._scratch = np.zeros(_READ_BYTES, np.uint8)
-        self._bouncer: Bouncer | None = None
 
     def receive(self, batch: FrameBatch) -> None:
-        """Append what is there; `ended` turns true at the end of the stream, once all that is whole was delivered."""
+        """Append what is there. `ended` becomes True at the end of the stream, after the last whole frame."""
         fresh = self._read()
         self.split(batch)
         self.ended = fresh == 0 and not self._holds_a_frame()
 
     def split(self, batch: FrameBatch) -> None:
-        """Append the whole frames of what has come."""
+        """Append the whole frames among the bytes that have come."""
         used = self._used
         at, count, too_long = split_frames(
             self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
@@ -107,23 +99,19 @@ class Stream:
             raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
 
     @property
-    def bouncer(self) -> Bouncer | None:
-        """For one message at a time, where that is compiled."""
-        if self._bouncer is None and _COMPILED and HAS_PPOLL and not self._quickack:
-            from transports.tcp.bounce import Bouncer
-
-            self._bouncer = Bouncer(self)
-        return self._bouncer
+    def is_idle(self) -> bool:
+        """True if compiled round trips may use the connection: no byte waits to be split or sent."""
+        return _COMPILED and HAS_PPOLL and not (self._quickack or self._used or self._rest)
 
     def _holds_a_frame(self) -> bool:
-        """Whether a whole frame waits for room in a batch."""
+        """True if a whole frame waits for room in a batch."""
         if self._used < PREFIX:
             return False
         (length,) = struct.unpack_from("<I", self._inbound.data)
         return bool(self._used >= PREFIX + length)
 
     def _read(self) -> int:
-        """Bytes read, 0 at the end of the stream, -1 if nothing is there (or there is no room)."""
+        """Read; the number of bytes, 0 at the end of the stream, -1 if nothing is there or there is no room."""
         if self._used == len(self._inbound):
             return -1
         try:
@@ -132,7 +120,7 @@ class Stream:
             return -1
         except OSError:
             return 0
-        if self._quickack:  # the kernel forgets it soon, so it is said again after every read
+        if self._quickack:  # the kernel soon resets it, so it is set after every read
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._used += fresh
         return fresh
@@ -146,7 +134,7 @@ class Stream:
         at, written = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
         if at == batch.count:
             return int(at)
-        self._rest = self._framed(batch, at)[written:]  # if for good, the next call's flush says why
+        self._rest = self._framed(batch, at)[written:]  # if the connection is broken, the next flush raises
         return int(at) + 1
 
     def _send_plainly(self, batch: FrameBatch, first: int) -> int:
@@ -157,17 +145,17 @@ class Stream:
         return batch.count
 
     def send_all(self, batch: FrameBatch, first: int) -> None:
-        """Take every frame, whatever the kernel does; for the few words said to many peers."""
+        """Take every frame, even if the kernel has no room: for the few frames that go to many peers."""
         self._rest += b"".join(self._framed(batch, index) for index in range(first, batch.count))
         self._flush()
 
     @property
     def unsent(self) -> bool:
-        """Something that was taken waits for the kernel."""
+        """True if bytes that were taken wait for the kernel."""
         return bool(self._rest)
 
     def go_on(self) -> None:
-        """Write more of what was taken; that the peer is gone, `receive` and `send` say."""
+        """Write more of what was taken. `receive` and `send` report a peer that is gone."""
         with contextlib.suppress(PeerGone):
             self._flush()
 
@@ -177,7 +165,7 @@ class Stream:
         return struct.pack("<I", len(frame)) + frame
 
     def _flush(self) -> bool:
-        """Whether everything taken has gone."""
+        """Write what was taken. True if all of it has gone."""
         while self._rest:
             try:
                 self._rest = self._rest[self._socket.send(self._rest) :]

@@ -1,23 +1,19 @@
-"""One message at a time on one stream, compiled, as ZeroMQ's is: or the two could not be set beside each other.
+"""Round trips of one message at a time on one stream, compiled like ZeroMQ's, so that the two can be compared.
 
-A frame that is there whole, alone, and leaves in one write is taken care of here; anything else is left to Python.
+The kernels handle a frame that comes whole and alone, and leaves in one write; Python handles everything else.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
-from transports.frames import FrameBatch, Longs
-from transports.tcp.stream import _SEND_FLAGS, PREFIX, Bytes, Offsets, _libc_send, send_frames, split_frames
+from transports.frames import Bytes, FrameBatch, Longs
+from transports.tcp.stream import _SEND_FLAGS, PREFIX, Stream, _libc_send, send_frames, split_frames
 from transports.waiting import READABLE
-
-if TYPE_CHECKING:
-    from transports.tcp.stream import Stream
 
 MOMENT_NS = 50_000_000
 ALL = NONE = -1
@@ -35,7 +31,7 @@ def _now_ns(clock: Longs) -> int:
 
 @njit(cache=True, nogil=True)
 def _whole(inbound: Bytes, have: int) -> int:
-    """The bytes of the first frame with its length, as far as that is known."""
+    """The bytes of the first frame and its length, as far as the length is known."""
     if have < PREFIX:
         return PREFIX
     length = int64(inbound[0]) | inbound[1] << 8 | inbound[2] << 16 | inbound[3] << 24
@@ -44,7 +40,7 @@ def _whole(inbound: Bytes, have: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) -> int:
-    """How many bytes are there, once a frame is, or nothing came for a moment, or something else is to be seen to."""
+    """How many bytes have come: a whole frame, or less after MOMENT_NS without any or at the end of the stream."""
     have = 0
     while have < _whole(inbound, have) <= len(inbound):
         came = _libc_recv(fd, inbound[have:].ctypes, len(inbound) - have, _SEND_FLAGS)
@@ -61,13 +57,13 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
 
 @njit(cache=True, nogil=True)
 def _ask(
-    fd: int, questions: Bytes, asked: Offsets, first: int, count: int,
-    buffer: Bytes, answered: Offsets, largest: int, took_ns: Longs,
+    fd: int, questions: Bytes, asked: Longs, first: int, count: int,
+    buffer: Bytes, answered: Longs, largest: int, took_ns: Longs,
     scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """(first question without its answer, when it went, bytes there since then, ALL or the bytes of it that went).
+    """(first question without its answer, its time of sending or 0, bytes that have come, bytes of it written or ALL).
 
-    Longest a moment, and an answer; not gone at all: 0. `asked` and `answered` are offsets.
+    It takes MOMENT_NS and an answer at most. `asked` and `answered` are offsets.
     """
     end_ns = _now_ns(clock) + MOMENT_NS
     for i in range(first, count):
@@ -90,7 +86,7 @@ def _ask(
 def _echo(
     fd: int, inbound: Bytes, most: int, until_ns: int, fds: npt.NDArray[np.int32], clock: Longs
 ) -> tuple[int, int, int]:
-    """(frames sent back, bytes that are there, and of a frame that did not go whole as many as went, or NONE)."""
+    """(frames sent back, bytes that have come, bytes written of a frame that did not go whole, or NONE)."""
     for done in range(most):
         have = _await(fd, inbound, fds, clock)
         if have != _whole(inbound, have):
@@ -103,8 +99,8 @@ def _echo(
     return most, 0, NONE
 
 
-class Bouncer:
-    """A stream's questions and answers, for as long as nothing unusual happens."""
+class RoundTrips:
+    """A stream's round trips, as long as nothing unusual happens."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -112,20 +108,14 @@ class Bouncer:
         self._warm()
 
     def _warm(self) -> None:
-        """Compile the kernels, or load them from disk; there is no descriptor -1, so nothing goes."""
+        """Compile the kernels, or load them from disk; nothing is sent, since there is no descriptor -1."""
         nothing, took_ns = FrameBatch(1, PREFIX, PREFIX), np.zeros(1, np.int64)
         buffer, offsets = nothing.buffer, nothing.offsets
         _ask(-1, buffer, offsets, 0, 0, buffer, offsets, 0, took_ns, buffer, buffer, self._fds, self._clock)
         _echo(-1, buffer, 0, 0, self._fds, self._clock)
 
-    @property
-    def is_free(self) -> bool:
-        """Nothing waits that came, or was taken, before."""
-        return not self._stream._used and not self._stream.unsent
-
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask as far as nothing unusual happens. Python goes on with a question that was written in part, or an answer
-        that came in part."""
+        """See CompiledRoundTrips.ask_ahead. The stream keeps a question written in part, or an answer come in part."""
         stream = self._stream
         number, sent_ns, have, written = _ask(
             stream.fd, questions.buffer, questions.offsets, answers.count, questions.count,
@@ -139,7 +129,7 @@ class Bouncer:
         return int(sent_ns)
 
     def echo(self, most: int, until_ns: int) -> int:
-        """How many went back, or were taken to go."""
+        """How many frames went back, or wait to go back."""
         stream = self._stream
         done, have, went = _echo(stream.fd, stream._inbound, most, until_ns, self._fds, self._clock)
         stream._used = 0 if went >= 0 else have
