@@ -1,12 +1,13 @@
-"""What a setting may be, and what is said of one that it may not be."""
+"""Checks of settings and registries, and the error that a user sees where a setting is refused."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 
 class BadSetting(ValueError):
-    """Which field, what it was, what is allowed."""
+    """A refused setting: its field, its value, and what is allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name.replace('_', '-')} is {value!r}; allowed is {allowed}")
@@ -14,11 +15,20 @@ class BadSetting(ValueError):
 
 
 def between(name: str, value: object, low: float, high: float) -> None:
+    """BadSetting unless the value is a number from low to high."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
         raise BadSetting(name, value, f"{low:,} to {high:,}")
 
 
 def whole(name: str, value: object, low: int, high: int) -> None:
+    """BadSetting unless the value is a whole number from low to high."""
     if not (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
         raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")
+
+
+def check_registry(registry: str, entries: Collection[str], words: Collection[str]) -> None:
+    """LookupError, which names the words, unless a registry has an entry for each word and no other."""
+    missing, unknown = sorted(set(words) - set(entries)), sorted(set(entries) - set(words))
+    if missing or unknown:
+        raise LookupError(f"{registry}: no entry for {missing}; entries of no known word: {unknown}")

@@ -211,43 +211,50 @@ def trailing_zeros(word: Any) -> Any:
     return _trailing_zeros(word)
 
 
-_LOADS = {1: load_u8, 2: load_u16, 4: load_u32, 8: load_u64}
-_STORES = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}
+def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], Any]:
+    """A compiled function: `read(memory, at)` is the field of the record that starts at byte `at`.
+
+    The record may be of any of these messages. ValueError where the field lies at different places in them.
+    """
+    places = {(LAYOUTS[message].offset(field), LAYOUTS[message].width(field)) for message in messages}
+    if len(places) != 1:
+        raise ValueError(f"{field} lies at different places in {', '.join(message.__name__ for message in messages)}")
+    [(offset, width)] = places
+    load: Any = {1: load_u8, 2: load_u16, 4: load_u32, 8: load_u64}[width]
+
+    @inlined
+    def read(memory: Any, at: int) -> Any:
+        return load(memory, at + offset)
+
+    return read
 
 
-def field_readers(message: type[Message]) -> list[Callable[[Any, int], Any]]:
-    """A compiled function for each field: `read(memory, at)` is the field of the record that starts at byte `at`."""
+def record_writer(message: type[Message], *fields: str) -> Callable[[Any, int, Any], int]:
+    """A compiled function: `write(memory, at, values)` writes a record from byte `at` on, and returns its end.
 
-    def reader(load: Any, offset: int) -> Callable[[Any, int], Any]:
-        @inlined
-        def read(memory: Any, at: int) -> Any:
-            return load(memory, at + offset)
-
-        return read
-
-    layout = LAYOUTS[message]
-    return [reader(_LOADS[layout.width(field)], layout.offset(field)) for field in message._fields]
-
-
-def record_writer(message: type[Message]) -> Callable[[Any, int, Any], int]:
-    """A compiled function: `write(memory, at, fields)` writes a record from byte `at` on, and returns its end."""
+    The values are a tuple in the order of `fields`. ValueError where these are not the message's fields.
+    """
+    if sorted(fields) != sorted(message._fields):
+        raise ValueError(f"the fields of {message.__name__} are {', '.join(message._fields)}, not {', '.join(fields)}")
     layout = LAYOUTS[message]
     code, size = layout.code, layout.size
 
     @inlined
-    def write_type(memory: Any, at: int, _fields: Any) -> int:
+    def write_type(memory: Any, at: int, _values: Any) -> int:
         store_u8(memory, at, code)
         return at + size
 
-    def writer(earlier: Any, store: Any, offset: int, place: int) -> Callable[[Any, int, Any], int]:
+    def writer(earlier: Any, offset: int, width: int, place: int) -> Callable[[Any, int, Any], int]:
+        store: Any = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}[width]
+
         @inlined
-        def write(memory: Any, at: int, fields: Any) -> int:
-            store(memory, at + offset, fields[place])
-            return earlier(memory, at, fields)
+        def write(memory: Any, at: int, values: Any) -> int:
+            store(memory, at + offset, values[place])
+            return earlier(memory, at, values)
 
         return write
 
     write: Callable[[Any, int, Any], int] = write_type
-    for place, field in enumerate(message._fields):
-        write = writer(write, _STORES[layout.width(field)], layout.offset(field), place)
+    for place, field in enumerate(fields):
+        write = writer(write, layout.offset(field), layout.width(field), place)
     return write

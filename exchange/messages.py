@@ -23,7 +23,6 @@ U64 = Annotated[int, "Q"]
 Json = Annotated[bytes, "rest of the frame"]
 
 PROTOCOL_VERSION = 1
-WORD_BYTES = 8
 ASK, BID = 1, 2
 
 
@@ -156,15 +155,6 @@ class Layout:
         """Bytes of the field."""
         return int(self._fields[field][0].itemsize)
 
-    def shift(self, field: str) -> int:
-        """The field's lowest bit in the record's first 8 bytes, taken as one number. ValueError where it is not there.
-
-        Only the first bytes of a field may be there: then its record has more than 8 bytes.
-        """
-        if self.offset(field) >= WORD_BYTES:
-            raise ValueError(f"{field} of {self.message.__name__} starts behind the record's first {WORD_BYTES} bytes")
-        return 8 * self.offset(field)
-
     @property
     def _fields(self) -> Mapping[str, Any]:
         return self.dtype.fields or {}
@@ -193,14 +183,6 @@ def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
     for message in messages:
         sizes[LAYOUTS[message].code] = LAYOUTS[message].size
     return sizes
-
-
-def offset_in_all(field: str, messages: tuple[type[Message], ...]) -> int:
-    """The field's offset, where it is the same in all these records; else ValueError."""
-    offsets = {LAYOUTS[message].offset(field) for message in messages}
-    if len(offsets) > 1:
-        raise ValueError(f"{field} starts at different offsets: {', '.join(each.__name__ for each in messages)}")
-    return offsets.pop()
 
 
 def encode(message: Message) -> bytes:

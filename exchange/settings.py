@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from exchange.allowed import BadSetting, between, whole
-from exchange.arrivals import Arrivals
 from exchange.instances import MAX_PAIRS, named
 from exchange.workload import (
     MAX_PRICE,
     USUAL_PRICES,
+    Arrivals,
     check_arrivals,
     check_prices,
     check_tape,

@@ -1,19 +1,108 @@
-"""Which orders are offered, and when: what goes together of a run's settings."""
+"""The words for which orders are offered and when, and which of these settings go together.
+
+ARRIVALS and PRICE_MODELS have an entry for each word. The gateway generates the orders and their due times: GENERATORS
+in gateway/due_times.py and WRITERS in gateway/seeded_orders.py have the same words, or the gateway does not import.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 from exchange.allowed import BadSetting, between
-from exchange.arrivals import FORMS, Arrivals
 
 MAX_PRICE = 65_534
 USUAL_PRICES = (450, 549)
-PRICE_MODELS = ("uniform", "normal", "wide")
-"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts."""
+MAX_BURST = 1_000_000
+LEAST_SHARE = 0.001
 
 Prices = tuple[int, int]
 
 
+@dataclass(frozen=True)
+class ArrivalsForm:
+    """How a user writes one kind of arrivals: its word, then a colon and parameters where it has any."""
+
+    usage: str
+    """The form as an error message shows it."""
+    parameters: str = ""
+    """A regular expression of what follows the word."""
+    read: Callable[..., dict[str, Any]] = dict
+    """Fields of `Arrivals`, of the expression's groups."""
+    is_steady: bool = True
+    """Whether the mean rate is the same in every second."""
+
+
+ARRIVALS = {
+    "fixed": ArrivalsForm("fixed"),
+    "poisson": ArrivalsForm("poisson"),
+    "bursts": ArrivalsForm(
+        f"bursts:ORDERS (1 to {MAX_BURST:,}, as bursts:100)", r":(\d{1,7})", lambda orders: {"burst": int(orders)}
+    ),
+    "ramp": ArrivalsForm(
+        f"ramp:FROM..TO (shares of the rate, {LEAST_SHARE} to 1, as ramp:0.1..1)",
+        r":([\d.]+?)\.\.([\d.]+)",
+        lambda first, last: {"shares": (float(first), float(last))},
+        is_steady=False,
+    ),
+    "recorded": ArrivalsForm("recorded (as beside a tape)", is_steady=False),
+}
+*_SOME, _LAST = (form.usage for form in ARRIVALS.values())
+FORMS = f"{', '.join(_SOME)}, or {_LAST}"
+
+
+@dataclass(frozen=True)
+class PriceModel:
+    """How prices are drawn, as far as settings go."""
+
+    spans_book: bool = False
+    """Whether prices are all that the book accepts, in place of those within `prices`."""
+
+
+PRICE_MODELS = {"uniform": PriceModel(), "normal": PriceModel(), "wide": PriceModel(spans_book=True)}
+"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When orders arrive, without their rate."""
+
+    kind: str = "fixed"
+    """One of ARRIVALS."""
+    burst: int = 1
+    """Orders that are due at once."""
+    shares: tuple[float, float] = (1.0, 1.0)
+    """Shares of the rate, at the run's start and at its end."""
+
+    @classmethod
+    def parse(cls, text: object) -> Arrivals:
+        """Read what a user wrote. ValueError where it is none of FORMS."""
+        kind = text.partition(":")[0] if isinstance(text, str) else ""
+        form = ARRIVALS.get(kind)
+        found = form and re.fullmatch(form.parameters, str(text).removeprefix(kind))
+        if not (form and found):
+            raise ValueError(FORMS)
+        return cls(kind, **form.read(*found.groups()))
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.burst <= MAX_BURST or not all(LEAST_SHARE <= share <= 1 for share in self.shares):
+            raise ValueError(FORMS)
+
+    @property
+    def mean_share(self) -> float:
+        """Mean share of the rate over the whole run."""
+        return sum(self.shares) / 2
+
+
+def is_steady(text: object) -> bool:
+    """Whether the mean rate of these arrivals is the same in every second."""
+    return ARRIVALS[Arrivals.parse(text).kind].is_steady
+
+
 def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) -> None:
+    """BadSetting for arrivals that are none, or that lack their rate or tape."""
     try:
         kind = Arrivals.parse(arrivals).kind
     except ValueError as error:
@@ -25,6 +114,7 @@ def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) 
 
 
 def check_prices(prices: object) -> None:
+    """BadSetting unless these are a lowest and a highest price."""
     allowed = f"LOW..HIGH, whole ticks within 0..{MAX_PRICE + 1}"
     if not isinstance(prices, tuple | list) or len(prices) != 2:
         raise BadSetting("prices", prices, allowed)
@@ -35,18 +125,18 @@ def check_prices(prices: object) -> None:
 
 
 def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
-    """Wide prices are those of the book, so nothing else can have been asked for."""
+    """The range of a run's prices. BadSetting for an unknown model, or for prices that a wide model cannot have."""
     if model not in PRICE_MODELS:
         raise BadSetting("price_model", model, " or ".join(PRICE_MODELS))
-    if model != "wide":
+    if not PRICE_MODELS[model].spans_book:
         return prices
     if tuple(prices) not in (USUAL_PRICES, (1, max_price)):
-        raise BadSetting("prices", f"{prices[0]}..{prices[1]}", f"1..{max_price}, where the price model is wide")
+        raise BadSetting("prices", f"{prices[0]}..{prices[1]}", f"1..{max_price}, where the price model is {model}")
     return 1, max_price
 
 
 def check_tape(tape: object, prices: Prices, model: str) -> None:
-    """It has prices of its own."""
+    """BadSetting where prices, or a model of them, are set beside a tape, which has its own."""
     if tape is None:
         return
     if not isinstance(tape, str) or not tape:
@@ -58,7 +148,7 @@ def check_tape(tape: object, prices: Prices, model: str) -> None:
 
 
 def settled_speed(speed: float | None, arrivals: str) -> float | None:
-    """Of what was recorded: 1 where nothing else was asked for."""
+    """How many times faster than recorded: 1 unless set; None, and no other, where arrivals are not recorded."""
     if Arrivals.parse(arrivals).kind == "recorded":
         between("speed", 1.0 if speed is None else speed, 0.001, 1_000_000)
         return speed or 1.0

@@ -1,8 +1,8 @@
-"""Completion time: pairs each answer with its order by id, and counts it into log buckets, in one kernel a batch.
+"""Completion time: pairs each answer with its order by id, and counts it in log buckets, with one kernel call a batch.
 
-Three readings of the gateway's monotonic clock matter: when an order was due, when it was handed over (read
-just before the send call that took it) and when it was answered (read after the receive call that delivered
-its first answer). One reading serves a whole batch.
+There are three readings of the gateway's monotonic clock: when an order was due, when it was handed over (read just
+before the send call that took it) and when it was answered (read after the receive call that delivered its first
+answer). One reading serves a whole batch.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, njit
+from numba import njit
 
 from exchange import measurements, messages
-from exchange.compiled import cached_kernel
+from exchange.compiled import cached_kernel, field_reader
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
-from exchange.messages import LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade
+from exchange.messages import ANSWER_TYPES, LAYOUTS, Confirmation, Rejection, Trade, sizes_by_code
 from transports.frames import FrameBatch
 
 Longs = npt.NDArray[np.int64]
 
-_SIZE_OF_ANSWER = np.zeros(256, np.int64)
-for _answer in (Trade, Confirmation, Quote, Rejection, Cancelled):
-    _SIZE_OF_ANSWER[LAYOUTS[_answer].code] = LAYOUTS[_answer].size
-SHORTEST_ANSWER = LAYOUTS[Confirmation].size
-_QUOTE, _CANCELLED = LAYOUTS[Quote].code, LAYOUTS[Cancelled].code
+_SIZE_OF_ANSWER = sizes_by_code(ANSWER_TYPES)
+SHORTEST_ANSWER = int(_SIZE_OF_ANSWER[_SIZE_OF_ANSWER > 0].min())
+_ANSWERS_AN_ORDER = np.zeros(256, np.bool_)
+_ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in (Trade, Confirmation, Rejection)]] = True
+_order_id = field_reader("id", Trade, Confirmation, Rejection)
 _HANDED_OVER, _DUE, _LAG = 0, 1, 2
 _SUM, _MIN, _MAX = 0, 1, 2
 
@@ -51,14 +51,9 @@ def _count(value_ns: int, clock: int, counts: Longs, moments: Longs) -> None:
 
 @njit(inline="always")
 def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
-    """The order that completes the pack: before it is due the pack cannot go."""
+    """The last order of this order's pack: the pack cannot go before that one is due."""
     last = order_id + (packing - order_id % packing) % packing
     return last_id if order_id <= last_id < last else last
-
-
-@njit(inline="always")
-def _id_at(buffer: npt.NDArray[np.uint8], at: int) -> int:
-    return int64(buffer[at]) | buffer[at + 1] << 8 | buffer[at + 2] << 16 | int64(buffer[at + 3]) << 24
 
 
 @cached_kernel(measurements, messages)
@@ -67,7 +62,7 @@ def record_answers(
     now_ns: int, scheduled: bool, packing: int, interval: int,
     last_id: int, counts: Longs, moments: Longs, by_type: Longs, sampled: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Take answer frames until one is none: (that frame, orders answered, how many of them are sampled)."""
+    """Record answer frames up to the first foreign one. Returns that frame, orders answered, and samples among them."""
     answered = samples = 0
     clocks = len(counts) // 2
     for frame in range(first, count):
@@ -77,9 +72,11 @@ def record_answers(
         while at < end:
             kind = buffer[at]
             by_type[kind] += 1
-            order_id = _id_at(buffer, at + 1)
-            at += _SIZE_OF_ANSWER[kind]
-            if kind in (_QUOTE, _CANCELLED) or not 0 <= newest - order_id < len(handed):
+            record, at = at, at + _SIZE_OF_ANSWER[kind]
+            if not _ANSWERS_AN_ORDER[kind]:
+                continue
+            order_id = _order_id(buffer, record)
+            if not 0 <= newest - order_id < len(handed):
                 continue
             slot = order_id & (len(handed) - 1)
             if handed[slot] == 0:
@@ -106,9 +103,9 @@ class Completion:
         self._interval, self._packing = sampling_interval, packing
         self._scheduled = scheduled
         slots = 1 << (capacity - 1).bit_length()
-        self._handed: Longs = np.zeros(slots, np.int64)  # an id's low bits are its slot
-        self._due: Longs = np.zeros(slots, np.int64)  # of the same slots; untouched without a schedule
-        self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # below: the last order's
+        self._handed: Longs = np.zeros(slots, np.int64)  # by slot, which is an id's low bits
+        self._due: Longs = np.zeros(slots, np.int64)  # by slot; untouched without a schedule
+        self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # the lower half: the last order's
         self._moments: Longs = np.zeros((2 * len(CLOCKS), 3), np.int64)
         self._moments[:, _MIN] = 2**62
         self._sampled: Longs = np.zeros(1 << 16, np.int64)
@@ -117,7 +114,7 @@ class Completion:
         self.answered = 0
 
     def handed_over(self, count: int, now_ns: int, due: Longs | None = None) -> None:
-        """The next `count` orders went at `now_ns`; where there is a schedule, `due` says when they should have."""
+        """Note that the next `count` orders went at `now_ns`, and when they were due where there is a schedule."""
         first = self.newest + 1
         self.newest += count
         slot = first & (len(self._handed) - 1)
@@ -135,13 +132,13 @@ class Completion:
             upper[:], lower[:] = due[: len(upper)], due[len(upper) :]
 
     def _grow(self, newest: int) -> None:
-        """Double the tables, which hold orders up to `newest`: more are unanswered than they have room for."""
+        """Double the tables, which have the orders up to `newest`: too many are unanswered."""
         size = len(self._handed)
         ids = np.arange(max(newest - size + 1, 0), newest + 1)
         self._handed, self._due = (_spread(table, ids) for table in (self._handed, self._due))
 
     def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
-        """Record answer frames from `first` on: (the first that is none of ours, ids of sampled orders answered)."""
+        """Record answer frames from `first` on. Returns the first foreign frame, and ids of sampled orders answered."""
         if answers.used_bytes > len(self._sampled) * SHORTEST_ANSWER:
             self._sampled = np.zeros(answers.used_bytes // SHORTEST_ANSWER + 1, np.int64)
         frame, answered, samples = record_answers(
@@ -153,7 +150,7 @@ class Completion:
         return int(frame), self._sampled[: int(samples)]
 
     def close_second(self, last: bool = False) -> list[tuple[str, LogBuckets]]:
-        """What was counted since the last call, by clock; the `last` order is apart: analysis leaves it out."""
+        """Times since the last call, by clock. The `last` order's are apart, since analysis leaves them out."""
         first_row = len(CLOCKS) if last else 0
         fresh = [(clock, self._take_out(first_row + row)) for row, clock in enumerate(self._clocks)]
         return [(clock, buckets) for clock, buckets in fresh if buckets.count]
@@ -167,14 +164,14 @@ class Completion:
 
 
 def _slots(table: Longs, first: int, count: int) -> tuple[Longs, Longs]:
-    """The slots of ids first.., up to the table's end, and from its start on."""
+    """The slots of ids first..: those up to the table's end, and those from its start on."""
     start = first & (len(table) - 1)
     wrapped = max(start + count - len(table), 0)
     return table[start : start + count - wrapped], table[:wrapped]
 
 
 def _spread(table: Longs, ids: Longs) -> Longs:
-    """A table of twice the size that holds the same for these ids."""
+    """A table of twice the size with the same values for these ids."""
     double = np.zeros(2 * len(table), np.int64)
     double[ids & (len(double) - 1)] = table[ids & (len(table) - 1)]
     return double

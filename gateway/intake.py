@@ -1,4 +1,4 @@
-"""Answers on their way in: counted, hashed, paired with their orders; the engine's end is caught here."""
+"""Receives answers: counts and hashes them, pairs them with their orders, and catches the engine's hello and end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transports.frames import FrameBatch
 
 
 class Intake:
-    """Takes what the link has. `hello` and `said`, the engine's end, come once; anything else foreign is junk."""
+    """Takes what the link has. The engine's `hello` and `end` come once each; any other foreign frame is junk."""
 
     def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
         self._link, self._completion = link, completion
@@ -25,12 +25,12 @@ class Intake:
         self.last_answer_ns = 0
         self.junk = 0
         self.hello: Hello | None = None
-        self.said: End | None = None
+        self.end: End | None = None
         self.on_received: Callable[[int], None] = lambda now_ns: None
         self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda order_ids, answered_ns: None
 
     def take(self) -> int:
-        """Receive once; how many frames came."""
+        """Receive once. Returns how many frames came."""
         self._batch.clear()
         frames = self._link.receive(self._batch)
         if frames:
@@ -54,8 +54,8 @@ class Intake:
 
     def _read_foreign(self, frame: bytes) -> None:
         match read(frame):
-            case End() as end if self.said is None:
-                self.said = end
+            case End() as end if self.end is None:
+                self.end = end
             case Hello() as hello if self.hello is None:
                 self.hello = hello
             case _:

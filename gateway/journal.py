@@ -1,4 +1,4 @@
-"""What the gateway tells the reporter while it runs: sampled orders, its meters, and every second its buckets."""
+"""The gateway's reports while it runs: sampled orders, its meters, and every second its buckets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.pacer import Pacer
 
 
 class Journal:
-    """A sample is every order whose id the sampling interval divides."""
+    """Reports to the stats reporter. Every order whose id the sampling interval divides is a sample."""
 
     def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer, sampling_interval: int) -> None:
         self._reporting, self._completion, self._pacer = reporting, completion, pacer
@@ -28,7 +28,7 @@ class Journal:
         self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, now_ns)
 
     def note_sent(self, first_id: int, last_id: int, handed_ns: int) -> None:
-        """Orders first_id..last_id were handed over."""
+        """Report the samples among orders first_id..last_id, which were handed over."""
         self._sent = last_id
         sampled = range(last_id - last_id % self._interval, first_id - 1, -self._interval)
         for order_id in reversed(sampled):
@@ -39,7 +39,7 @@ class Journal:
             self._reporting.message(self._orders_sent.sample(last_id, handed_ns))
 
     def note_answered(self, order_ids: npt.NDArray[np.int64], answered_ns: int) -> None:
-        """Sampled orders got their first answer."""
+        """Report that sampled orders got their first answer."""
         for order_id in order_ids.tolist():
             self._stamp(Meter.ORDER_ANSWERED, order_id, answered_ns)
         self.samples += len(order_ids)
@@ -53,19 +53,19 @@ class Journal:
         return int(self._completion.by_type.sum())
 
     def close(self) -> None:
-        """Tell what the last second held; the last order has records of its own, since analysis leaves it out."""
+        """Report the last second. The last order has records of its own, since analysis leaves it out."""
         self.close_second()
-        self._tell_completion(last=True)
+        self._report_completion(last=True)
 
-    def _tell_completion(self, last: bool) -> None:
+    def _report_completion(self, last: bool) -> None:
         for clock, buckets in self._completion.close_second(last):
             about = {"second": self._reporting.second, "clock": clock, "last_order": last}
             self._reporting.record(COMPLETION, {**about, **buckets.sparse()})
 
     def close_second(self) -> None:
-        """Tell what the current second held."""
+        """Report the current second."""
         second = self._reporting.second
-        self._tell_completion(last=False)
+        self._report_completion(last=False)
         sent, answered, received = self._sent, self._completion.answered, self.messages_received
         traffic = {
             "second": second,

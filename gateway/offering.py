@@ -1,4 +1,4 @@
-"""Orders on their way out: what is due is prepared, what is prepared is handed over as the link takes it."""
+"""Sends orders: prepares those that are due, and hands them over as the link takes them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
 from gateway.order_flow import OrderFlow
-from gateway.pacer import Pacer
-from gateway.schedule import LOOK_AHEAD
+from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES
 from transports.base import Link
 from transports.frames import LARGEST_FRAME, FrameBatch
@@ -20,7 +19,7 @@ BATCH_ORDERS = LOOK_AHEAD
 
 
 class Offering:
-    """`sent` orders are handed over, `limit` of them will be; a window bounds those that are unanswered."""
+    """Hands over orders: `sent` so far, `limit` in the end. A window bounds the unanswered ones."""
 
     def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
@@ -36,7 +35,7 @@ class Offering:
 
     @property
     def pending(self) -> bool:
-        """Something prepared waits for room on the link."""
+        """Whether prepared orders wait for room on the link."""
         return self._first < self._batch.count
 
     @property
@@ -44,17 +43,17 @@ class Offering:
         return self.sent >= self.limit
 
     def stop(self) -> None:
-        """Offer nothing beyond what is prepared."""
+        """Offer no order beyond those prepared."""
         self.limit = self._completion.last_id = self._prepared
 
     def next_due_ns(self) -> int:
-        """When to offer again, unless an answer opens the window, or the link has room, before."""
-        if self.done or self.pending or self._room() <= 0:
+        """When to offer again; earlier, if an answer opens the window or the link has room again."""
+        if self.done or self.pending or self._allowed() <= 0:
             return NEVER_NS
         return self._pacer.next_due_ns(self._prepared)
 
     def offer(self, now_ns: int) -> int:
-        """Hand over what is due and allowed; how many orders the link took."""
+        """Hand over what is due and allowed. Returns how many orders the link took."""
         if not self.pending and not self._prepare(now_ns):
             return 0
         handed_ns = time.monotonic_ns()
@@ -64,16 +63,16 @@ class Offering:
             return 0
         return self._note(first, handed_ns)
 
-    def _room(self) -> int:
-        """Whole packs that may go, in orders."""
+    def _allowed(self) -> int:
+        """How many more orders may be prepared: whole packs within the window and the limit."""
         left = self.limit - self._prepared
         if self._window is None:
             return left
-        room = self._window - (self._prepared - self._completion.answered)
-        return left if left <= room else room - room % self._packing
+        in_window = self._window - (self._prepared - self._completion.answered)
+        return left if left <= in_window else in_window - in_window % self._packing
 
     def _prepare(self, now_ns: int) -> int:
-        count = min(self._pacer.due_by(now_ns, self._prepared) - self._prepared, self._room(), self._batch_orders)
+        count = min(self._pacer.due_by(now_ns, self._prepared) - self._prepared, self._allowed(), self._batch_orders)
         if count <= 0:
             return 0
         self._flow.fill(self._batch, self._prepared + 1, count)
@@ -82,7 +81,7 @@ class Offering:
         return count
 
     def _note(self, first: int, handed_ns: int) -> int:
-        """Frames from `first` on were taken: their orders now wait for an answer."""
+        """Note that the link took the frames from `first` on; their orders now wait for an answer."""
         span = self._batch.span(first, self._first)
         count = len(span) // ORDER_BYTES
         self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))

@@ -1,4 +1,4 @@
-"""Orders into batches: records one after the other, `packing` of them to a frame."""
+"""Puts orders into batches: records one after the other, `packing` of them to a frame."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.settings import RunSettings
-from gateway.replay import TapedOrders
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
+from gateway.tape import TapedOrders
 from transports.frames import FrameBatch
 
 LONGEST_BATCH = 1 << 16  # frames
 
 
 class Orders(Protocol):
-    """Where the orders come from."""
+    """A source of orders."""
 
     def write(self, buffer: npt.NDArray[np.uint8], first_id: int, count: int) -> None:
-        """The records of `count` orders from `first_id` on, from the buffer's start."""
+        """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
 
 
 class OrderFlow:
-    """The same bytes whatever the batches' sizes."""
+    """Fills batches with the same bytes whatever the batches' sizes."""
 
     def __init__(self, orders: Orders, packing: int = 1) -> None:
         self._orders, self._packing = orders, packing

@@ -3,94 +3,135 @@
     bits   = mix(mix(seed + STEP) + id * STEP)           all modulo 2^64
     side   = 1 + bit 63                                   (ask = 1, bid = 2)
     volume = 1   + (bits 32..62 * 100) >> 31              (lots)
-    price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks)
+    price  = low + (bits 0..31 * (high - low + 1)) >> 32  (ticks), uniform
 
-`random_bits.py` has `mix` and STEP, `moving_mid.py` the other prices; test vectors stand in docs/method.md.
+Normal prices lie around a mid that moves; both are whole numbers, never out of range. The price is then
+low + (high - low + 1) * (mid + noise) / 2, rounded down, with mid and noise within 0..1, here in units of 2^-32:
+
+    noise  four uniform numbers, summed (Irwin and Hall's distribution, close to a normal one): a standard deviation
+           of 0.072 of the range of prices
+    mid    straight lines between random heights every 65,536, 4,096 and 256 orders, added up with weights of 16, 4
+           and 1: like a random walk, it goes a quarter of the way in a sixteenth of the time
+
+`seeds.py` has `mix` and STEP; test vectors stand in docs/method.md. WRITERS has the kernel of each price model.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
 from exchange import messages
-from exchange.compiled import cached_kernel
+from exchange.allowed import check_registry
+from exchange.compiled import cached_kernel, record_writer
 from exchange.messages import LAYOUTS, Order
 from exchange.settings import RunSettings
-from gateway import moving_mid, random_bits
-from gateway.moving_mid import price_share
-from gateway.random_bits import MID, NOISE, STEP, key_beside, mix, stream_key
+from exchange.workload import PRICE_MODELS
+from gateway import seeds
+from gateway.seeds import MID, NOISE, STEP, key_beside, mix, stream_key
 
 Bytes = npt.NDArray[np.uint8]
 
-ORDER_TYPE, ORDER_BYTES = LAYOUTS[Order].code, LAYOUTS[Order].size
+ORDER_BYTES = LAYOUTS[Order].size
 VOLUMES = uint64(100)
+_put_order = record_writer(Order, "id", "side", "price", "volume")
 
 
 @njit(inline="always")
-def _put(buffer: Bytes, at: int, value: int, width: int) -> None:
-    for k in range(width):
-        buffer[at + k] = (value >> uint64(8 * k)) & uint64(0xFF)
-
-
-@njit(inline="always")
-def _put_order(buffer: Bytes, at: int, order_id: int, bits: int, price: int) -> None:
+def _put(buffer: Bytes, at: int, order_id: int, bits: int, price: int) -> int:
+    """Write the order from byte `at` on. Returns its end."""
+    side = uint64(1) + (bits >> uint64(63))
     volume = uint64(1) + ((((bits >> uint64(32)) & uint64(0x7FFFFFFF)) * VOLUMES) >> uint64(31))
-    buffer[at] = ORDER_TYPE
-    _put(buffer, at + 1, order_id, 4)
-    buffer[at + 5] = uint64(1) + (bits >> uint64(63))
-    _put(buffer, at + 6, price, 2)
-    _put(buffer, at + 8, volume, 2)
+    return _put_order(buffer, at, (order_id, side, price, volume))
 
 
-@cached_kernel(messages, random_bits)
+@cached_kernel(messages, seeds)
 def write_uniform(key: int, first_id: int, count: int, low: int, prices: int, buffer: Bytes) -> None:
-    """Write the records of orders first_id.. from the buffer's start, prices uniform."""
+    """Write the records of orders first_id.. from the buffer's start on, with uniform prices."""
     at = 0
     for i in range(count):
         order_id = uint64(first_id + i)
         bits = mix(key + order_id * STEP)
-        _put_order(buffer, at, order_id, bits, low + (((bits & uint64(0xFFFFFFFF)) * prices) >> uint64(32)))
-        at += ORDER_BYTES
+        at = _put(buffer, at, order_id, bits, low + (((bits & uint64(0xFFFFFFFF)) * prices) >> uint64(32)))
 
 
-@cached_kernel(messages, random_bits, moving_mid)
+@njit(inline="always")
+def _height(key: int, shift: int, corner: int) -> int:
+    return mix(key + ((shift << uint64(32)) + corner) * STEP) >> uint64(32)
+
+
+@njit(inline="always")
+def _on_line(key: int, shift: int, order_id: int) -> int:
+    """The height at this order, on a line between random heights at corners that are 2^shift orders apart."""
+    corner, way = order_id >> shift, order_id & ((uint64(1) << shift) - uint64(1))
+    left, right = _height(key, shift, corner), _height(key, shift, corner + uint64(1))
+    return (left * ((uint64(1) << shift) - way) + right * way) >> shift
+
+
+@njit(inline="always")
+def _mid(key: int, order_id: int) -> int:
+    slow, medium = _on_line(key, uint64(16), order_id), _on_line(key, uint64(12), order_id)
+    return (uint64(16) * slow + uint64(4) * medium + _on_line(key, uint64(8), order_id)) // uint64(21)
+
+
+@njit(inline="always")
+def _noise(key: int, order_id: int) -> int:
+    bits, low = mix(key + order_id * STEP), uint64(0xFFFF)
+    quarters = (bits & low) + ((bits >> uint64(16)) & low) + ((bits >> uint64(32)) & low) + (bits >> uint64(48))
+    return quarters << uint64(14)
+
+
+@cached_kernel(messages, seeds)
 def write_around_mid(
     key: int, mid_key: int, noise_key: int, first_id: int, count: int, low: int, prices: int, buffer: Bytes
 ) -> None:
-    """The same orders but for their prices, which lie around a mid that moves."""
+    """Write the same orders with other prices, which lie around a mid that moves."""
     at = 0
     for i in range(count):
         order_id = uint64(first_id + i)
-        price = low + ((price_share(mid_key, noise_key, order_id) * prices) >> uint64(33))
-        _put_order(buffer, at, order_id, mix(key + order_id * STEP), price)
-        at += ORDER_BYTES
+        share = _mid(mid_key, order_id) + _noise(noise_key, order_id)  # of the range of prices, in units of 2^-33
+        at = _put(buffer, at, order_id, mix(key + order_id * STEP), low + ((share * prices) >> uint64(33)))
+
+
+Write = Callable[[int, int, int, int, Bytes], None]
+"""Takes the first id, a count, the lowest price, the number of prices, and the buffer."""
+
+
+def uniform(seed: int) -> Write:
+    return partial(write_uniform, uint64(stream_key(uint64(seed))))
+
+
+def around_mid(seed: int) -> Write:
+    beside = (uint64(key_beside(uint64(seed), uint64(purpose))) for purpose in (MID, NOISE))
+    return partial(write_around_mid, uint64(stream_key(uint64(seed))), *beside)
+
+
+WRITERS: dict[str, Callable[[int], Write]] = {"uniform": uniform, "normal": around_mid, "wide": uniform}
+"""The kernel of each price model with the keys of a seed. The range of prices comes from the settings."""
+check_registry("WRITERS of gateway/seeded_orders.py", WRITERS, PRICE_MODELS)
 
 
 class SeededOrders:
-    """Any order, without those before it."""
+    """The orders of a seed: any of them, without those before it."""
 
-    def __init__(self, seed: int, prices: tuple[int, int], around_mid: bool = False) -> None:
-        self._key = uint64(stream_key(uint64(seed)))
+    def __init__(self, seed: int, prices: tuple[int, int], price_model: str = "uniform") -> None:
         self._low, self._prices = uint64(prices[0]), uint64(prices[1] - prices[0] + 1)
-        self._mid_key, self._noise_key = (uint64(key_beside(uint64(seed), uint64(of))) for of in (MID, NOISE))
-        self._around_mid = around_mid
+        self._write = WRITERS[price_model](seed)
 
     @classmethod
     def of(cls, settings: RunSettings) -> SeededOrders:
-        return cls(settings.seed, settings.prices, settings.price_model == "normal")
+        return cls(settings.seed, settings.prices, settings.price_model)
 
     def write(self, buffer: Bytes, first_id: int, count: int) -> None:
-        """The records of `count` orders from `first_id` on, from the buffer's start."""
-        if self._around_mid:
-            mid_key, noise_key = self._mid_key, self._noise_key
-            write_around_mid(self._key, mid_key, noise_key, first_id, count, self._low, self._prices, buffer)
-        else:
-            write_uniform(self._key, first_id, count, self._low, self._prices, buffer)
+        """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
+        self._write(first_id, count, self._low, self._prices, buffer)
 
     def records(self, first_id: int, count: int) -> bytes:
-        """The same as bytes, for a tape."""
+        """The same records as bytes, for a tape."""
         buffer = np.empty(count * ORDER_BYTES, np.uint8)
         self.write(buffer, first_id, count)
         return buffer.tobytes()

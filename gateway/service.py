@@ -1,4 +1,4 @@
-"""The gateway's loop: take answers, offer the orders that are due, wait for whichever comes first."""
+"""The gateway's loop: take answers, offer the orders that are due, wait for the next answer or due time."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS
-from gateway.instruments import settings_of_pair
 from gateway.intake import Intake
 from gateway.journal import Journal
 from gateway.offering import Offering
 from gateway.order_flow import OrderFlow
 from gateway.pacer import Pacer
+from gateway.seeds import settings_of_pair
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
 from transports.sockets import counted_since
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
-"""Once asked to stop, a peer's silence is borne no longer than this."""
+"""The longest wait for a silent peer once the gateway was asked to stop."""
 
 
 class Gateway:
-    """Offers orders to the engine behind one link, tells the reporter behind another; `streams`: orders, answers."""
+    """Offers orders to the engine over one link, and reports over another; `streams` hash orders and answers."""
 
     def __init__(
         self, settings: RunSettings, run: int, engine: Link, reporter: Link,
         streams: tuple[Stream, Stream], of_thread: bool = False, instance: int = 1,
     ) -> None:  # fmt: skip
-        self._of_run, settings = settings, settings_of_pair(settings, instance)
+        self._run_settings, settings = settings, settings_of_pair(settings, instance)
         self._settings = settings
         self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
         self._engine = engine
@@ -77,12 +77,12 @@ class Gateway:
         self._reporter.close()
 
     def run(self) -> GatewayResult:
-        """The whole session, from hello to the reporter's last word. PeerGone if the engine never answers a hello."""
+        """The session, from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
         if not self._greet():
             return self._finish()
         self._start()
         try:
-            while self._intake.said is None and self._heard_in_time():
+            while self._intake.end is None and self._is_answered_in_time():
                 self._step()
             self._check_end()
             self._engine.drain(time.monotonic_ns() + self._timeout_ns)
@@ -91,9 +91,9 @@ class Gateway:
         return self._finish()
 
     def _greet(self) -> bool:
-        """Exchange hellos with the engine; both must have been given the same terms. False if stopped before."""
+        """Exchange hellos with the engine, whose terms must be the same. Returns False if stopped before."""
         deadline = time.monotonic_ns() + self._timeout_ns
-        self._say(self._terms.hello(Source.GATEWAY), deadline)
+        self._send_message(self._terms.hello(Source.GATEWAY), deadline)
         while self._intake.hello is None:
             if self._stop_asked:
                 return False
@@ -104,14 +104,14 @@ class Gateway:
         self._terms.agree(self._intake.hello)
         return True
 
-    def _say(self, message: Message, deadline_ns: int) -> None:
+    def _send_message(self, message: Message, deadline_ns: int) -> None:
         frames = FrameBatch.of(encode(message))
         while not self._stop_asked and self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
             self._engine.wait(deadline_ns, readable=False, writable=True)
 
     def _start(self) -> None:
         self._sockets_before = self._engine.sockets()
-        now_ns = self._heard_ns = time.monotonic_ns()
+        now_ns = self._received_ns = time.monotonic_ns()
         self._wall_less_monotonic_ns = time.time_ns() - now_ns
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
@@ -120,7 +120,7 @@ class Gateway:
         self._deadline_ns = NEVER_NS if duration_s is None else now_ns + int(duration_s * 1e9)
 
     def _step(self) -> None:
-        """One turn of the loop; the engine's end is its last."""
+        """One turn of the loop. The turn that takes the engine's end is the last."""
         took = self._intake.take()
         now_ns = time.monotonic_ns()
         self._turn_second(now_ns)
@@ -128,29 +128,29 @@ class Gateway:
             self._deadline_ns = NEVER_NS
             self._offering.stop()
         if took or not self._awaiting:
-            self._heard_ns = now_ns
+            self._received_ns = now_ns
         if self._offering.offer(now_ns):
             self._note_backlog()
-        if self._offering.done and not self._end_sent and self._intake.said is None:
+        if self._offering.done and not self._end_sent and self._intake.end is None:
             self._send_end()
         self._outbox.flush()
-        if self._intake.said is None:
+        if self._intake.end is None:
             self._wait()
 
     @property
     def _awaiting(self) -> bool:
-        """Something was asked that the engine has not answered."""
+        """Whether the engine owes an answer."""
         return self._offering.done or self._offering.pending or self._completion.answered < self._offering.sent
 
-    def _heard_in_time(self) -> bool:
-        if not self._awaiting or time.monotonic_ns() - self._heard_ns < self._timeout_ns:
+    def _is_answered_in_time(self) -> bool:
+        if not self._awaiting or time.monotonic_ns() - self._received_ns < self._timeout_ns:
             return True
         silence = f"the engine said nothing for {self._settings.timeout_s:g} s"
         self._stopped = self._stopped or silence + self._engine.excuse()
         return False
 
     def _check_end(self) -> None:
-        if self._intake.said is not None and not self._end_sent:
+        if self._intake.end is not None and not self._end_sent:
             self._stopped = self._stopped or "the engine ended the session before the gateway did"
 
     def _wait(self) -> None:
@@ -160,7 +160,7 @@ class Gateway:
             self._engine.wait(until_ns, writable=unsent)
 
     def _turn_second(self, now_ns: int) -> None:
-        """Close the second that has passed, before anything of the next is counted."""
+        """Close the second that has passed, before the next one counts anything."""
         if now_ns < self._reporting.next_second_ns:
             return
         self._journal.close_second()
@@ -168,18 +168,18 @@ class Gateway:
         self.on_second(self._offering.sent, self._completion.answered)
 
     def _note_backlog(self) -> None:
-        """Unanswered orders, over the last quarter of the run."""
+        """Note how many orders are unanswered, over the last quarter of the run: the first and the latest number."""
         if 4 * self._offering.sent >= 3 * self._offering.limit:
             self._late_backlog.append(self._offering.sent - self._completion.answered)
             del self._late_backlog[1:-1]
 
     def _send_end(self) -> None:
-        """Once the link takes it; until then the loop goes on receiving."""
+        """Send the end if the link takes it; else the loop goes on receiving, and tries again."""
         end = End(self._offering.sent, self._offering.stream.value, 0, 0)
         self._end_sent = self._engine.send(FrameBatch.of(encode(end)), 0) == 1
 
     def _finish(self) -> GatewayResult:
-        """Close the books and hand the result to the reporter; it answers when it has everything."""
+        """Close the journal and send the result to the reporter, which confirms once it has everything."""
         self._journal.close()
         self._reporting.stop()
         result = self._result()
@@ -195,7 +195,7 @@ class Gateway:
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=int(by_type.sum()), checksum=self._intake.stream.hex)
         return GatewayResult(
-            settings=self._of_run.as_dict(),
+            settings=self._run_settings.as_dict(),
             seed=self._settings.seed,
             orders=orders,
             answers=answers,
@@ -215,18 +215,18 @@ class Gateway:
             usage=self._reporting.usage(),
             sockets=counted_since(self._engine.sockets(), self._sockets_before),
             link=self._engine.facts(),
-            engine_said=self._intake.said._asdict() if self._intake.said else None,
+            engine_said=self._intake.end._asdict() if self._intake.end else None,
             stopped=self._stopped,
         )
 
 
 def _seconds(start_ns: int, end_ns: int) -> float | None:
-    """None where the end never came."""
+    """The time between; None where the end never came."""
     return (end_ns - start_ns) / 1e9 if end_ns else None
 
 
 def _try_kernels(settings: RunSettings) -> None:
-    """Pace, time and count one order, as it will be done."""
+    """Pace, send and count one order, as the run will do it."""
     pacer, batch = Pacer.of(settings), FrameBatch(16)
     pacer.start(1)
     OrderFlow.of(settings).fill(batch, 1, 1)

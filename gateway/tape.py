@@ -1,7 +1,7 @@
-"""Tapes: 10-byte order messages one after the other in a file; due times beside it, u64 ns, little-endian.
+"""Tapes: order records one after the other in a file, and beside it their due times, u64 ns, little-endian.
 
-Both are mapped, not read: a tape may be larger than the memory. The checks go through the whole file, once, before a
-run; what `replay.py` maps is believed.
+Both files are mapped, not read: a tape may be larger than the memory. A check goes through the whole file, once, before
+a run; the run then trusts what it maps.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
-from gateway.due_times import NEVER_NS
 
 Bytes = npt.NDArray[np.uint8]
 
 ORDER, CANCEL = LAYOUTS[Order], LAYOUTS[Cancel]
 DUE_BYTES = 8
 CHUNK_ORDERS = 1 << 20
+LATEST_NS = 2**62
+"""The latest due time that there is."""
 
 
 def due_path(tape: Path) -> Path:
-    """Where a tape's due times are, if anywhere."""
+    """The file of the tape's due times, whether it exists or not."""
     return tape.with_suffix(".due")
 
 
 def check_orders(path: Path) -> int:
-    """How many orders the tape holds. MalformedMessage, with the offset, where it is none that a gateway can replay."""
+    """Check a tape, and count its orders. MalformedMessage, with the offset, where a gateway cannot replay it."""
     tape = mapped(path)
     whole = len(tape) // ORDER.size
     table = tape[: whole * ORDER.size].view(ORDER.dtype)
@@ -49,8 +50,8 @@ def _check_part(part: npt.NDArray[np.void], before: int) -> None:
     offset = (before + index) * ORDER.size
     _refuse_type(int(part["type"][index]), offset)
     found, place = int(part["id"][index]), before + index + 1
-    told = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
-    raise MalformedMessage(f"{told}; id {found} stands where {place} goes,", offset)
+    reason = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
+    raise MalformedMessage(f"{reason}; id {found} stands where {place} goes,", offset)
 
 
 def _refuse_rest(tape: Bytes, offset: int) -> None:
@@ -60,14 +61,14 @@ def _refuse_rest(tape: Bytes, offset: int) -> None:
 
 def _refuse_type(code: int, offset: int) -> None:
     if code == CANCEL.code:
-        told = "a gateway sends no cancels: leave them out, or replay the tape with exchange match; the first is"
-        raise MalformedMessage(told, offset)
+        reason = "a gateway sends no cancels: leave them out, or replay the tape with exchange match; the first is"
+        raise MalformedMessage(reason, offset)
     if code != ORDER.code:
         raise MalformedMessage(f"type byte {code}, where {ORDER.code} (order) goes", offset)
 
 
 def check_due(path: Path, orders: int) -> None:
-    """ValueError, as a sentence, where these are no due times for a tape of so many orders."""
+    """Check the due times of a tape of so many orders. ValueError, as a sentence, where they are none."""
     size = path.stat().st_size
     if size != orders * DUE_BYTES:
         raise ValueError(f"{size:,} bytes, where {orders:,} orders take {orders * DUE_BYTES:,}: 8 bytes each")
@@ -78,10 +79,22 @@ def check_due(path: Path, orders: int) -> None:
         if falls.any():
             order_id = first + int(falls.argmax()) + 2
             raise ValueError(f"order {order_id} is due before order {order_id - 1}: due times never decrease")
-    if due[-1] > NEVER_NS:
-        raise ValueError(f"the last order is due at {due[-1]} ns, beyond {NEVER_NS}, the latest that there is")
+    if due[-1] > LATEST_NS:
+        raise ValueError(f"the last order is due at {due[-1]} ns, beyond {LATEST_NS}, the latest that there is")
 
 
 def mapped(path: Path) -> Bytes:
-    """Nothing of an empty file, which cannot be mapped."""
+    """The file's bytes; an empty array for an empty file, which cannot be mapped."""
     return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+
+
+class TapedOrders:
+    """A tape's orders as they stand; an order's id is its place on the tape."""
+
+    def __init__(self, tape: Path) -> None:
+        self._records = mapped(tape)
+
+    def write(self, buffer: Bytes, first_id: int, count: int) -> None:
+        """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
+        start = (first_id - 1) * ORDER.size
+        buffer[: count * ORDER.size] = self._records[start : start + count * ORDER.size]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange import messages
-from exchange.compiled import as_i64, as_u8, cached_kernel, field_readers, inlined, record_writer
+from exchange.compiled import as_i64, as_u8, cached_kernel, field_reader, inlined, record_writer
 from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
@@ -37,9 +37,12 @@ TRADE, TRADE_BYTES = LAYOUTS[Trade].code, LAYOUTS[Trade].size
 ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
 SMALLEST_ANSWER = int(ANSWER_SIZES[ANSWER_SIZES > 0].min())
 
-_put_trade, _put_quote, _put_confirmation = record_writer(Trade), record_writer(Quote), record_writer(Confirmation)
-_put_rejection, _put_cancelled = record_writer(Rejection), record_writer(Cancelled)
-_trade_id, _trade_price, _trade_volume = field_readers(Trade)
+_put_trade = record_writer(Trade, "id", "price", "volume")
+_put_quote = record_writer(Quote, "bid", "ask")
+_put_confirmation = record_writer(Confirmation, "id")
+_put_rejection = record_writer(Rejection, "id", "reason")
+_put_cancelled = record_writer(Cancelled, "id", "volume")
+_trade_id, _trade_price, _trade_volume = (field_reader(name, Trade) for name in ("id", "price", "volume"))
 
 SLACK_BYTES = 64  # besides trades: a quote and a confirmation
 SLACK_FRAMES = 4

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from exchange import compiled, messages
-from exchange.compiled import as_i64, as_u8, field_readers, fingerprint, inlined, kernel, signed, unsigned
+from exchange.compiled import as_i64, as_u8, field_reader, fingerprint, inlined, kernel, signed, unsigned
 from exchange.messages import LAYOUTS, ORDER_TYPES, Cancel, Layout, Message, Order
 from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
@@ -43,8 +43,8 @@ DONE, ROOM, FOREIGN, GROW = 0, 1, 2, 3  # why `handle` came back
 BAD_SIDE, BAD_PRICE, BAD_VOLUME, BOOK_FULL, DUPLICATE_ID, UNKNOWN_ID = 1, 2, 3, 4, 5, 6
 
 SOURCES = fingerprint(compiled, arena, levels, encoding, rule, messages)
-_order_id, _side, _price, _volume = field_readers(Order)
-(_cancel_id,) = field_readers(Cancel)
+_order_id, _side, _price, _volume = (field_reader(name, Order) for name in ("id", "side", "price", "volume"))
+_cancel_id = field_reader("id", Cancel)
 
 
 # ---- one record ----------------------------------------------------------------------------------------------

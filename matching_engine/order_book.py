@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exchange.allowed import check_registry
 from exchange.compiled import cached_kernel, signed
 from exchange.settings import POLICIES
 from matching_engine import arena as a
@@ -16,8 +17,7 @@ HIGHEST_PRICE = 0xFFFF - 1  # prices travel as u16, and max price + 1 stands for
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
 IS_EXACT = {"price-time": False, "exact-price": True}
 """Each matching policy: whether an order trades at its own price only."""
-if IS_EXACT.keys() != POLICIES.keys():
-    raise LookupError(f"matching policies are {', '.join(POLICIES)}; the order book knows {', '.join(IS_EXACT)}")
+check_registry("IS_EXACT of matching_engine/order_book.py", IS_EXACT, POLICIES)
 
 
 class RestingOrder(NamedTuple):

@@ -133,7 +133,7 @@ def open_streams(folder: Path, settings: RunSettings, instance: int = 1) -> Iter
 
 def _write_due(tape: Path, settings: RunSettings, instance: int, orders: int) -> None:
     """Write the planned due times, not the times of sending, so that a replay offers the same load."""
-    from gateway.instruments import settings_of_pair
+    from gateway.seeds import settings_of_pair
     from gateway.tape import due_path
     from runs.tape import write_due
 

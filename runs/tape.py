@@ -130,7 +130,7 @@ def _write_orders(path: Path, settings: RunSettings, count: int) -> None:
 
 def write_due(path: Path, settings: RunSettings, orders: int) -> None:
     """Write the planned due times of the first `orders`, the first at 0 ns; no file where there is no schedule."""
-    from gateway.schedule import due_times_of
+    from gateway.due_times import due_times_of
 
     due_times = due_times_of(settings)
     if due_times is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exchange import run_record
-from exchange.arrivals import is_steady
 from exchange.json_records import Record, UnusableRecord, decode
+from exchange.workload import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
 
 TRIAL_MARKS = ("plan.json", "capacity.json")

@@ -17,10 +17,9 @@ from cli.main import main
 from exchange.messages import Order, decode_all
 from exchange.settings import RunSettings
 from experiments.sweep.planning import EXAMPLE
-from gateway.due_times import Longs
-from gateway.instruments import instrument_seed
-from gateway.schedule import due_times_of
+from gateway.due_times import Longs, due_times_of
 from gateway.seeded_orders import SeededOrders
+from gateway.seeds import instrument_seed
 from transports.registry import known_schemes
 
 ROOT = Path(__file__).parents[1]
@@ -76,9 +75,9 @@ def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
 
 def test_the_workload_s_normal_prices_are_the_code_s() -> None:
     text = (ROOT / "docs" / "workload.md").read_text()
-    three = decode_all(SeededOrders(7, (450, 549), around_mid=True).records(1, 3))
+    three = decode_all(SeededOrders(7, (450, 549), "normal").records(1, 3))
     prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
-    million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), around_mid=True).records(1, 1_000_000))
+    million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), "normal").records(1, 1_000_000))
     assert f"orders 1 to 3 of seed 7: {prices}; XXH64 of the first 1,000,000 of seed 1: `{million}`" in text
 
 

@@ -21,8 +21,8 @@ from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID
 from exchange.settings import MAX_ORDERS, POLICIES
 from exchange.workload import MAX_PRICE, USUAL_PRICES, check_prices, settled_prices
-from gateway.instruments import instrument_orders, instrument_seed
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
+from gateway.seeds import instrument_orders, instrument_seed
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
 from transports.frames import FrameBatch
@@ -107,7 +107,7 @@ class InstrumentMatcher:
         settings = self._simulation
         seed = instrument_seed(settings.seed, instrument)
         count = instrument_orders(settings.orders, settings.instruments, instrument)
-        stream = SeededOrders(seed, settings.prices, settings.price_model == "normal")
+        stream = SeededOrders(seed, settings.prices, settings.price_model)
         engine = MatchingEngine(InstrumentBook(count, settings.max_price, settings.policy))
         orders, answers = StreamChecksum(), StreamChecksum()
         for first in range(0, count, BLOCK_ORDERS):

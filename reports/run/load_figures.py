@@ -6,8 +6,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from exchange.arrivals import is_steady
 from exchange.measurements import Meter
+from exchange.workload import is_steady
 from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, of_lines
 from reports.drawing.colours import BLUE, GREEN, MUTED, ORANGE, PURPLE

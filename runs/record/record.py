@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exchange.arrivals import Arrivals
 from exchange.json_records import SCHEMA
 from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
+from exchange.workload import Arrivals
 from runs.files import write_json
 from runs.record.outcome import Outcome
 from runs.record.spool import completion, merged

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exchange.settings import RunSettings
-from gateway.due_times import DueTimes
-from gateway.schedule import due_times_of
+from gateway.due_times import DueTimes, due_times_of
 
 RATE = 8_000.0
 PERIOD_NS = 125_000.0

@@ -15,9 +15,7 @@ from schedules import KINDS, PERIOD_NS, RATE, source, written
 from scipy import stats
 
 from exchange.settings import RunSettings
-from gateway.due_times import NEVER_NS
-from gateway.poisson import Poisson
-from gateway.schedule import due_times_of
+from gateway.due_times import NEVER_NS, Poisson, due_times_of
 
 
 @given(st.sampled_from(KINDS), st.lists(st.integers(1, 900), min_size=1, max_size=12), st.integers(0, U64 - 1))

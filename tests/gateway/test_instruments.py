@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_bits import U64, bits, key_beside
 
 from exchange.settings import RunSettings
-from gateway.instruments import instrument_orders, instrument_seed, settings_of_pair
+from gateway.seeds import instrument_orders, instrument_seed, settings_of_pair
 
 INSTRUMENTS = 4
 

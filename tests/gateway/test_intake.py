@@ -41,7 +41,7 @@ def test_the_stream_is_the_answers_without_what_is_foreign(link, intake):
     put(link, JUNK[2], answers[3], END)
     assert intake.take() == 3
     assert intake.stream.value == xxhash.xxh64_intdigest(b"".join(map(encode, answers)))
-    assert (intake.hello, intake.said, intake.junk) == (HELLO, END, 2)
+    assert (intake.hello, intake.end, intake.junk) == (HELLO, END, 2)
     assert intake.completion.answered == 2
     assert intake.completion.by_type.sum() == 4
 
@@ -51,14 +51,14 @@ def test_junk_is_counted_and_changes_nothing(link, intake, junk):
     put(link, junk, junk)
     intake.take()
     assert intake.junk == 2
-    assert (intake.said, intake.last_answer_ns, intake.completion.by_type.sum()) == (None, 0, 0)
+    assert (intake.end, intake.last_answer_ns, intake.completion.by_type.sum()) == (None, 0, 0)
     assert intake.stream.value == StreamChecksum().value
 
 
 def test_answers_behind_junk_and_behind_the_end_are_still_counted(link, intake):
     put(link, b"\x00", Confirmation(1), END, Confirmation(2))
     intake.take()
-    assert (intake.completion.answered, intake.said) == (2, END)
+    assert (intake.completion.answered, intake.end) == (2, END)
 
 
 def test_a_packed_frame_of_answers_is_taken_whole(link, intake):
@@ -72,7 +72,7 @@ def test_a_packed_frame_of_answers_is_taken_whole(link, intake):
 def test_hello_and_end_come_once_what_repeats_them_is_junk(link, intake):
     put(link, HELLO, HELLO._replace(packing=2), END, END._replace(sent=9))
     intake.take()
-    assert (intake.hello, intake.said, intake.junk) == (HELLO, END, 2)
+    assert (intake.hello, intake.end, intake.junk) == (HELLO, END, 2)
 
 
 def test_nothing_there_is_no_answer(link, intake):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from plain_bits import U64
 
 from exchange.settings import RunSettings
+from exchange.workload import PRICE_MODELS
 from gateway.order_flow import OrderFlow
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.frames import FrameBatch
@@ -16,9 +17,14 @@ PRICES = (450, 549)
 SEEDS = st.integers(0, U64 - 1)
 
 
-@given(SEEDS, st.integers(1, 2**32 - 200), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
-def test_batch_sizes_change_nothing(seed, first_id, counts, around_mid):
-    orders = SeededOrders(seed, PRICES, around_mid)
+@given(
+    SEEDS,
+    st.integers(1, 2**32 - 200),
+    st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    st.sampled_from([*PRICE_MODELS]),
+)
+def test_batch_sizes_change_nothing(seed, first_id, counts, price_model):
+    orders = SeededOrders(seed, PRICES, price_model)
     flow, batch, sent, at = OrderFlow(orders), FrameBatch(64), b"", first_id
     for count in counts:
         flow.fill(batch, at, count)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.due_times import NEVER_NS, Periodic
-from gateway.pacer import Pacer
-from gateway.schedule import LOOK_AHEAD, Schedule
+from gateway.pacer import LOOK_AHEAD, Pacer, Schedule
 
 START_NS = 1_234_567_890_123
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schedules import KINDS, source, written
 from scripted_links import START_NS
 
-from gateway.schedule import LOOK_AHEAD, WINDOW, Schedule
+from gateway.pacer import LOOK_AHEAD, WINDOW, Schedule
 
 ORDERS = 3 * WINDOW
 STEPS = st.lists(st.integers(1, LOOK_AHEAD), min_size=30, max_size=80)
@@ -60,5 +60,5 @@ def test_an_order_s_due_time_is_known_until_long_after_it_went(due_ns):
 def test_an_order_that_went_too_long_ago_is_no_other_order():
     schedule = started("fixed")
     schedule.due_ns(2 * WINDOW)
-    with pytest.raises(LookupError, match="order 1 has gone"):
+    with pytest.raises(LookupError, match="order 1 is no longer"):
         schedule.due_ns(1)

@@ -123,7 +123,7 @@ def price_by_formula(seed: int, order_id: int, low: int, high: int) -> int:
 @given(SEEDS, IDS, st.tuples(st.integers(0, 65_535), st.integers(0, 65_535)).map(sorted))
 def test_prices_around_a_mid_follow_the_formula_and_stay_in_range(seed, order_id, prices):
     low, high = prices
-    [order] = decode_all(SeededOrders(seed, (low, high), around_mid=True).records(order_id, 1))
+    [order] = decode_all(SeededOrders(seed, (low, high), "normal").records(order_id, 1))
     assert order.price == price_by_formula(seed, order_id, low, high)
     assert low <= order.price <= high
 
@@ -156,7 +156,7 @@ def test_the_mid_moves_and_the_further_apart_the_more():
 
 
 def around_mid(count: int) -> np.ndarray:
-    table = np.frombuffer(SeededOrders(5, (1, 10_000), around_mid=True).records(1, count), LAYOUTS[Order].dtype)
+    table = np.frombuffer(SeededOrders(5, (1, 10_000), "normal").records(1, count), LAYOUTS[Order].dtype)
     return table["price"].astype(float)
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from exchange.messages import Cancel, MalformedMessage, Order, encode
 from gateway import tape
-from gateway.due_times import NEVER_NS
-from gateway.replay import Recorded, TapedOrders, most_at_once
+from gateway.due_times import NEVER_NS, Recorded, most_at_once
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
-from gateway.tape import check_due, check_orders, due_path
+from gateway.tape import TapedOrders, check_due, check_orders, due_path
 
 RECORDS = SeededOrders(7, (450, 549)).records(1, 500)
 
@@ -136,5 +135,5 @@ def test_at_its_own_speed_a_tape_s_due_times_are_exact_to_the_nanosecond() -> No
 def test_the_most_orders_due_at_once_are_the_longest_run_of_equal_times(runs: list[int], size: int) -> None:
     due = np.repeat(np.arange(len(runs)), runs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gateway.replay.CHUNK_ORDERS", size)
+        patch.setattr("gateway.due_times.CHUNK_ORDERS", size)
         assert most_at_once(due) == max(runs)

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from cli.main import main
 from exchange.measurements import BUCKETS, CLOCKS, bucket_middle_ns
-from gateway.instruments import instrument_seed
 from gateway.seeded_orders import SeededOrders
+from gateway.seeds import instrument_seed
 from runs.launch.watch import GatewayTotals
 from tests.exchange_command import ORDERS, STREAM, VALID, exchange, measured, measured_here
 

@@ -16,10 +16,10 @@ IMPORTED = """
 import sys
 from spark.sessions.package import use_unpacked
 use_unpacked(); use_unpacked()
-import exchange.checksum, gateway.instruments
+import exchange.checksum, gateway.seeds
 print(exchange.__file__)
-print(gateway.instruments.bits_beside.stats.cache_path)
-print(gateway.instruments.instrument_seed(1, 1))
+print(gateway.seeds.bits_beside.stats.cache_path)
+print(gateway.seeds.instrument_seed(1, 1))
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Trade, decode_all
 from experiments.simulate.simulation import InstrumentMatcher, Simulation
-from gateway.instruments import instrument_seed
+from gateway.seeds import instrument_seed
 from matching_engine.reference import ReferenceBook
 from tests.exchange_command import exchange
 from tests.experiments.simulate.made_simulations import rows, same, simulated, trades

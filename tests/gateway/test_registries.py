@@ -1,0 +1,47 @@
+"""Arrivals, price models, order types and policies: a word without its generator or kernel is an error at birth."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from exchange.allowed import check_registry
+from exchange.messages import ORDER_TYPES
+from exchange.settings import POLICIES
+from exchange.workload import ARRIVALS, PRICE_MODELS
+from gateway.due_times import GENERATORS
+from gateway.seeded_orders import WRITERS
+from matching_engine.kernels import ENTERED_BY
+from matching_engine.order_book import IS_EXACT
+
+
+def test_every_word_has_its_generator_or_kernel_and_no_other_has() -> None:
+    assert GENERATORS.keys() == ARRIVALS.keys()
+    assert WRITERS.keys() == PRICE_MODELS.keys()
+    assert ENTERED_BY.keys() == set(ORDER_TYPES)
+    assert IS_EXACT.keys() == POLICIES.keys()
+
+
+@pytest.mark.parametrize(
+    ("word_alone", "imported", "error"),
+    [
+        ("workload.ARRIVALS['sine'] = workload.ARRIVALS['fixed']", "gateway.due_times", "no entry for ['sine']"),
+        ("workload.PRICE_MODELS['log'] = workload.PriceModel()", "gateway.seeded_orders", "no entry for ['log']"),
+        ("del workload.PRICE_MODELS['wide']", "gateway.seeded_orders", "entries of no known word: ['wide']"),
+        ("messages.ORDER_TYPES += (messages.Quote,)", "matching_engine.kernels", "no kernel for Quote"),
+        ("settings.POLICIES['pro-rata'] = 3", "matching_engine.order_book", "no entry for ['pro-rata']"),
+    ],
+)
+def test_a_word_added_alone_does_not_import(word_alone: str, imported: str, error: str) -> None:
+    program = f"from exchange import messages, settings, workload\n{word_alone}\nimport {imported}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith("LookupError: ")
+    assert error in run.stderr.splitlines()[-1]
+
+
+def test_a_registry_names_the_words_that_it_lacks() -> None:
+    with pytest.raises(LookupError, match=r"LIST: no entry for \['b'\]; entries of no known word: \['c'\]"):
+        check_registry("LIST", {"a": 1, "c": 2}, ["a", "b"])
