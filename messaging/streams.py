@@ -126,6 +126,11 @@ def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
     return {**rates, **latency_figures(receivers, "latency")}
 
 
+def with_megabits(figures: Figures) -> Figures:
+    """Add the rate in Mb/s, if there is one."""
+    return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if figures else {}
+
+
 def rates_of_each(size: int, receivers: Sequence[RoleResult]) -> list[float]:
     """Messages/s of each receiver alone, of those that could be measured."""
     each = [flow_figures(size, [receiver]) for receiver in receivers]

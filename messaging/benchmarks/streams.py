@@ -15,7 +15,7 @@ from statistics import median
 
 from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, by_size_and
 from messaging.options import COUNT, numbers, sizes
-from messaging.streams import Streams, consumers_of, rates_of_each
+from messaging.streams import Streams, consumers_of, rates_of_each, with_megabits
 
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
 STREAMS = Streams(lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["streams"]))
@@ -29,8 +29,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     if not found or not each:
         return found
     of_one = median(each)
-    return {**found, "megabits_per_s": 8 * found["megabytes_per_s"],
-            "stream_messages_per_s": of_one, "stream_between_arrivals_ns": 1e9 / of_one}  # fmt: skip
+    return with_megabits(found) | {"stream_messages_per_s": of_one, "stream_between_arrivals_ns": 1e9 / of_one}
 
 
 BENCHMARK = Benchmark(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, by_size
 from messaging.options import COUNT, sizes
-from messaging.streams import Streams
+from messaging.streams import Streams, with_megabits
 
 STREAM = Streams(lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
 SMALL = Published("small messages, one stream", "2.6 M/s", level=2.6e6)
@@ -17,8 +17,7 @@ BANDWIDTH = Published("one stream of any size up to 64 KiB", "under 3 Gb/s", lev
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = STREAM.figures(cell, results)
-    return {**found, "megabits_per_s": 8 * found["megabytes_per_s"]} if found else {}
+    return with_megabits(STREAM.figures(cell, results))
 
 
 BENCHMARK = Benchmark(

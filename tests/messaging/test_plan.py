@@ -1,28 +1,33 @@
-"""Which cells a benchmark measures, and which a transport has nothing for."""
+"""Which benchmarks there are, which cells each measures, and over which transports a suite measures them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from cli.bench import command_of
 from messaging.benchmark import Benchmark
-from messaging.benchmarks import benchmark_of, names
+from messaging.benchmarks import benchmark_of, de_spsc, names
 from messaging.options import settings_of
+from messaging.running import jobs_of_suite
 from messaging.setup import check_cells, plan_of
 from runs.errors import UserError
 from transports.pattern import Pattern
 
+NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply"}
+"""Benchmarks whose links join more than two."""
 
-def asked(benchmark: Benchmark, words: str) -> dict[str, object]:
+
+def settings(benchmark: Benchmark, words: str) -> dict[str, object]:
     with command_of(benchmark).make_context(benchmark.name, words.split()) as context:
         return dict(settings_of(benchmark, context.params))
 
 
 def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
     benchmark = benchmark_of("request-reply")
-    plan = plan_of(benchmark, asked(benchmark, words))
+    plan = plan_of(benchmark, settings(benchmark, words))
     return [(cell.point["match"], cell.point["preloaded"]) for cell in plan.cells if cell.transport == transport]
 
 
@@ -31,7 +36,7 @@ def test_what_a_transport_has_no_queue_for_is_left_out_over_it_alone_and_said() 
     assert points(words, "amqp") == [("indexed", 0), ("scan", 0), ("indexed", 50), ("scan", 50)]
     assert points(words, "zeromq") == [("indexed", 0)]
     benchmark = benchmark_of("request-reply")
-    plan = plan_of(benchmark, asked(benchmark, words))
+    plan = plan_of(benchmark, settings(benchmark, words))
     assert plan.left_out == [
         "zeromq: no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
     ]
@@ -41,7 +46,7 @@ def test_what_a_transport_has_no_queue_for_is_left_out_over_it_alone_and_said() 
 
 def test_points_are_measured_over_each_transport_in_turn() -> None:
     benchmark = benchmark_of("de-spsc")
-    plan = plan_of(benchmark, asked(benchmark, "--sizes 8,64 --transport amqp,zeromq"))
+    plan = plan_of(benchmark, settings(benchmark, "--sizes 8,64 --transport amqp,zeromq"))
     assert [(cell.transport, cell.size) for cell in plan.cells] == [
         ("amqp", 8), ("zeromq", 8), ("amqp", 64), ("zeromq", 64),
     ]  # fmt: skip
@@ -63,7 +68,38 @@ def test_room_is_asked_for_every_cell_and_nothing_is_opened_for_that(
     needed: list[int] = []
     monkeypatch.setattr("messaging.setup.check_descriptors", lambda number, _who: needed.append(number))
     benchmark = benchmark_of(name)
-    cells = plan_of(benchmark, asked(benchmark, "--quick")).cells
+    cells = plan_of(benchmark, settings(benchmark, "--quick")).cells
     check_cells(benchmark, cells)
     assert len(needed) == len(cells)
     assert min(needed) >= 2
+
+
+def test_a_benchmark_has_its_file_s_name_whatever_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = de_spsc.BENCHMARK
+    monkeypatch.setattr(de_spsc, "BENCHMARK", replace(declared, name="another"))
+    assert benchmark_of("de-spsc").name == "de-spsc"
+    assert [benchmark_of(name).name for name in names()] == names()
+
+
+def in_suite(*transports: str) -> dict[str, Sequence[str]]:
+    """The transports of each benchmark of a suite over these; over the defaults if there are none."""
+    jobs = jobs_of_suite({"quick": True, "transport": transports})
+    return {benchmark.name: settings["transport"] for benchmark, settings in jobs}
+
+
+def test_a_suite_measures_each_benchmark_over_the_transports_that_have_its_patterns() -> None:
+    everything, pairs = set(names()), {"memory", "tcp"}
+    found = in_suite("memory", "amqp", "tcp", "zeromq+ipc")
+    assert found.keys() == everything
+    assert {name for name, transports in found.items() if pairs <= set(transports)} == everything - NO_PAIRS
+    assert {name for name, transports in found.items() if pairs & set(transports)} == everything - NO_PAIRS
+    assert all({"amqp", "zeromq+ipc"} <= set(transports) for transports in found.values())
+
+
+def test_a_suite_s_benchmarks_are_over_their_own_defaults_if_it_names_none() -> None:
+    assert list(in_suite()["latency"]) == ["zeromq", "tcp"]
+
+
+def test_a_suite_over_an_unknown_transport_is_refused() -> None:
+    with pytest.raises(UserError, match="unknown transport 'pigeon'"):
+        in_suite("pigeon")
