@@ -10,7 +10,7 @@ import click
 from runs.errors import UserError
 
 if TYPE_CHECKING:
-    from reports.asked import Asked
+    from reports.exports import ReportOptions
 
 
 @click.command()
@@ -27,15 +27,15 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
     Example: exchange report results/first
     """
-    from reports.asked import Asked
+    from reports.exports import ReportOptions
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv both print to stdout: give one of them")
-    asked = Asked(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
+    asked = ReportOptions(with_spark=not no_spark, figures=figures, hlog=hlog, as_json=as_json, as_csv=as_csv)
     raise SystemExit(report(folder, asked))
 
 
-def report(folder: Path, asked: Asked) -> int:
+def report(folder: Path, asked: ReportOptions) -> int:
     """Make the report of any kind of folder; the exit code. UserError if the folder is not ours, or damaged."""
     if (folder / "plan.json").exists():
         from experiments.trials.trial import report_trial

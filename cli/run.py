@@ -90,7 +90,7 @@ def _check(settings: RunSettings) -> None:
 def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:
     """The progress bar or a live view, given the run's folder. UserError where a live view has no terminal."""
     if live_spark:
-        from reports.live_spark.beside import spark_beside
+        from experiments.pipeline.live_beside_run import spark_beside
 
         return partial(spark_beside, settings)
     if live:
@@ -121,7 +121,7 @@ def _show_seconds(folder: Path, status: str, quiet: bool) -> None:
     if status == "partial":
         click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
         return
-    from reports.run.seconds import show_seconds
+    from reports.seconds import show_seconds
 
     show_seconds(folder, quiet=quiet)
 

@@ -95,6 +95,6 @@ def live(results: Path, once: bool, launched: bool) -> None:
 
     Example: exchange spark live results
     """
-    from reports.live_spark.following import follow
+    from experiments.pipeline.live import follow
 
     raise SystemExit(follow(results, once, launched))

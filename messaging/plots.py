@@ -11,12 +11,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
-from reports.comparison.completion_figures import by
-from reports.comparison.figures import Drawing, Figure, drawings
-from reports.drawing.canvas import empty_axes, linear_y, log_y
-from reports.drawing.chart import Chart, Numbers
-from reports.drawing.colours import BLUE, GREEN, MUTED, ORANGE, PURPLE
-from reports.drawing.labelled_lines import EndLabel, label_ends
+from reports.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, PURPLE, empty_axes, linear_y, log_y
+from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
+from reports.drawing.figures import Drawing, Figure, drawings
+from reports.exports import grouped
 from reports.formats import axis_number
 
 MOST_TICKS = 6
@@ -82,13 +80,15 @@ def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Ro
     """
     if len(_lines(plot, rows)) <= len(LOOKS):
         return {words: rows} if rows else {}
-    parts = by(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
+    parts = grouped(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
     return {key: own for word, part in parts.items() for key, own in _readable(plot, part, f"{words}, {word}").items()}
 
 
 def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
     """Rows by line. A lone point beside lines is left out, since it is of another measurement: the table has it."""
-    lines = by(rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"])
+    lines = grouped(
+        rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"]
+    )
     longest = max(map(len, lines.values()), default=0)
     return {name: own for name, own in lines.items() if len(own) > 1 or longest == 1}
 

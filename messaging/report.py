@@ -16,8 +16,8 @@ from exchange.words import counted
 from messaging.benchmark import Column, size_in_words
 from messaging.benchmarks import benchmark_of
 from messaging.results import read
-from reports.asked import Asked
-from reports.rounding import ABSENT, number
+from reports.exports import ReportOptions
+from reports.formats import ABSENT, number
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
@@ -149,7 +149,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def report_benchmark(folder: Path, asked: Asked) -> int:
+def report_benchmark(folder: Path, asked: ReportOptions) -> int:
     """Show a folder's table, or its record, and make its page and figures; returns the exit code.
 
     A benchmark that was killed has what it had measured.
@@ -167,15 +167,12 @@ def report_benchmark(folder: Path, asked: Asked) -> int:
     return 0
 
 
-def _written(folder: Path, record: Record, asked: Asked) -> dict[str, Path]:
+def _written(folder: Path, record: Record, asked: ReportOptions) -> dict[str, Path]:
     """Write the files; returns them by what they are."""
     files = {"page": write_page(folder, record)}
     if asked.figures:
         from messaging.plots import figures_of
-        from reports.drawing.canvas import page_style
-        from reports.drawing.colours import LIGHT
-        from reports.drawing.figure_files import write_figures
+        from reports.drawing.figures import write_figures
 
-        with page_style(LIGHT):
-            files["figures"] = write_figures(folder, ((f.name, f.title, f.chart) for f in figures_of(record)))
+        files["figures"] = write_figures(folder, figures_of(record))
     return files

@@ -21,7 +21,7 @@ from messaging.options import parameters, settings_of
 from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
-from reports.rounding import number
+from reports.formats import number
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c

@@ -1,18 +1,21 @@
-"""Numbers and settings as a reader wants them."""
+"""Numbers, estimates and settings in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeGuard
+from datetime import datetime
+from typing import Any, TypeGuard
+
+ABSENT = "-"
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """What is no number was not measured."""
+    """Whether the value was measured: it is a number, not null and not absent."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def three_digits(value: float) -> str:
-    """At least three digits that count, thousands set apart: 0.0512, 7.13, 94.0, 1,240."""
+    """At least three significant digits, thousands separated: 0.0512, 7.13, 94.0, 1,240."""
     for limit, decimals in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
         if abs(value) >= limit:
             return f"{value:,.{decimals}f}"
@@ -27,12 +30,53 @@ FORMATS: dict[str, Callable[[float], str]] = {
 }
 
 
+def whole(value: float | None) -> str:
+    """1,240, or "-" if not measured."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def number(value: float) -> str:
+    """A whole number from 100 on, else three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def rate(orders_per_s: float | None) -> str:
+    """8,000, or "max" if nothing is due at a time."""
+    return "max" if orders_per_s is None else f"{orders_per_s:,.10g}"
+
+
 def axis_number(value: float, _position: int | None = None) -> str:
     return f"{value / 1e6:,.10g} M" if value >= 1e6 else f"{value:,.10g}"
 
 
+def rounded(estimate: dict[str, Any] | None) -> str:
+    """The median of an estimate of comparison.json: 162"""
+    return number(estimate["median"]) if estimate else ABSENT
+
+
+def interval(estimate: dict[str, Any] | None) -> str:
+    """(151..180); empty if there is none."""
+    if not estimate or estimate["low"] is None:
+        return ""
+    return f"({number(estimate['low'])}..{number(estimate['high'])})"
+
+
+def with_interval(estimate: dict[str, Any] | None) -> str:
+    """162 (151..180)"""
+    return " ".join(filter(None, (rounded(estimate), interval(estimate))))
+
+
+def date_and_time(iso_time: str) -> str:
+    """21 November 2026, 18:22 UTC; a text that is no time stays as it is."""
+    try:
+        at = datetime.fromisoformat(iso_time)
+    except ValueError:
+        return iso_time
+    return f"{at.day} {at:%B %Y, %H:%M} {at.tzname() or ''}".strip()
+
+
 def plain(value: object) -> str:
-    """A setting of any shape in one line; numbers as they are, for a seed or a port is no amount."""
+    """A setting of any shape in one line; numbers have no thousands separators, since a seed or a port is no amount."""
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -14,7 +14,7 @@ settings.load_profile("untimed")
 
 SHARING = {
     "tests/spark/": "spark",
-    "tests/reports/live_spark/": "spark live",
+    "tests/experiments/pipeline/test_spark_live.py": "spark live",
     "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
     "tests/cli/results/": "results",

@@ -51,7 +51,7 @@ class Bench(Kind):
         }
 
     def show_difference(self, difference: Record) -> None:
-        from reports.rounding import rounded
+        from reports.formats import rounded
 
         print_heads(difference, lambda head: [head["status"], *head["reasons"]])
         print_rows("what differs", difference["conditions"], setting_words)

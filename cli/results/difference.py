@@ -12,7 +12,7 @@ from rich.text import Text
 
 from exchange.json_records import Record
 from reports.formats import condition
-from reports.rounding import number
+from reports.formats import number
 from reports.run.terminal import COLUMNS
 
 ABSENT = "absent"

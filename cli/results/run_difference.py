@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
 from experiments.trials.conditions import DIFFERS_BY_RUN
-from reports.rounding import number
+from reports.formats import number
 from runs.metrics import COMPARED, HELD_BACK, Metric, lag_us
 
 CONDITIONS: dict[str, tuple[str, ...] | None] = {

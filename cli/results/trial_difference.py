@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
-from reports.rounding import with_interval
+from reports.formats import with_interval
 
 SIDES = ("first", "second")
 PLAN = ("study", "seed", "repeats")

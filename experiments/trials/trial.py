@@ -19,16 +19,12 @@ from experiments.trials.plan import WARM_UP, Plan, Step, expected_s, plan_as_dic
 from experiments.trials.results import FILE, results
 from experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
 from experiments.trials.verdicts import unreachable
-from reports.asked import Asked
 from reports.comparison.figures import trial_figures
-from reports.comparison.nagle_table import show as show_nagle
 from reports.comparison.page import write_page
 from reports.comparison.paper_figures import paper_figures
-from reports.comparison.table import COLUMNS, show
-from reports.drawing.canvas import page_style
-from reports.drawing.colours import LIGHT
-from reports.drawing.figure_files import write_figures
-from reports.rows import flat, print_rows, trial_rows
+from reports.comparison.table import COLUMNS, show, show_nagle
+from reports.drawing.figures import write_figures
+from reports.exports import ReportOptions, flat, print_rows, trial_rows
 from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
@@ -141,7 +137,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def report_trial(folder: Path, asked: Asked) -> int:
+def report_trial(folder: Path, asked: ReportOptions) -> int:
     """Make a trial's record, table, page and figure files from the runs in its folder. The exit code, 0."""
     if asked.hlog:
         raise UserError(f"--hlog is of one run, and {folder} is a trial's folder: give the folder of a run in it")
@@ -157,11 +153,8 @@ def report_trial(folder: Path, asked: Asked) -> int:
     return 0
 
 
-def _write_page_and_figures(folder: Path, record: dict[str, Any], asked: Asked) -> dict[str, Path]:
+def _write_page_and_figures(folder: Path, record: dict[str, Any], asked: ReportOptions) -> dict[str, Path]:
     paths = {"page": write_page(folder, record)}
     if asked.figures:
-        with page_style(LIGHT):
-            figures = chain(trial_figures(record), paper_figures(record))
-            drawn = ((figure.name, figure.title, figure.chart) for figure in figures)
-            paths["figures"] = write_figures(folder, drawn)
+        paths["figures"] = write_figures(folder, chain(trial_figures(record), paper_figures(record)))
     return paths

@@ -37,8 +37,8 @@ from messaging.benchmark import (
 from messaging.options import SAMPLE_SECONDS, Numbers, numbers, sizes
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from messaging.roles import Links, Role, check_descriptors
-from reports.comparison.completion_figures import by
-from reports.rounding import number
+from reports.exports import grouped
+from reports.formats import number
 from runs.options import Listed
 from transports.pattern import Pattern
 
@@ -114,8 +114,8 @@ def peaks(rows: Sequence[Row]) -> list[str]:
     """Sum rows up as the paper's tables 1 and 2 do: peaks, response time, share of the rate that preloading leaves."""
     measured = [row for row in rows if RATE in row["figures"]]
     grid = [row for row in measured if not row["point"]["preloaded"]]
-    alike = by(grid, lambda row: f"{_series(row)}, {size_in_words(row['point']['size_bytes'])}")
-    return [*(_peak(series, own) for series, own in alike.items()), *_left_by_preloading(by(measured, _series))]
+    alike = grouped(grid, lambda row: f"{_series(row)}, {size_in_words(row['point']['size_bytes'])}")
+    return [*(_peak(series, own) for series, own in alike.items()), *_left_by_preloading(grouped(measured, _series))]
 
 
 def _series(row: Row) -> str:

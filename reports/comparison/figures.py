@@ -1,20 +1,24 @@
-"""The page's figures: completion time against rate, and CPU by component."""
+"""The figures of a comparison: completion time against the offered rate, and CPU by component.
+
+Completion time has a line for each contender; a whisker is a 95 % interval. CPU has a figure for each contender.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from reports.comparison.completion_figures import against_rate, by
-from reports.comparison.cpu_figures import stacked_by_contender
-from reports.comparison.naming import beside_the_rate
-from reports.drawing.canvas import page_style
-from reports.drawing.chart import Chart
-from reports.drawing.inline_svg import inline_svg
+from reports.comparison.sentences import beside_the_rate, cpu_metric
+from reports.drawing.canvas import BLUE, COMPONENT_COLOURS, GREEN, MUTED, ORANGE, PURPLE, empty_axes, linear_y, log_y
+from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends
+from reports.drawing.figures import Figure
+from reports.exports import grouped
+from reports.formats import axis_number
+from runs.metrics import COMPONENTS
 
 NAGLE = "nagle"
 DRAWN = {NAGLE: ("mean", "p50")}
@@ -22,66 +26,147 @@ DRAWN = {NAGLE: ("mean", "p50")}
 USUALLY_DRAWN = ("p50", "p99")
 COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED)
+DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
+MOST_TICKS = 6
+BAR_WIDTH = 0.62  # of the distance between two rates
+
+Record = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Figure:
-    title: str
-    chart: Chart
-    caption: str
+def trial_figures(record: Record) -> Iterator[Figure]:
+    """The figures that have something to show; the style of page or files must be set.
 
-    @property
-    def name(self) -> str:
-        """Of its files, and before its ids on the page."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
-
-    @property
-    def svg(self) -> Markup:
-        """In the style that holds."""
-        return inline_svg(self.chart.figure, self.name, self.title)
-
-
-@dataclass(frozen=True)
-class Drawing:
-    title: str
-    svg: Markup
-    caption: str
-
-
-def draw(record: dict[str, Any]) -> list[Drawing]:
-    """The page's figures."""
-    return drawings(trial_figures(record))
-
-
-def drawings(figures: Iterable[Figure]) -> list[Drawing]:
-    """Figures as the page has them; made in its style, so given before they are."""
-    with page_style():
-        return [Drawing(figure.title, figure.svg, figure.caption) for figure in figures]
-
-
-def trial_figures(record: dict[str, Any]) -> Iterator[Figure]:
-    """What has something to show, in the style that holds; rates as fast as it goes have no place on an axis."""
+    Arms as fast as they go have no rate, so they have no place on the axis.
+    """
     arms = with_rate(record)
     drawn = DRAWN.get(record["study"], USUALLY_DRAWN)
     if not arms:
         return
     if record["study"] == NAGLE:
-        over = by(arms, lambda arm: arm["settings"]["transport"])
-        yield from (f for words, own in over.items() for name in drawn for f in _completion(own, name, f", {words}"))
+        for transport, own in grouped(arms, lambda arm: arm["settings"]["transport"]).items():
+            yield from (figure for name in drawn for figure in _completion(own, name, f", {transport}"))
         return
-    for words, own in by(arms, beside_the_rate).items():
+    for words, own in grouped(arms, beside_the_rate).items():
         yield from (figure for name in drawn for figure in _completion(own, name, words))
-        yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in stacked_by_contender(own).items())
+        yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in _cpu_by_contender(own).items())
 
 
-def with_rate(record: dict[str, Any]) -> list[dict[str, Any]]:
+def with_rate(record: Record) -> list[Record]:
     """The arms that were offered a rate, and measured something."""
     return [arm for arm in record["arms"] if arm["settings"]["orders_per_s"] is not None and arm["metrics"]]
 
 
-def _completion(arms: list[dict[str, Any]], name: str, over: str = "") -> Iterator[Figure]:
-    """Nothing where no arm has measured it."""
+def rate_of(arm: Record) -> float:
+    return float(arm["settings"]["orders_per_s"])
+
+
+def contender_of(arm: Record) -> str:
+    return str(arm["contender"])
+
+
+def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
+    """One figure, or none if no arm measured this percentile."""
     metric = f"due_{name}_us"
-    measured = [arm for arm in arms if metric in arm["metrics"]]
-    if measured:
-        yield Figure(f"Completion time from due, {name}{over}", against_rate(arms, metric), COMPLETION)
+    if any(metric in arm["metrics"] for arm in arms):
+        yield Figure(f"Completion time from due, {name}{words}", _against_rate(arms, metric), COMPLETION)
+
+
+def _against_rate(arms: list[Record], metric: str) -> Chart:
+    axes = empty_axes("µs", "orders/s")
+    contenders = grouped(arms, contender_of)
+    labels = []
+    for place, own in enumerate(contenders.values()):
+        if measured := [arm for arm in own if metric in arm["metrics"]]:
+            dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
+            labels.append(_line(axes, measured, metric, COLOURS[place % len(COLOURS)], dodge))
+    _log_rates(axes, arms)
+    log_y(axes)
+    label_ends(axes, labels)
+    return Chart(axes, numbers_of_arms(((contender_of(arm), metric, arm) for arm in arms), "us"))
+
+
+def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Numbers:
+    """A row for each (line's name, metric, arm) that was measured: the rate, the median, the ends of the interval."""
+    columns = ("series", "orders_per_s", f"median_{unit}", f"low_{unit}", f"high_{unit}")
+    found = [(name, rate_of(arm), arm["metrics"].get(metric)) for name, metric, arm in points]
+    return Numbers(columns, [(name, rate, e["median"], e["low"], e["high"]) for name, rate, e in found if e])
+
+
+def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float) -> EndLabel:
+    """Draw medians with whiskers, a little aside of the other lines'."""
+    arms = sorted(arms, key=rate_of)
+    x = np.array([rate_of(arm) for arm in arms]) * dodge
+    y = draw_whiskers(axes, x, arms, metric, colour, marker_size=6)
+    return EndLabel(float(y[-1]), arms[-1]["contender"], colour)
+
+
+def draw_whiskers(axes: Axes, x: Floats, arms: list[Record], metric: str, colour: str, marker_size: float) -> Floats:
+    """Draw a line of medians with their intervals; a mark is hollow if the arm did not hold its rate."""
+    found = [arm["metrics"][metric] for arm in arms]
+    y = np.array([estimate["median"] for estimate in found], np.float64)
+    ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
+    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
+    for is_held, fill in ((True, colour), (False, "none")):
+        chosen = np.array([arm["held"] is is_held for arm in arms])
+        axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=marker_size, markerfacecolor=fill)
+    return y
+
+
+def _log_rates(axes: Axes, arms: list[Record]) -> None:
+    """A log axis with a mark at every offered rate whose number does not overlap its neighbour's."""
+    rates = sorted({rate_of(arm) for arm in arms})
+    axes.set_xscale("log")
+    axes.set_xlim(rates[0] / 1.15, rates[-1] * 1.15)
+    axes.xaxis.set_major_locator(FixedLocator(_apart(rates)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
+
+
+def _apart(rates: list[float]) -> list[float]:
+    """Rates that are far enough from each other for their numbers."""
+    least = (rates[-1] / rates[0]) ** (1 / MOST_TICKS)
+    chosen = rates[:1]
+    for rate in rates[1:]:
+        if rate >= 0.999 * least * chosen[-1]:
+            chosen.append(rate)
+    return chosen
+
+
+def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:
+    """A chart for each contender, all to one scale."""
+    drawn = {name: _stacked(own) for name, own in grouped(arms, contender_of).items()}
+    highest = max(chart.axes.get_ylim()[1] for chart in drawn.values())
+    for chart in drawn.values():
+        chart.axes.set_ylim(0.0, highest)
+        linear_y(chart.axes)
+        _label_last_bar(chart.axes)
+    return drawn
+
+
+def _stacked(arms: list[Record]) -> Chart:
+    """A bar for each rate, with a part for each component."""
+    axes = empty_axes("CPU s per million orders", "orders/s")
+    arms = sorted(arms, key=rate_of)
+    heights_of = {name: [_cpu_s(arm, name) for arm in arms] for name in COMPONENTS}
+    shown = {name: heights for name, heights in heights_of.items() if any(heights)}
+    foot = np.zeros(len(arms))
+    for name, heights in shown.items():
+        axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=COMPONENT_COLOURS[name], label=name)
+        foot += heights
+    axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
+    rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]
+    return Chart(axes, Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows)))
+
+
+def _cpu_s(arm: Record, component: str) -> float:
+    return float(arm["metrics"].get(cpu_metric(component), {}).get("median", 0.0))
+
+
+def _label_last_bar(axes: Axes) -> None:
+    """Name each component beside its part of the last bar."""
+    labels = []
+    for bars in axes.containers:
+        last = bars[-1]
+        labels.append(EndLabel(last.get_y() + last.get_height() / 2, str(bars.get_label()), last.get_facecolor()))
+    label_ends(axes, labels)

@@ -1,17 +1,17 @@
-"""A comparison's page, `comparison.html`: one offline file, made of comparison.json."""
+"""A comparison's page, `comparison.html`: one offline file, made from comparison.json."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from reports.comparison.figures import draw, drawings
+from reports.comparison.figures import trial_figures
 from reports.comparison.paper import FIGURES_8, TABLE_1
-from reports.comparison.paper_figures import paper_figures
-from reports.comparison.published import published, transports
-from reports.comparison.sentences import circumstances, common_settings, own_settings, title
+from reports.comparison.paper_figures import paper_figures, published, transports
+from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, title
+from reports.drawing.figures import drawings
 from reports.drawing.templates import templates
-from reports.rounding import interval, number, rounded
+from reports.formats import interval, number, rounded
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
@@ -22,31 +22,32 @@ COMPLETION = {
     for clock in ("due", "handed_over")
 }
 PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}
-CPU = {"cpu_s_per_million": "in all", **{f"{name}_cpu_s_per_million": name for name in COMPONENTS}}
+CPU = {"cpu_s_per_million": "in all", **{cpu_metric(name): name for name in COMPONENTS}}
 RESOURCES = {
     **{f"{name}_peak_mb": f"{name}, MB" for name in COMPONENTS},
     **{f"{name}_switches_per_order": f"{name}, switches" for name in COMPONENTS},
 }
-"""Metrics of the tables, with their columns' titles."""
+"""The metrics of each table, with their columns' titles."""
 
 
 @heeded_at_the_end()
 def write_page(folder: Path, record: dict[str, Any]) -> Path:
-    """Beside comparison.json; it appears whole, by rename."""
+    """Write the page beside comparison.json; it appears whole, by rename."""
     return write_whole(folder / "comparison.html", page_html(record).encode())
 
 
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("comparison.html").render(
-        record=record, title=title(record), circumstances=circumstances(record), drawings=draw(record),
-        completion=COMPLETION, cpu=_measured(record, CPU), resources=_measured(record, RESOURCES),
-        as_in_paper=drawings(paper_figures(record)), published=published(record), transports=transports(record),
+        record=record, title=title(record), circumstances=circumstances(record),
+        drawings=drawings(trial_figures(record)), completion=COMPLETION, cpu=_measured(record, CPU),
+        resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
+        published=published(record), transports=transports(record),
         packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip
 
 
 def _measured(record: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
-    """The columns that have something to show."""
+    """The columns whose metric any arm measured."""
     return {name: words for name, words in columns.items() if any(name in arm["metrics"] for arm in record["arms"])}

@@ -1,4 +1,4 @@
-"""What the paper measured, on other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB), 2008."""
+"""The paper's printed values, of other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB), 2008."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIGURES_8 = (
     "and made it far worse at 1,000 and 2,000."
 )
 IPOIB_MEAN_US = {"off": 9300, "on": 7000}
-"""At 8,000 orders/s, by Nagle's algorithm: figures 8 (b) and (c), as the text has them."""
+"""Mean completion at IPOIB_RATE by Nagle's algorithm: figures 8 (b) and (c), as the text has them."""
 IPOIB_RATE = 8000.0
 IPOIB_CPU_PERCENT = 35
-"""No component used more, at any rate: the text to figure 9."""
+"""The most that any component used, at any rate: the text to figure 9."""

@@ -1,23 +1,40 @@
-"""Figures 8 and 9 of the paper, of our runs: its quantities on its axes, which are linear."""
+"""Our runs in the paper's layout: figures 8 and 9, on linear axes as there, and our values beside its printed ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from reports.comparison.completion_figures import by, rate_of
-from reports.comparison.figures import NAGLE, Figure, with_rate
-from reports.comparison.naming import beside_the_rate
-from reports.comparison.paper_lines import PaperLine, lines_against_rate, lines_of
-from reports.drawing.colours import MUTED
-from reports.drawing.labelled_lines import EndLabel
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from reports.comparison.figures import (
+    COLOURS,
+    NAGLE,
+    contender_of,
+    draw_whiskers,
+    numbers_of_arms,
+    rate_of,
+    with_rate,
+)
+from reports.comparison.paper import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
+from reports.comparison.sentences import beside_the_rate
+from reports.drawing.canvas import MUTED, empty_axes, linear_y
+from reports.drawing.chart import Chart, EndLabel, label_ends
+from reports.drawing.figures import Figure
+from reports.exports import grouped
+from reports.formats import axis_number
+
+LEAST_GAP = 0.14  # of the axis, from one rate's number to the next
 
 Record = dict[str, Any]
 Arms = dict[str, list[Record]]
-"""Of each line, by its name."""
+"""The arms of each line, by its name."""
 
 PARTS = {"broker": "a", "gateway": "b", "engine": "c"}
-"""Of figure 9."""
+"""The parts of figure 9."""
 RATES = (
     "Sent and received are one line each: a run in which they differ is invalid, and left out. Dashed: what was "
     "offered. Colours as in 8 (b); rates that are held lie upon each other."
@@ -27,7 +44,7 @@ CPU = "Of one core, all threads; medians over repeats."
 
 
 def paper_figures(record: Record) -> Iterator[Figure]:
-    """In the style that holds."""
+    """The figures; the style of page or files must be set."""
     found = groups(record)
     if not found:
         return
@@ -42,21 +59,21 @@ def paper_figures(record: Record) -> Iterator[Figure]:
 
 
 def groups(record: Record) -> dict[str, Arms]:
-    """The lines of each figure, by what its title adds: contenders; or transports, for each way to hold back.
+    """The lines of each figure by the end of its title; empty if there are not several rates.
 
-    Empty where there are not several rates.
+    A line is a contender; in a study of Nagle's algorithm a transport, with a figure for each contender.
     """
     arms = with_rate(record)
     if len({rate_of(arm) for arm in arms}) < 2:
         return {}
     if record["study"] == NAGLE:
-        contenders = by(arms, lambda arm: arm["contender"])
-        return {f", {words}": by(own, lambda arm: arm["settings"]["transport"]) for words, own in contenders.items()}
-    return {words: by(own, lambda arm: arm["contender"]) for words, own in by(arms, beside_the_rate).items()}
+        contenders = grouped(arms, contender_of)
+        return {f", {name}": grouped(own, lambda arm: arm["settings"]["transport"]) for name, own in contenders.items()}
+    return {words: grouped(own, contender_of) for words, own in grouped(arms, beside_the_rate).items()}
 
 
 def _message_rate(arms: Arms) -> Iterator[Figure]:
-    """Orders below, answers above; a line of each for each transport, which lie upon each other while rates hold."""
+    """Orders below, answers above, with a line for each transport; lines lie upon each other while rates are held."""
     found = {what: lines_of(arms, f"{what}_per_s", f"{what}, ") for what in ("orders", "answers")}
     lines = [line for own in found.values() for line in own]
     if not lines:
@@ -69,7 +86,90 @@ def _message_rate(arms: Arms) -> Iterator[Figure]:
 
 
 def _named(title: str, lines: list[PaperLine], unit: tuple[str, str], caption: str) -> Iterator[Figure]:
-    """Each line named beside its end; nothing where there is none. The unit as the axis has it, and the file."""
+    """A figure with each line named beside its end, or none if there is no line. `unit`: the axis' and the file's."""
     if lines:
         labels = [EndLabel(line.end, line.name, line.colour) for line in lines]
         yield Figure(title, lines_against_rate(lines, *unit, labels), caption)
+
+
+@dataclass(frozen=True)
+class PaperLine:
+    """A metric of arms that all measured it, in the order of their rates."""
+
+    name: str
+    colour: str
+    metric: str
+    arms: list[Record]
+
+    @property
+    def end(self) -> float:
+        return float(self.arms[-1]["metrics"][self.metric]["median"])
+
+
+def lines_of(arms: dict[str, list[Record]], metric: str, before: str = "") -> list[PaperLine]:
+    """A line for each name whose arms measured the metric; a name's colour does not depend on which are left out."""
+    measured = {name: sorted((a for a in own if metric in a["metrics"]), key=rate_of) for name, own in arms.items()}
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(arms)}
+    return [PaperLine(before + name, colours[name], metric, own) for name, own in measured.items() if own]
+
+
+def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: list[EndLabel]) -> Chart:
+    axes = empty_axes(axis, "orders/s")
+    for line in lines:
+        x = np.array([rate_of(arm) for arm in line.arms])
+        draw_whiskers(axes, x, line.arms, line.metric, line.colour, marker_size=5)
+    _linear_rates(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
+    linear_y(axes)
+    label_ends(axes, labels)
+    named = ((line.name, line.metric, arm) for line in lines for arm in line.arms)
+    return Chart(axes, numbers_of_arms(named, unit))
+
+
+def _linear_rates(axes: Axes, rates: list[float]) -> None:
+    """An axis from zero, with a number at every rate that is far enough from its neighbours."""
+    axes.set_xlim(0.0, rates[-1] * 1.04)
+    shown = [0.0]
+    for rate in reversed(rates):
+        if all(abs(rate - other) >= LEAST_GAP * rates[-1] for other in shown):
+            shown.append(rate)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(shown)))
+    axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row: title, the paper's value in words, and ours for each column; None where we measured none."""
+
+    what: str
+    paper: str
+    ours: list[Record | None]
+
+
+def published(record: Record) -> list[Published]:
+    """The rows; empty if the comparison has no figures in the paper's layout."""
+    found = groups(record)
+    completion = [_completion(words, arms) for words, arms in found.items()]
+    return [*completion, _busiest(next(iter(found.values())))] if found else []
+
+
+def transports(record: Record) -> list[str]:
+    """The titles of the columns of ours."""
+    return list(next(iter(groups(record).values()), {}))
+
+
+def _completion(words: str, arms: Arms) -> Published:
+    has_nagle = any(arm["settings"]["nagle"] for own in arms.values() for arm in own)
+    what = f"mean completion in µs, at {IPOIB_RATE:,.0f} orders/s{words}"
+    at_rate = {name: next((arm for arm in own if rate_of(arm) == IPOIB_RATE), None) for name, own in arms.items()}
+    ours = [arm["metrics"].get("handed_over_mean_us") if arm else None for arm in at_rate.values()]
+    return Published(what, f"{IPOIB_MEAN_US['on' if has_nagle else 'off']:,}", ours)
+
+
+def _busiest(arms: Arms) -> Published:
+    what = "CPU of the busiest component at any rate, in % of a core"
+    return Published(what, f"up to {IPOIB_CPU_PERCENT}", [_most(own) for own in arms.values()])
+
+
+def _most(arms: list[Record]) -> Record | None:
+    used = [found for arm in arms for name, found in arm["metrics"].items() if name.endswith("_cpu_percent")]
+    return max(used, key=lambda estimate: float(estimate["median"]), default=None)

@@ -1,18 +1,18 @@
-"""What was compared, in plain sentences."""
+"""The words of a comparison: its title, its circumstances, and the names of its arms."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from reports.run.sentences import in_words
+from reports.formats import date_and_time, rate
 
 Record = dict[str, Any]
 
 
 def title(record: Record) -> str:
     """zeromq against tcp, at 1,000 to 16,000 orders/s; Nagle off against Nagle on over tcp, at 1,000 orders/s"""
-    rates = sorted({rate for arm in record["arms"] if (rate := arm["settings"]["orders_per_s"]) is not None})
-    offered = " to ".join(f"{rate:,.10g}" for rate in dict.fromkeys((rates[0], rates[-1]))) if rates else ""
+    rates = sorted({each for arm in record["arms"] if (each := arm["settings"]["orders_per_s"]) is not None})
+    offered = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1])))) if rates else ""
     who = (" against " if len(record["contenders"]) == 2 else ", ").join(record["contenders"])
     transports = list(dict.fromkeys(arm["settings"]["transport"] for arm in record["arms"]))
     named = all(arm["settings"]["transport"] in arm["contender"] for arm in record["arms"])
@@ -25,7 +25,7 @@ def circumstances(record: Record) -> list[str]:
     started, seed = record["conditions"].get("started_at"), record["seed"]
     rows, tests = record["statistics"]["rows"], record["statistics"]
     return [
-        *([f"Measured from {in_words(started)}."] if started else []),
+        *([f"Measured from {date_and_time(started)}."] if started else []),
         f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}; every run at "
         "a rate has the same orders.",
         f"Figures are medians over repeats, in brackets their {tests['confidence']:.0%} bootstrap intervals.",
@@ -40,7 +40,7 @@ def common_settings(record: Record) -> Record:
 
 
 def own_settings(record: Record) -> dict[str, Record]:
-    """By contender, what it has to itself: the same at every rate, and not what the others have."""
+    """The settings of each contender that are the same at every rate and not shared by the others."""
     shared = common_settings(record)
     return {name: _same(_settings_of(record, name), shared) for name in record["contenders"]}
 
@@ -52,3 +52,19 @@ def _settings_of(record: Record, contender: str) -> list[Record]:
 def _same(settings: list[Record], shared: Record) -> Record:
     first, *others = settings
     return {n: v for n, v in first.items() if n not in shared and all(other[n] == v for other in others)}
+
+
+def beside_the_rate(arm: Record) -> str:
+    """The factors that the arm's block holds fixed beside the rate, with a comma in front; often none."""
+    words = arm["block"].partition(", ")[2]
+    return f", {words}" if words else ""
+
+
+def rate_and_name(arm: Record) -> tuple[str, str]:
+    """8,000 or max; amqp, packing 10, arrivals poisson"""
+    return rate(arm["settings"]["orders_per_s"]), arm["contender"] + beside_the_rate(arm)
+
+
+def cpu_metric(component: str) -> str:
+    """The metric's name."""
+    return f"{component}_cpu_s_per_million"

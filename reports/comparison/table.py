@@ -1,59 +1,71 @@
-"""A comparison in the terminal: figures by rate and transport, then what can be said of them; 80 columns."""
+"""A comparison in the terminal: figures by rate and arm, then verdicts; for a study of Nagle's algorithm, packets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from reports.comparison.naming import rate_and_name
-from reports.rounding import rounded, with_interval
+from reports.comparison.paper import FIGURES_8, TABLE_1
+from reports.comparison.sentences import cpu_metric, rate_and_name
+from reports.formats import number, rate, rounded, with_interval
+from reports.tables import left, plain_table, right
 from runs.metrics import COMPONENTS
 
-COLUMNS = 80
+COLUMNS, NAGLE_COLUMNS = 80, 100
+COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
+PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
+WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
+
+Record = dict[str, Any]
 
 
-def show(record: dict[str, Any]) -> None:
-    """From comparison.json's content."""
+def show(record: Record) -> None:
+    """Print the content of comparison.json; 80 columns."""
     console = Console(width=COLUMNS, highlight=False)
     console.print()
     console.print(_completion(record))
     console.print()
     console.print(_cpu(record))
-    show_verdicts(console, record)
-    show_caveats(console, record)
+    _show_verdicts(console, record)
 
 
-def show_verdicts(console: Console, record: dict[str, Any]) -> None:
-    """What can be said, metric by metric."""
+def show_nagle(record: Record) -> None:
+    """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper; 100 columns."""
+    console = Console(width=NAGLE_COLUMNS, highlight=False)
+    console.print("\n[bold]completion time from due, us[/bold]")
+    console.print(_nagle_table(record, COMPLETION))
+    console.print(f"[dim]{FIGURES_8}[/dim]")
+    console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
+    packets = _nagle_table(record, PACKETS)
+    for row in TABLE_1:
+        figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
+        packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
+    console.print(packets)
+    _show_verdicts(console, record)
+
+
+def _show_verdicts(console: Console, record: Record) -> None:
+    """Print the verdicts metric by metric, then the caveats."""
     for metric in dict.fromkeys(verdict["metric"] for verdict in record["verdicts"]):
         console.print(f"\n[bold]{record['metrics'][metric]['title']}[/bold]")
         for verdict in record["verdicts"]:
             if verdict["metric"] == metric:
-                _say(console, verdict)
-
-
-def show_caveats(console: Console, record: dict[str, Any]) -> None:
+                style = "bold" if verdict["outcome"] == "differ" else ""
+                row = plain_table(right("", least=22), Column(style=style), header=False)
+                row.add_row(verdict["block"], verdict["sentence"])
+                console.print(row)
     for caveat in record["caveats"]:
         console.print(f"[bold red]![/bold red] {caveat}")
 
 
-def _say(console: Console, verdict: dict[str, Any]) -> None:
-    style = "bold" if verdict["outcome"] == "differ" else ""
-    row = Table.grid(padding=(0, 2, 0, 0))
-    row.add_column(min_width=22, justify="right")
-    row.add_column(style=style)
-    row.add_row(verdict["block"], verdict["sentence"])
-    console.print(row)
-
-
-def _completion(record: dict[str, Any]) -> Table:
-    """Medians over repeats; in brackets their 95 % intervals."""
-    table = _table("p50 us from due", "p99 us", "achieved/s")
+def _completion(record: Record) -> Table:
+    """Medians over repeats, with their 95 % intervals in brackets."""
     saturated = any(arm["saturated"] for arm in record["arms"])
-    if saturated:
-        table.add_column("saturated", justify="right", no_wrap=True)
+    titles = ("p50 us from due", "p99 us", "achieved/s", *(["saturated"] if saturated else []))
+    table = plain_table("orders/s", left(), *titles)
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
         figures = [with_interval(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
@@ -63,26 +75,24 @@ def _completion(record: dict[str, Any]) -> Table:
     return table
 
 
-def _cpu(record: dict[str, Any]) -> Table:
+def _cpu(record: Record) -> Table:
     """CPU seconds for a million orders, in all and by component."""
-    parts = [name for name in COMPONENTS if any(cpu_of(name) in arm["metrics"] for arm in record["arms"])]
-    table = _table("CPU s per million", *parts)
+    components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
+    table = plain_table("orders/s", left(), "CPU s per million", *components)
     for arm in record["arms"]:
-        all_of_it = with_interval(arm["metrics"].get("cpu_s_per_million"))
-        table.add_row(*rate_and_name(arm), all_of_it, *(rounded(arm["metrics"].get(cpu_of(part))) for part in parts))
+        in_all = with_interval(arm["metrics"].get("cpu_s_per_million"))
+        table.add_row(*rate_and_name(arm), in_all, *(rounded(arm["metrics"].get(cpu_metric(c))) for c in components))
     return table
 
 
-def _table(*titles: str) -> Table:
-    """Of all columns only the contender's name may take several lines."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("orders/s", justify="right", no_wrap=True)
-    table.add_column("")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+def _nagle_table(record: Record, metrics: Mapping[str, str]) -> Table:
+    """A row for each arm, with these metrics by their titles."""
+    table = plain_table(right("orders/s"), left(), left(), *map(right, metrics))
+    for arm in record["arms"]:
+        figures = [
+            (with_interval if metric in WITH_INTERVAL else rounded)(arm["metrics"].get(metric))
+            for metric in metrics.values()
+        ]
+        settings = arm["settings"]
+        table.add_row(rate(settings["orders_per_s"]), settings["transport"], arm["contender"], *figures)
     return table
-
-
-def cpu_of(component: str) -> str:
-    """The metric's name."""
-    return f"{component}_cpu_s_per_million"

@@ -1,7 +1,12 @@
-"""An empty figure in the page's style, and its axes."""
+"""An empty figure in the page's style: its colours, its axes, its units.
+
+One drawing serves the page in light and in dark: it is drawn in stand-in colours, each of which becomes a CSS variable.
+In a file it has the light colours.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,12 +14,30 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from reports.drawing.colours import GRID, INK, MUTED, STAND_INS, paint
 from reports.formats import axis_number
 
+INK, MUTED, GRID = "exchange:ink", "exchange:muted", "exchange:grid"
+BLUE, ORANGE, GREEN, PURPLE = "exchange:blue", "exchange:orange", "exchange:green", "exchange:purple"
+COMPONENT_COLOURS = {"gateway": BLUE, "engine": ORANGE, "broker": PURPLE, "reporter": GREEN}
+
+STAND_INS = {
+    INK: "#010203", MUTED: "#010204", GRID: "#010205",
+    BLUE: "#010206", ORANGE: "#010207", GREEN: "#010208", PURPLE: "#010209",
+}  # fmt: skip
+LIGHT = {
+    INK: "#1a1c1f", MUTED: "#5c636b", GRID: "#e3e6e9",
+    BLUE: "#0072b2", ORANGE: "#c04a00", GREEN: "#00795a", PURPLE: "#a8457e",
+}  # fmt: skip
+"""The light values of page.css."""
+
+CSS_COLOURS = {
+    stand_in: "currentColor" if name == INK else f"var(--{name.removeprefix('exchange:')})"
+    for name, stand_in in STAND_INS.items()
+}
 # As many points as there are pixels on a small screen, so that the text stays legible there.
 WIDTH, HEIGHT, TEXT = 440, 270, 11.5
 LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
@@ -30,9 +53,23 @@ STYLE: dict[Any, Any] = {
 }  # fmt: skip
 
 
+def paint(palette: Mapping[str, str]) -> None:
+    """Give the colours' names these values in matplotlib, from now on."""
+    named = get_named_colors_mapping()
+    for name, colour in palette.items():
+        named[name] = colour  # update() would leave the value that matplotlib has cached for the name
+
+
+def with_css_colours(svg: str) -> str:
+    return re.sub("|".join(CSS_COLOURS), lambda match: CSS_COLOURS[match.group()], svg)
+
+
+paint(STAND_INS)
+
+
 @contextmanager
 def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
-    """Draw and save in here: matplotlib reads some settings, and colours' names, only when it saves."""
+    """Set the page's style. Draw and save inside: matplotlib reads some settings and colours only when it saves."""
     paint(palette)
     try:
         with mpl.rc_context(STYLE):
@@ -42,7 +79,7 @@ def page_style(palette: Mapping[str, str] = STAND_INS) -> Iterator[None]:
 
 
 def empty_axes(y_unit: str, x_unit: str) -> Axes:
-    """Units stand above and beside the axes, where they need no turning of the head."""
+    """Axes with their units above and beside them, not rotated."""
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
     box = (LEFT / WIDTH, BOTTOM / HEIGHT, 1 - (LEFT + RIGHT) / WIDTH, 1 - (TOP + BOTTOM) / HEIGHT)
     axes = figure.add_axes(box)
@@ -52,20 +89,20 @@ def empty_axes(y_unit: str, x_unit: str) -> Axes:
 
 
 def time_x(axes: Axes, length_s: float) -> None:
-    """The whole run, and what a meter said after it."""
+    """Show the whole run, and meter readings after its end."""
     axes.set_xlim(0.0, max(length_s, axes.dataLim.x1, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
 def linear_y(axes: Axes) -> None:
-    """From zero, so that heights can be compared."""
+    """Begin at zero, so that heights can be compared."""
     axes.set_ylim(0.0, axes.get_ylim()[1] * 1.05)
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(axis_number))
 
 
 def log_y(axes: Axes) -> None:
-    """From a grid line to a grid line: at whole decades, or where there are few, at 1, 2, 5, 10 ..."""
+    """A log axis from grid line to grid line; they stand at whole decades, or, if there are few, at 1, 2, 5, 10 ..."""
     axes.set_yscale("log")
     low, high = axes.dataLim.intervaly
     steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)

@@ -1,4 +1,7 @@
-"""A figure that is drawn, and the numbers that it shows."""
+"""A chart: lines on axes, each named beside its end, and the numbers that they show.
+
+A value of NaN was not measured: it is a gap in the line, never a zero.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.drawing.series import Line
+from reports.drawing.canvas import BOTTOM, HEIGHT, TOP
 
+LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)  # of the axes' height, from one label to the next
+
+Floats = npt.NDArray[np.float64]
 Cell = str | int | float | None
 
 
@@ -24,6 +32,8 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Chart:
+    """Axes with everything drawn on them, and the numbers behind the drawing."""
+
     axes: Axes
     numbers: Numbers
 
@@ -34,8 +44,30 @@ class Chart:
         return figure
 
 
-def of_lines(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
-    """The points of each line by its name; a gap is no row, a level has no x."""
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: x in seconds since the first order, or in nines; y in the axis' unit."""
+
+    x: Floats
+    y: Floats
+
+    @property
+    def is_level(self) -> bool:
+        return bool(np.isnan(self.x).all())
+
+
+def level(y: float) -> Line:
+    """A line for one number of the whole run; it has no x."""
+    return Line(np.array([np.nan]), np.array([y]))
+
+
+def line_where_measured(x: Floats, y: Floats) -> Line | None:
+    """The line, or None if it has no value."""
+    return Line(x, y) if np.isfinite(y).any() else None
+
+
+def numbers_of(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
+    """The points of each line by its name. A gap makes no row; a level has no x."""
     points = [
         (name, at if isfinite(at) else None, value)
         for name, line in lines.items()
@@ -43,3 +75,45 @@ def of_lines(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
         if isfinite(value)
     ]
     return Numbers(("series", x, y), list(points))
+
+
+@dataclass(frozen=True)
+class EndLabel:
+    """A line's name, to be written beside its end."""
+
+    y: float
+    text: str
+    colour: str
+
+
+def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
+    """Draw the line: a level dashed, and with marks if it has too few points to be seen."""
+    if line.is_level:
+        y = float(line.y[0])
+        axes.axhline(y, color=colour, linestyle="--", linewidth=1.3)
+        return EndLabel(y, text, colour)
+    measured = line.y[np.isfinite(line.y)]
+    axes.plot(line.x, line.y, "o-" if len(measured) < 3 else "-", color=colour, clip_on=False)
+    return EndLabel(float(measured[-1]), text, colour)
+
+
+def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
+    """Write each label as near to its line's end as its neighbours allow. Call it when the axes' limits are final."""
+    to_share = axes.transData + axes.transAxes.inverted()
+    x = axes.get_xlim()[1]
+    wanted = [(float(to_share.transform((x, label.y))[1]), -i, label) for i, label in enumerate(labels)]
+    upwards = sorted(wanted)  # of equal heights, the one drawn first stands higher
+    for (_, _, label), share in zip(upwards, _spread([share for share, _, _ in upwards]), strict=True):
+        axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center")
+
+
+def _spread(shares: list[float]) -> list[float]:
+    """Push the labels apart upwards, then shift those down again that left the axes at the top."""
+    spread: list[float] = []
+    for share in shares:
+        spread.append(max(share, spread[-1] + LABEL_GAP if spread else 0.0))
+    ceiling = 1.0
+    for i in reversed(range(len(spread))):
+        spread[i] = min(spread[i], ceiling)
+        ceiling = spread[i] - LABEL_GAP
+    return spread

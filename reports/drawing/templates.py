@@ -1,4 +1,4 @@
-"""Where pages come from: a folder's templates, which may include this one's style and macros."""
+"""The templates of pages: a folder's own, which may include this folder's style and macros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
-    """What is absent at any depth is undefined, which a template writes as "not measured"."""
+    """The environment; a value that is absent at any depth is undefined, which a template writes as "not measured"."""
     environment = Environment(
         loader=FileSystemLoader([folder, HERE]), autoescape=True, undefined=ChainableUndefined,
         trim_blocks=True, lstrip_blocks=True,

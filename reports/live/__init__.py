@@ -1,1 +1,1 @@
-"""A window on a run that is under way: what its spool tells, drawn in the terminal once a second."""
+"""A run that is under way, in the terminal: its progress, its last minute as graphs, its seconds as Spark's rows."""

@@ -12,11 +12,11 @@ from exchange.seconds import History, Reading, Shares, is_analysed
 
 SECONDS = 60
 RATES = {"sent": "orders_sent", "answered": "orders_answered", "answers": "messages_received"}
-"""A figure's name here, and in a traffic record."""
+"""The fields of a traffic record, by the figure's name."""
 
 
 class Figures:
-    """Histories by name: rates a second, times in us as "due p50", cores in use by role; of all gateways together."""
+    """Minutes by name: rates a second, times in us such as "due p50", cores in use by role; sums over all gateways."""
 
     def __init__(self, gateways: int = 1) -> None:
         self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
@@ -29,14 +29,14 @@ class Figures:
 
     @property
     def newest(self) -> int:
-        """The last second whose traffic is known, of every gateway that has not ended; -1 before there is one."""
+        """The last second that every gateway has reported, those that have ended aside; -1 before there is one."""
         if len(self._newest) < self._gateways:
             return -1
         front = max(self._newest.values())
         return min(second for second in self._newest.values() if second >= front - 1)
 
     def take(self, record: dict[str, Any]) -> None:
-        """One record of the spool; kinds that are not drawn are passed over."""
+        """Add one record of the spool; kinds that are not drawn are ignored."""
         kind, source, payload = record["kind"], record["source"], record["payload"]
         if kind == TRAFFIC:
             self._take_traffic(source, payload, record["monotonic_ns"])

@@ -1,29 +1,29 @@
-"""What a run says on stderr while it goes on: a bar in a terminal, elsewhere a line now and then."""
+"""The progress of a run on stderr: a bar in a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
-from reports.live.screen import screen
 from runs.launch.watch import OnSecond
 from transports.registry import scheme_of
 
 SAY_EVERY_S = 5.0
-
 
 OnCount = Callable[[int], None]
 
 
 @contextlib.contextmanager
 def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
-    """Called once a second."""
+    """A bar for one run; its value is called once a second."""
     each = settings.order_limit if settings.orders_per_s is not None else settings.orders
     total = None if each is None else settings.pairs * each
     of_total = " orders" if total is None else f" of {total:,} orders"
@@ -33,7 +33,7 @@ def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
 
 @contextlib.contextmanager
 def counting(what: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
-    """Called now and then with how many are done."""
+    """A bar, or lines, for any work that is counted; its value is called now and then with the number done."""
     console = screen()
     if console.is_terminal:
         with _bar(console, what, total, of_total) as on_count:
@@ -44,7 +44,7 @@ def counting(what: str, total: int | None, of_total: str, done: str) -> Iterator
 
 @contextlib.contextmanager
 def _bar(console: Console, what: str, total: int | None, of_total: str) -> Iterator[OnCount]:
-    """Drawn when it is told: a livelier one would take CPU from what is measured."""
+    """Redrawn only when called: a livelier bar would take CPU from the run that is measured."""
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}" + of_total),
         TimeRemainingColumn(), console=console, auto_refresh=False, transient=True,
@@ -55,12 +55,35 @@ def _bar(console: Console, what: str, total: int | None, of_total: str) -> Itera
 
 
 def _lines(what: str, of_total: str, done: str) -> OnCount:
-    said_s = time.monotonic()
+    printed_s = time.monotonic()
 
     def on_count(count: int) -> None:
-        nonlocal said_s
-        if time.monotonic() - said_s >= SAY_EVERY_S:
-            said_s = time.monotonic()
+        nonlocal printed_s
+        if time.monotonic() - printed_s >= SAY_EVERY_S:
+            printed_s = time.monotonic()
             click.echo(f"{what}: {count:,}{of_total} {done}", err=True)
 
     return on_count
+
+
+def screen(file: IO[str] | None = None) -> Console:
+    """A console on stderr, or on `file`, that outlives its terminal."""
+    return Console(file=cast(IO[str], Lasting(file or sys.stderr)), highlight=False)
+
+
+class Lasting:
+    """A file that drops what cannot be written: a terminal that is closed in the middle does not end the run."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

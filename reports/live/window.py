@@ -1,4 +1,4 @@
-"""The window of `exchange run --live`, drawn when the gateway says that a second is over, and at no other time."""
+"""The window of `exchange run --live`: follows the run's spool, and draws only when the gateway ends a second."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from exchange.seconds import Reading
+from exchange.instances import spool_file
+from exchange.seconds import Once, Reading
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
-from reports.live.graph import BLOCKS, PLAIN
-from reports.live.growing_spool import GrowingSpool
-from reports.live.headline import Headline
-from reports.live.picture import COLUMNS, picture
-from reports.live.screen import screen
+from reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, picture
+from reports.live.progress import screen
 from runs.errors import UserError
 from runs.launch.watch import Moment, OnSecond
 
 
 def terminal() -> Console:
-    """Where it is drawn. UserError where stderr takes no drawing."""
+    """The terminal on stderr. UserError if stderr is none."""
     console = screen()
     if not console.is_interactive:
-        told = "--live draws in a terminal, and stderr is none"
-        raise UserError(f"{told}: leave it out, and the run says now and then how far it is")
+        raise UserError(
+            "--live draws in a terminal, and stderr is none: leave it out, and the run says now and then how far it is"
+        )
     return console
 
 
 @contextlib.contextmanager
 def live_window(settings: RunSettings, console: Console, folder: Path) -> Iterator[OnSecond]:
-    """What it showed last stays, unless it never showed a second."""
+    """The last picture stays in the terminal, unless no second was ever shown."""
     window = Window(settings, console, folder)
     live = Live(window.before(), console=console, auto_refresh=False, transient=True, redirect_stdout=False)
 
@@ -49,7 +50,7 @@ def live_window(settings: RunSettings, console: Console, folder: Path) -> Iterat
 
 
 class Window:
-    """Follows a run's spool."""
+    """The pictures of one run, from its spool."""
 
     def __init__(self, settings: RunSettings, console: Console, folder: Path) -> None:
         self._console, self._headline = console, Headline(settings)
@@ -61,7 +62,7 @@ class Window:
         return Text(self._headline.before, no_wrap=True, overflow="crop")
 
     def at(self, moment: Moment) -> Text:
-        """The picture when a second is over; the newest that it shows is the one before that."""
+        """The picture when a second is over; the newest second that it shows is the one before."""
         now_ns = time.monotonic_ns()
         self._start_ns = self._start_ns or now_ns - 1_000_000_000
         elapsed_s = (now_ns - self._start_ns) / 1e9
@@ -70,7 +71,7 @@ class Window:
         return self._picture(self._headline.at(moment.answered, elapsed_s))
 
     def at_the_end(self) -> Text:
-        """With the seconds that were still to come."""
+        """The last picture, of the whole spool."""
         return self._picture(self._headline.at_the_end)
 
     def _picture(self, headline: str) -> Text:
@@ -78,3 +79,21 @@ class Window:
             self._figures.take(record)
         blocks = PLAIN if self._console.options.ascii_only else BLOCKS
         return picture(headline, self._figures, self._is_scheduled, min(self._console.width, COLUMNS), blocks)
+
+
+class GrowingSpool:
+    """Reads a spool while it grows. A reporter's files appear whole and in order, so the next one's name is known."""
+
+    def __init__(self, run_folder: Path, reporters: int = 1) -> None:
+        self._folder = run_folder / "spool"
+        self._once = Once()
+        self._read = dict.fromkeys(range(1, reporters + 1), 0)
+
+    def fresh(self) -> Iterator[dict[str, Any]]:
+        """The records that have appeared since the last call, each once."""
+        for reporter in self._read:
+            while (path := self._folder / spool_file(self._read[reporter] + 1, reporter)).exists():
+                self._read[reporter] += 1
+                for line in path.read_bytes().splitlines():
+                    if self._once.is_new(line):
+                        yield orjson.loads(line)

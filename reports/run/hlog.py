@@ -12,15 +12,14 @@ import numpy as np
 
 from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
 from exchange.seconds import is_analysed, merged
-from reports.run.completion_figures import warm_up_s
-from reports.run.run_folder import Record, RunFolder
+from reports.run.run_folder import Record, RunFolder, warm_up_s
 from runs.errors import UserError, cannot_write
 from runs.files import whole_text
 from runs.record.reading import damaged
 
 FILE = "completion.hlog"
 DIGITS = 3
-"""Significant ones of a histogram: what it reports is at most 1/1024 above what was put into it."""
+"""Significant digits of a histogram: a value that it reports is at most 1/1024 above the one that was recorded."""
 HIGHEST_NS = 2**OCTAVES - 1
 
 COMMENTS = (
@@ -33,7 +32,7 @@ COMMENTS = (
 
 
 def write_hlog(path: Path, folder: RunFolder) -> Path:
-    """UserError where the spool holds no completion, or the library is missing."""
+    """Write the log and return its path. UserError if the spool holds no completion, or the library is missing."""
     seconds = list(_seconds(folder))
     if not seconds:
         raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
@@ -46,13 +45,14 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
 
 
 def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
-    """Second, clock and buckets, in the order of time; without what analysis leaves out."""
-    kept = [record for record in folder.spool["completion"] if _counts(record["payload"], warm_up_s(folder.run))]
-    for (second, clock), records in groupby(sorted(kept, key=_place), key=_place):
+    """(second, clock, buckets) in the order of time, without warm-up and last order."""
+    from_s = warm_up_s(folder.run)
+    analysed = [record for record in folder.spool["completion"] if _is_logged(record["payload"], from_s)]
+    for (second, clock), records in groupby(sorted(analysed, key=_place), key=_place):
         yield second, CLOCKS[clock], merged(record["payload"] for record in records)
 
 
-def _counts(payload: Record, from_s: float) -> bool:
+def _is_logged(payload: Record, from_s: float) -> bool:
     return payload["clock"] in CLOCKS and is_analysed(payload) and payload["second"] >= from_s
 
 
@@ -73,12 +73,12 @@ def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuc
         histogram = hdrh.histogram.HdrHistogram(1, HIGHEST_NS, DIGITS)
         for value_ns, count in values_of(buckets):
             histogram.record_value(value_ns, count)
-        file.write(f"Tag={clock},")  # which the library reads, but does not write
+        file.write(f"Tag={clock},")  # the library reads tags but does not write them
         log.output_interval_histogram(histogram, second, second + 1, max_value_unit_ratio=1.0)
 
 
 def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
-    """(ns, how often): the middle of each bucket, but for one least and one greatest value, which are known."""
+    """(ns, how often): the middle of each bucket, but the least and the greatest value as they are."""
     index = np.flatnonzero(buckets.counts)
     counts = buckets.counts[index]
     counts[-1] -= 1
@@ -91,7 +91,7 @@ def values_of(buckets: LogBuckets) -> Iterator[tuple[int, int]]:
 
 
 def _started(folder: RunFolder) -> datetime:
-    """Of a run that was killed: when its first second began, which was told at that second's end."""
+    """The run's start; if it was killed, the start of its first second, which was reported at that second's end."""
     at = folder.run.get("started_at")
     if isinstance(at, str):
         try:
@@ -107,7 +107,7 @@ def _left_out(folder: RunFolder) -> str:
 
 
 def _library() -> Any:
-    """Which has no wheel for Linux on ARM, so it is not installed there."""
+    """The package hdrh, which has no wheel for Linux on ARM, so it is not installed there."""
     try:
         import hdrh.histogram
         import hdrh.log

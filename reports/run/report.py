@@ -8,52 +8,48 @@ from typing import Any
 import click
 
 from exchange.run_record import RunRecord
-from reports.asked import Asked
-from reports.drawing.canvas import page_style
-from reports.drawing.colours import LIGHT
-from reports.drawing.figure_files import write_figures
-from reports.rows import print_rows, run_row
+from reports.drawing.figures import write_figures
+from reports.exports import ReportOptions, flat, print_rows
 from reports.run.figures import run_figures
 from reports.run.hlog import FILE, write_hlog
 from reports.run.page import write_page
 from reports.run.run_folder import RunFolder, read_run_folder
-from reports.run.seconds import show_seconds
 from reports.run.terminal import show_record
+from reports.seconds import show_seconds
 from runs.errors import UserError
 from runs.record.reading import record_for_report
 
 
-def report_run(folder: Path, asked: Asked) -> int:
-    """The exit code: 1 where there can be no tables."""
+def report_run(folder: Path, options: ReportOptions) -> int:
+    """Show and write the report; the exit code is 1 if Spark could make no tables."""
     finished = (folder / "run.json").exists()
-    if asked.quiet and not finished:
+    if options.quiet and not finished:
         raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
     record = record_for_report(folder / "run.json", RunRecord) if finished else {}
     known = read_run_folder(folder)
-    _show(folder, record, asked)
-    made = show_seconds(folder, quiet=asked.quiet) if finished and asked.with_spark else True
-    for what, path in _written(folder, known, asked).items():
-        click.echo(f"{what}: {path}", err=asked.quiet)
-    return 0 if made else 1
+    _show(folder, record, options)
+    has_tables = show_seconds(folder, quiet=options.quiet) if finished and options.with_spark else True
+    for what, path in _written(folder, known, options).items():
+        click.echo(f"{what}: {path}", err=options.quiet)
+    return 0 if has_tables else 1
 
 
-def _show(folder: Path, record: dict[str, Any], asked: Asked) -> None:
-    if asked.as_json:
+def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
+    if options.as_json:
         click.echo((folder / "run.json").read_bytes(), nl=False)
-    elif asked.as_csv:
-        print_rows([run_row(record)])
+    elif options.as_csv:
+        print_rows([flat(record)])
     elif record:
         show_record(record)
     else:
         click.echo(f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds")
 
 
-def _written(folder: Path, known: RunFolder, asked: Asked) -> dict[str, Path]:
-    """The files, by what they are."""
-    made = {"page": write_page(folder, known)}
-    if asked.hlog:
-        made["HdrHistogram log"] = write_hlog(folder / FILE, known)
-    if asked.figures:
-        with page_style(LIGHT):
-            made["figures"] = write_figures(folder, run_figures(known))
-    return made
+def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str, Path]:
+    """The paths of the files, by their titles."""
+    written = {"page": write_page(folder, known)}
+    if options.hlog:
+        written["HdrHistogram log"] = write_hlog(folder / FILE, known)
+    if options.figures:
+        written["figures"] = write_figures(folder, run_figures(known))
+    return written

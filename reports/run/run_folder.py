@@ -1,4 +1,4 @@
-"""What the page is made from: `run.json`, and of the spool the kinds that are drawn."""
+"""The contents of a run's folder that its page is made from: run.json, and the spool's records of the kinds drawn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from exchange.records import PAYLOADS
 from exchange.run_record import RunRecord
+from reports.drawing.chart import Floats
+from reports.formats import is_number
 from runs.record.reading import record_for_report
 from runs.record.spool import records
 
 Record = dict[str, Any]
 Spool = dict[str, list[Record]]  # by kind, each in order of arrival
+MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
 
 UNRECORDED_RUN: Record = {
     "status": "partial",
@@ -22,14 +27,14 @@ UNRECORDED_RUN: Record = {
 
 @dataclass(frozen=True)
 class RunFolder:
-    """`run` is run.json's content."""
+    """`run` is the content of run.json."""
 
     run: Record
     spool: Spool
 
 
 def read_run_folder(folder: Path) -> RunFolder:
-    """A run that was killed left no run.json; a folder with neither record nor spool is no run's folder."""
+    """FileNotFoundError if there is neither record nor spool; a run that was killed left no run.json."""
     record_file = folder / "run.json"
     if not record_file.exists() and not (folder / "spool").exists():
         raise FileNotFoundError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
@@ -46,7 +51,48 @@ def _read_spool(folder: Path) -> Spool:
     return spool
 
 
-def part(record: Record, name: str) -> Record:
-    """A part of a record; empty where it is absent or null."""
+def section(record: Record, name: str) -> Record:
+    """A nested object of a record; empty if it is absent or null."""
     found = record.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def is_scheduled(run: Record) -> bool:
+    """Whether orders were due at a time. A run as fast as it goes has an offered rate of null, no due times, no lag."""
+    return section(run, "settings").get("orders_per_s", 0) is not None
+
+
+def warm_up_s(run: Record) -> float:
+    found = section(run, "settings").get("warm_up_s")
+    return found if is_number(found) else 0.0
+
+
+def mean_cores(run: Record) -> dict[str, float]:
+    """CPU time over the length of the run, by component."""
+    duration_s = run.get("duration_s")
+    if not is_number(duration_s) or duration_s <= 0:
+        return {}
+    used = {name: section(run["components"], name).get("cpu_s") for name in section(run, "components")}
+    return {name: cpu_s / duration_s for name, cpu_s in used.items() if is_number(cpu_s)}
+
+
+def seconds_begun(spool: Spool) -> int:
+    """The number of seconds that the run reached into."""
+    per_second = [*spool["completion"], *spool["traffic"], *spool["process"]]
+    return 1 + max((int(record["payload"]["second"]) for record in per_second), default=-1)
+
+
+def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
+    """1, unless the run is so long that single seconds would make its page large."""
+    return 1 + seconds_begun(spool) // most
+
+
+def length_s(folder: RunFolder) -> float:
+    """From the first order to the last answer; the seconds begun if the run did not get that far."""
+    duration_s = folder.run.get("duration_s")
+    return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
+
+
+def middles_s(points: int, point_s: int) -> Floats:
+    """The x of a line's points: the middle of the seconds that each stands for."""
+    return np.asarray((np.arange(points) + 0.5) * point_s, np.float64)

@@ -1,22 +1,40 @@
-"""What was run, in plain sentences."""
+"""The words of a run's page: title, circumstances, and the rows of its tables."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Any
 
 from exchange.words import counted, each_of
-from reports.formats import is_number, plain, three_digits
-from reports.run.run_folder import Record, part
+from reports.formats import date_and_time, is_number, plain, rate, three_digits
+from reports.run.run_folder import Record, is_scheduled, mean_cores, section
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
+MEANINGS = {
+    "complete": "all orders were sent, and counts, checksums and read-backs agree.",
+    "partial": "the run ended early; what was measured until then is shown.",
+    "invalid": "counts, checksums or read-backs disagree; do not use these figures.",
+    "saturated": "the run is valid, but did not keep up with the offered load.",
+}
+
+SOCKET_COUNTERS = ("segments_out", "bytes_out", "segments_in", "bytes_in", "retransmits")
+
+
+def page_words(run: Record) -> dict[str, Any]:
+    """The names of the page's template, from the content of run.json."""
+    return {
+        "run": run, "title": title(run), "circumstances": circumstances(run), "scheduled": is_scheduled(run),
+        "meaning": MEANINGS.get(str(run.get("status"))), "clocks": clocks(run),
+        "answers_per_order": answers_per_order(run), "mean_cores": mean_cores(run),
+        "both_ends": both_ends(run), "other_counts": other_counts(run), "socket_counters": socket_counters(run),
+    }  # fmt: skip
 
 
 def title(run: Record) -> str:
-    """What was run, as one sentence without its end: 480,000 orders over ZeroMQ at 8,000 orders/s."""
-    settings = part(run, "settings")
+    """A sentence without its full stop: 480,000 orders over ZeroMQ at 8,000 orders/s"""
+    settings = section(run, "settings")
     each, pairs = settings.get("orders"), settings.get("pairs") or 1
-    orders = pairs * each if each else part(run, "counts").get("orders_sent")
+    orders = pairs * each if each else section(run, "counts").get("orders_sent")
     amount = counted(int(orders), "orders") if is_number(orders) else "Orders"
     return f"{amount} over {_transport(settings)}{each_of(pairs)}{_speed(settings)}"
 
@@ -39,15 +57,13 @@ def _speed(settings: Record) -> str:
         return ", as fast as it goes"
     if arrivals == "recorded":
         return f", as recorded, speed {settings['speed']:g}"
-    return f" at {offered:,.10g} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
+    return f" at {rate(offered)} orders/s" + ("" if arrivals == "fixed" else f" ({arrivals})")
 
 
 def circumstances(run: Record) -> list[str]:
     """The sentences below the title."""
-    settings = part(run, "settings")
-    said = [_started(run), _nagle(run), _one_process(settings)]
-    said.insert(1, _origin(settings))
-    return [sentence for sentence in said if sentence]
+    settings = section(run, "settings")
+    return list(filter(None, (_started(run), _origin(settings), _nagle(run), _one_process(settings))))
 
 
 def _origin(settings: Record) -> str:
@@ -59,28 +75,52 @@ def _origin(settings: Record) -> str:
 def _started(run: Record) -> str:
     at, duration_s = run.get("started_at"), run.get("duration_s")
     lasted = f", for {three_digits(duration_s)} s" if is_number(duration_s) else ""
-    return f"Run on {in_words(at)}{lasted}." if isinstance(at, str) else ""
-
-
-def in_words(iso_time: str) -> str:
-    """21 November 2026, 18:22 UTC; what is no time stays as it is."""
-    try:
-        at = datetime.fromisoformat(iso_time)
-    except ValueError:
-        return iso_time
-    return f"{at.day} {at:%B %Y, %H:%M} {at.tzname() or ''}".strip()
+    return f"Run on {date_and_time(at)}{lasted}." if isinstance(at, str) else ""
 
 
 def _nagle(run: Record) -> str:
-    """`nagle` names the ends at which the system may hold small segments back; said only of sockets that were read."""
-    roles = part(run, "settings").get("nagle")
+    """The ends with Nagle's algorithm, which `nagle` names; empty if no socket was read back."""
+    roles = section(run, "settings").get("nagle")
     if not isinstance(roles, list) or not run.get("sockets"):
         return ""
-    held_back = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
-    return f"TCP_NODELAY at every end{held_back}."
+    exceptions = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
+    return f"TCP_NODELAY at every end{exceptions}."
 
 
 def _one_process(settings: Record) -> str:
     if _scheme(settings) not in ONE_PROCESS:
         return ""
     return "All components ran as threads of one process: not comparable with runs over a network."
+
+
+def clocks(run: Record) -> list[tuple[str, Record]]:
+    """The rows of the percentile table."""
+    completion = section(run, "completion_us")
+    rows = [("from handing over", section(completion, "handed_over"))]
+    if is_scheduled(run):
+        rows += [("from due time", section(completion, "due")), ("lag", section(run, "lag_us"))]
+    return rows
+
+
+def answers_per_order(run: Record) -> float | None:
+    orders, answers = (section(run, "counts").get(name) for name in ("orders_sent", "answers_received"))
+    return answers / orders if is_number(orders) and is_number(answers) and orders else None
+
+
+def both_ends(run: Record) -> list[str]:
+    """The names of what is counted both where it is sent and where it is received; orders and answers always."""
+    counts = section(run, "counts")
+    sent = [name.removesuffix("_sent") for name in counts if name.endswith("_sent")]
+    return list(dict.fromkeys(["orders", "answers", *(what for what in sent if f"{what}_received" in counts)]))
+
+
+def other_counts(run: Record) -> Record:
+    """The counts of one end only."""
+    paired = {f"{what}_{end}" for what in both_ends(run) for end in ("sent", "received")}
+    return {name: count for name, count in section(run, "counts").items() if name not in paired}
+
+
+def socket_counters(run: Record) -> list[str]:
+    """The counters that any socket has."""
+    sockets = [socket for socket in run.get("sockets") or [] if isinstance(socket, dict)]
+    return [name for name in SOCKET_COUNTERS if any(is_number(socket.get(name)) for socket in sockets)]

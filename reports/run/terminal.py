@@ -1,22 +1,30 @@
-"""A run's result in the terminal, in less than 80 columns."""
+"""A run's result in the terminal: counts, completion times, CPU, and packets if they were captured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
 from exchange.words import counted, each_of, noun
+from reports.formats import ABSENT, number, rate, whole
+from reports.tables import left, plain_table, right
+
+if TYPE_CHECKING:
+    from runs.packets.rows import PacketRow
 
 COLUMNS = 78
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
 CLOCKS = {"handed_over": "completion from handing over", "due": "completion from due time"}
+PACKET_COLUMNS = 100
+PACKETS = ("orders/s", "packets", "mean\nbytes", "with\nheaders", "mean\ngap us", "per\norder", "resent")
 
 
 def show_record(record: dict[str, Any]) -> None:
-    """Headline, counts, completion time and CPU, from run.json's content."""
+    """Print run.json's content."""
     console = Console(width=COLUMNS, highlight=False)
     console.print(_headline(record), markup=False)
     for reason in record["reasons"]:
@@ -32,9 +40,7 @@ def show_record(record: dict[str, Any]) -> None:
     if record.get("components"):
         console.print(_cpu(record["components"]))
     if record.get("capture"):
-        from reports.run.capture import show_capture
-
-        show_capture(record)
+        _show_capture(record)
 
 
 def _headline(record: dict[str, Any]) -> str:
@@ -46,12 +52,12 @@ def _headline(record: dict[str, Any]) -> str:
 
 
 def _offered(settings: dict[str, Any]) -> str:
-    rate, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
-    if rate is None:
+    orders_per_s, arrivals = settings["orders_per_s"], settings.get("arrivals", "fixed")
+    if orders_per_s is None:
         return "as fast as it goes"
     if arrivals == "recorded":
         return f"as recorded, speed {settings['speed']:g}"
-    return f"at {rate:,.10g} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
+    return f"at {rate(orders_per_s)} orders/s" + ("" if arrivals == "fixed" else f", {arrivals}")
 
 
 def _origin(settings: dict[str, Any]) -> str:
@@ -60,10 +66,10 @@ def _origin(settings: dict[str, Any]) -> str:
 
 
 def _traffic(record: dict[str, Any]) -> Iterator[str]:
-    counts, rates, sums = (record.get(part, {}) for part in ("counts", "rates", "checksums"))
+    counts, rates, sums = (record.get(name, {}) for name in ("counts", "rates", "checksums"))
     if "orders_sent" in counts:
-        yield f"{_pair(counts, 'orders')}, {_rate(rates, 'orders_per_s')}"
-        yield f"{_pair(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
+        yield f"{_both_ends(counts, 'orders')}, {_rate(rates, 'orders_per_s')}"
+        yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
         summed = "sum of " if len(record.get("pairs", ())) > 1 else ""
         yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
@@ -73,7 +79,7 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
         yield f"turned away: {counted(refused or 0, 'handshakes')}, {counted(junk or 0, 'junk frames')}"
 
 
-def _pair(counts: dict[str, int], kind: str) -> str:
+def _both_ends(counts: dict[str, int], kind: str) -> str:
     sent, received = counts.get(f"{kind}_sent"), counts.get(f"{kind}_received")
     if sent is not None and sent == received:
         return f"{counted(sent, kind)} sent and received"
@@ -86,28 +92,22 @@ def _rate(rates: dict[str, float], name: str) -> str:
 
 
 def _completion_table(record: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("microseconds")
-    for title in PERCENTILES.values():
-        table.add_column(title, justify="right")
-    rows = {**{CLOCKS[clock]: figures for clock, figures in record["completion_us"].items()}}
+    table = plain_table(left("microseconds"), *map(right, PERCENTILES.values()))
+    rows = {CLOCKS[clock]: figures for clock, figures in record["completion_us"].items()}
     if record.get("lag_us"):
         rows["lag of the gateway itself"] = record["lag_us"]
     for title, figures in rows.items():
-        table.add_row(title, *(f"{figures[name]:,.0f}" for name in PERCENTILES))
+        table.add_row(title, *(whole(figures[name]) for name in PERCENTILES))
     return table
 
 
 def _pairs_table(pairs: list[dict[str, Any]]) -> Table:
-    """Completion times are those from due time, where there was one."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("pair", "status", "orders/s", "p50", "p99", "max"):
-        table.add_column(title, justify="left" if title == "status" else "right")
+    """A row for each pair; completion times are from due time, if orders were due."""
+    table = plain_table(right("pair"), left("status"), *map(right, ("orders/s", "p50", "p99", "max")))
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
-        measured = [pair["rates"].get("orders_per_s"), *(times.get(name) for name in ("p50", "p99", "max"))]
-        figures = ["-" if value is None else f"{value:,.0f}" for value in measured]
-        table.add_row(str(pair["pair"]), pair["status"], *figures)
+        figures = [pair["rates"].get("orders_per_s"), *(times.get(name) for name in ("p50", "p99", "max"))]
+        table.add_row(str(pair["pair"]), pair["status"], *map(whole, figures))
     return table
 
 
@@ -115,3 +115,50 @@ def _cpu(components: dict[str, dict[str, Any]]) -> str:
     used = [f"{role} {usage['cpu_s']:.2f}" for role, usage in components.items()]
     memory = [f"{usage['max_rss_bytes'] / 1e6:.0f}" for usage in components.values()]
     return f"CPU seconds: {', '.join(used)}; peak MB: {', '.join(memory)}"
+
+
+def _show_capture(record: dict[str, Any]) -> None:
+    """Print the packets of the captured connections, and whether tcpdump saw the same as the kernel."""
+    from runs.packets.rows import packet_rows
+
+    captured = {(each["source"], each["destination"]) for each in record["capture"]["directions"]}
+    if rows := [row for row in packet_rows(record) if (row.source, row.destination) in captured]:
+        show_packets(rows)
+    for line in capture_sentences(record["capture"]):
+        click.echo(line)
+
+
+def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
+    for each in capture["directions"]:
+        segments = f"{each['segments_captured']:,} segments, kernel {each['segments']:,}"
+        payload = f"{each['bytes_captured']:,} bytes, {each['bytes']:,}"
+        yield f"tcpdump, {each['from']} to {each['to']}: {segments}; {payload}"
+    if capture["directions"]:
+        off = capture["off_by"]
+        yield f"off by {off['segments']:.3%} and {off['bytes']:.3%}; tcpdump saw the handshakes, too"
+    if capture["problem"]:
+        yield f"the capture cannot be read: {capture['problem']}"
+    elif not capture["directions"]:
+        yield "tcpdump saw none of the run's connections"
+    if capture["dropped"]:
+        yield f"tcpdump lost {capture['dropped']:,} packets: what it counted is too little"
+
+
+def show_packets(rows: Sequence[PacketRow]) -> None:
+    """Print table 1 of the paper, with sender and receiver in front; 100 columns."""
+    from runs.packets.rows import ALL
+
+    table = plain_table(*(left(title, wrap=False) for title in ("from", "to", "Nagle")), *PACKETS)
+    for row in rows:
+        table.add_row(*_packet_cells(row), style="bold" if row.sender == ALL else None)
+    Console(width=PACKET_COLUMNS, highlight=False).print(table)
+
+
+def _packet_cells(row: PacketRow) -> Iterator[str]:
+    yield from (row.sender, row.receiver)
+    yield {True: "without", False: "with", None: ABSENT}[row.tcp_nodelay]
+    yield rate(row.orders_per_s)
+    yield f"{row.segments:,}"
+    for mean in (row.mean_bytes, row.mean_wire_bytes, row.mean_gap_us, row.per_order):
+        yield ABSENT if mean is None else number(mean)
+    yield whole(row.retransmits)

@@ -11,8 +11,7 @@ from experiments.trials.plan import Plan
 from experiments.trials.results import results
 from experiments.trials.study import NAGLE
 from reports.comparison.page import page_html
-from reports.comparison.paper_figures import paper_figures
-from reports.comparison.published import published
+from reports.comparison.paper_figures import paper_figures, published
 from reports.drawing.canvas import page_style
 from tests.experiments.trials.made_trials import put
 

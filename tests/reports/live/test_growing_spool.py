@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.live.growing_spool import GrowingSpool
+from reports.live.window import GrowingSpool
 from stats_reporter.writer import SpoolWriter
 
 

@@ -9,10 +9,7 @@ from rich.console import Console
 
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
-from reports.live.graph import BLOCKS, PLAIN, graph
-from reports.live.picture import COLUMNS, picture
-from reports.live.short import short
-from reports.live.time_left import left_s, said
+from reports.live.picture import BLOCKS, COLUMNS, PLAIN, duration_in_words, graph, left_s, picture, short
 from tests.reports.live.told import completion, figures_of, process, traffic
 
 HEADLINE = "amqp at 100,000,000 orders/s: 4,294,967,295 of 4,294,967,295 orders answered, 1 s left"
@@ -117,4 +114,4 @@ def test_the_time_left_is_that_of_the_orders_or_of_the_clock(
     ("seconds", "words"), [(5.6, "6 s"), (59.7, "1 min 0 s"), (200, "3 min 20 s"), (7_500, "2 h 5 min")]
 )
 def test_time_is_said_in_two_units_at_most(seconds: float, words: str) -> None:
-    assert said(seconds) == words
+    assert duration_in_words(seconds) == words

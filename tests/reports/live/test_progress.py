@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from exchange.settings import RunSettings
+from reports import seconds
 from reports.live import progress
-from reports.run import seconds
 from runs.launch.watch import Moment
 from tests.exchange_command import exchange
 
@@ -41,7 +41,7 @@ def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
 
 
 def second(number: int, count: int) -> dict[str, Any]:
-    row = {column: 1.0 for column, _ in seconds.COLUMNS.values()}
+    row = {column.format(clock="handed_over"): 1.0 for column, _ in seconds.COLUMNS.values()}
     return {**row, "second": number, "handed_over_count": count}
 
 

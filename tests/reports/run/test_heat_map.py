@@ -11,8 +11,7 @@ from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, bucket_of
 from reports.drawing.canvas import page_style
-from reports.run.heat_figure import heat, opacity
-from reports.run.heat_series import heat_map
+from reports.run.heat import heat, heat_map, opacity
 from reports.run.run_folder import read_run_folder
 
 

@@ -10,9 +10,8 @@ from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
 from exchange.seconds import merged
-from reports.run.completion_figures import nines_ticks
-from reports.run.completion_series import completion_lines, percentile_curves
-from reports.run.load_series import cpu_line, meter_dots, traffic_line
+from reports.run.completion import completion_lines, nines_ticks, percentile_curves
+from reports.run.load import cpu_line, meter_dots, traffic_line
 from reports.run.run_folder import Record, read_run_folder
 
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from synthetic_run import SyntheticRun
 
-from reports.drawing.colours import LIGHT
+from reports.drawing.canvas import LIGHT
 from reports.drawing.templates import HERE
 from reports.formats import plain
 from reports.run.page import write_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from reports.run.capture import COLUMNS, show
+from reports.run.terminal import PACKET_COLUMNS, show_packets
 from runs.packets.rows import ALL, packet_rows, self_check, total
 from tests.runs.packets.made_records import BROKER, ENGINE, GATEWAY, duplex, end, over_a_broker, record
 
@@ -64,7 +64,7 @@ def test_a_direction_without_packets_has_no_mean_and_is_shown(capsys):
     rows = packet_rows(duplex(segments_out=0, bytes_out=0))
     assert (rows[0].mean_bytes, rows[0].mean_gap_us) == (None, None)
     assert self_check(rows[0], 2.0) == 0.0
-    show([*rows, total(rows)])
+    show_packets([*rows, total(rows)])
     assert "gateway" in capsys.readouterr().out
 
 
@@ -100,9 +100,9 @@ def test_headers_are_those_of_the_address_family():
 def test_the_table_of_a_long_run_fits_its_columns(capsys):
     many = {"segments_out": 123_456_789, "bytes_out": 98_765_432_100, "retransmits": 1_234_567}
     rows = packet_rows(duplex(**many) | {"settings": {"transport": "tcp", "orders_per_s": 1_000_000.0}})
-    show([*rows, total(rows)])
+    show_packets([*rows, total(rows)])
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(cell_len, lines)) <= COLUMNS
+    assert max(map(cell_len, lines)) <= PACKET_COLUMNS
     gateway = next(line for line in lines if line.startswith("gateway"))
     assert gateway.split() == [
         "gateway", "engine", "without", "1,000,000", "123,456,789", "800", "852", "0.0162", "1,234,568", "1,234,567",
@@ -110,5 +110,5 @@ def test_the_table_of_a_long_run_fits_its_columns(capsys):
 
 
 def test_nagle_is_said_as_the_sender_has_it(capsys):
-    show(packet_rows(duplex()))
+    show_packets(packet_rows(duplex()))
     assert [line.split()[2] for line in capsys.readouterr().out.splitlines()[-2:]] == ["without", "with"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.run.capture import sentences
+from reports.run.terminal import capture_sentences
 from runs.packets import FILE, ports_of
 from runs.packets.pcap import compare_with_counters
 from tests.exchange_command import VALID, measured
@@ -32,12 +32,12 @@ def test_a_capture_that_cannot_be_read_is_a_sentence_and_not_the_end_of_the_reco
     (tmp_path / FILE).write_bytes(b"no capture at all, but long enough")
     capture = compare_with_counters({"sockets": []}, tmp_path / FILE, SAID)
     assert capture["directions"] == []
-    assert [line.partition(":")[0] for line in sentences(capture)] == ["the capture cannot be read"]
+    assert [line.partition(":")[0] for line in capture_sentences(capture)] == ["the capture cannot be read"]
 
 
 def test_packets_that_tcpdump_lost_are_told(tmp_path: Path) -> None:
     capture = compare_with_counters({"sockets": []}, tmp_path / "none", {**SAID, "dropped": 1_234})
-    assert "tcpdump lost 1,234 packets" in "\n".join(sentences(capture))
+    assert "tcpdump lost 1,234 packets" in "\n".join(capture_sentences(capture))
 
 
 @pytest.mark.parametrize(

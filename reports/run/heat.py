@@ -1,6 +1,8 @@
-"""Every completion over the run as a heat map: a pause, and what waited behind it, is a plume."""
+"""Every completion over the run as a heat map: a pause, and the orders that waited behind it, make a plume."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,18 +11,38 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from reports.drawing.canvas import empty_axes, time_x
-from reports.drawing.chart import Chart, Numbers
-from reports.drawing.colours import BLUE, MUTED
-from reports.drawing.series import length_s, seconds_per_point
+from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
+from reports.drawing.canvas import BLUE, MUTED, empty_axes, time_x
+from reports.drawing.chart import Chart, Floats, Numbers
 from reports.formats import axis_number
-from reports.run.heat_series import HeatMap, heat_map
-from reports.run.run_folder import RunFolder
+from reports.run.completion import of_clock
+from reports.run.run_folder import Record, RunFolder, length_s, seconds_per_point
 
+CELLS_PER_OCTAVE = 8
+BUCKETS_PER_CELL = BUCKETS_PER_OCTAVE // CELLS_PER_OCTAVE
 MOST_COLUMNS = 150  # two pixels each
-FAINTEST = 0.2  # of one order: to be seen on white and on black
+FAINTEST = 0.2  # opacity of one order: visible on white and on black
 SWATCH, SWATCH_STEP = 0.055, 0.085  # of the axes' height
 FEW_DECADES = 2.6
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Orders by time taken and by time of the run.
+
+    `counts` has shape (rows, columns): a row for each step of the time taken, the first of which is step `lowest`, and
+    a column for every `point_s` seconds of the run.
+    """
+
+    counts: npt.NDArray[np.int64]
+    lowest: int
+    point_s: int
+
+    @property
+    def edges_us(self) -> Floats:
+        """The edges of the rows, one more than there are rows."""
+        steps = self.lowest + np.arange(len(self.counts) + 1)
+        return np.asarray(np.exp2(steps / CELLS_PER_OCTAVE) / 1e3, np.float64)
 
 
 def heat(folder: RunFolder) -> Chart | None:
@@ -36,8 +58,22 @@ def heat(folder: RunFolder) -> Chart | None:
     return Chart(axes, _numbers(found))
 
 
+def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
+    """Completion times from due, or from handing over if nothing was due; the warm-up included, the last order not."""
+    chosen = of_clock(completions, "due") or of_clock(completions, "handed_over")
+    if not chosen:
+        return None
+    points = [int(record["payload"]["second"]) // point_s for record in chosen]
+    counts = np.zeros((BUCKETS // BUCKETS_PER_CELL, max(points) + 1), np.int64)
+    for point, record in zip(points, chosen, strict=True):
+        cells = np.asarray(record["payload"]["bucket"], np.int64) // BUCKETS_PER_CELL
+        np.add.at(counts[:, point], cells, record["payload"]["bucket_count"])
+    used = np.flatnonzero(counts.any(axis=1))
+    return HeatMap(counts[used[0] : used[-1] + 1], int(used[0]), point_s)
+
+
 def _draw_cells(axes: Axes, found: HeatMap) -> None:
-    """As an image of a pixel a cell: thousands of rectangles would outweigh the page."""
+    """Draw an image with a pixel for each cell: thousands of rectangles would outweigh the page."""
     rgba = np.empty((*found.counts.shape, 4))
     rgba[..., :3] = to_rgb(BLUE)
     rgba[..., 3] = opacity(found.counts, int(found.counts.max()))
@@ -46,14 +82,14 @@ def _draw_cells(axes: Axes, found: HeatMap) -> None:
     axes.imshow(rgba, origin="lower", extent=extent, aspect="auto", interpolation="none")
 
 
-def opacity(counts: npt.ArrayLike, most: int) -> npt.NDArray[np.float64]:
-    """0 of none; else by the count's logarithm."""
+def opacity(counts: npt.ArrayLike, most: int) -> Floats:
+    """Proportional to the logarithm of the count; 0 for no order."""
     shares = np.log(np.maximum(counts, 1)) / np.log(max(most, 2))
     return np.asarray(np.where(np.asarray(counts) > 0, FAINTEST + (1 - FAINTEST) * shares, 0.0), np.float64)
 
 
-def _log_ticks(axes: Axes, edges_us: npt.NDArray[np.float64]) -> None:
-    """The axis holds logarithms, since an image has rows of one height."""
+def _log_ticks(axes: Axes, edges_us: Floats) -> None:
+    """Label an axis of logarithms: an image has rows of one height, so the axis itself is linear."""
     low, high = np.log10(edges_us[[0, -1]])
     steps = (1.0, 2.0, 5.0) if high - low < FEW_DECADES else (1.0,)
     ticks = [decade + np.log10(step) for decade in range(-4, 12) for step in steps]
@@ -62,7 +98,7 @@ def _log_ticks(axes: Axes, edges_us: npt.NDArray[np.float64]) -> None:
 
 
 def _draw_scale(axes: Axes, most: int) -> None:
-    """What a shade stands for, beside the axes: the most, and the decades below."""
+    """Draw the shades beside the axes with their counts: the greatest, and the decades below it."""
     shown = [most, *(10**power for power in range(9, -1, -1) if 10**power <= most / 2)]
     axes.text(1.035, 1.0, "orders", color=MUTED, transform=axes.transAxes, va="top")
     for place, count in enumerate(shown, start=2):

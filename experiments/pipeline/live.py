@@ -1,4 +1,4 @@
-"""Follows the runs of a folder until each has come to its end.
+"""`exchange spark live`: follows the runs of a folder until each has ended.
 
 RESULTS ──every second: which runs are there?──▶ a query each ──rows that changed──▶ terminal
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 from pyspark.sql import SparkSession
 
-from reports.live.screen import screen
-from reports.live_spark.showing import Showing
+from reports.live.progress import screen
+from reports.live.spark_table import SecondsOnScreen
 from runs.component import Events
 from runs.errors import UserError
 from runs.files import runs_begun, runs_under_way
@@ -30,41 +30,41 @@ from spark.sessions.session import open_session
 LOOK_S = 0.2
 FIND_RUNS_S = 1.0
 BY_CTRL_C = 130
-"""The exit code of a command that ended by SIGINT, as shells have it."""
+"""The exit code that shells give a command ended by SIGINT."""
 
 
 class Following:
-    """Of one folder; `once`: what is there now, and no more."""
+    """Follows the runs of one folder; with `once`, what is there now and no more."""
 
-    def __init__(self, spark: SparkSession, results: Path, once: bool, showing: Showing) -> None:
-        self._spark, self._results, self._once, self._showing = spark, results, once, showing
+    def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
+        self._spark, self._results, self._once, self._screen = spark, results, once, screen
         self._known: set[Path] = set()
         self._open: dict[Path, tuple[FollowedRun, ExitStack]] = {}
         self._looked_s = float("-inf")
         self.failed = False
 
     def go(self) -> None:
-        """Until every run that was found is over."""
+        """Follow until every run that was found is over."""
         while True:
             self._find()
             for folder in list(self._open):
                 self._look(folder)
-            self._showing.draw()
+            self._screen.draw()
             if not self._open and (self._once or self._is_over()):
                 break
             time.sleep(LOOK_S)
 
     def close(self) -> None:
-        """Also in the middle of a batch, which whoever comes next does again."""
+        """Stop, even in the middle of a batch; the next follower does that batch again."""
         for folder in list(self._open):
             self._end(folder)
 
     def _is_over(self) -> bool:
-        """No run is there that was not followed, also none that has a folder and has not begun yet."""
+        """Whether every run of the folder was followed, also those that have a folder and have not begun yet."""
         return bool(self._known) and self._known.issuperset(runs_under_way(self._results))
 
     def _find(self) -> None:
-        """Runs that have begun since the last look."""
+        """Begin to follow the runs that have begun since the last look."""
         if time.monotonic() - self._looked_s < FIND_RUNS_S:
             return
         self._looked_s = time.monotonic()
@@ -74,51 +74,51 @@ class Following:
                 self._begin(folder)
 
     def _begin(self, folder: Path) -> None:
-        """One that is over already is read to its end at once, before the next is begun."""
-        with ExitStack() as held:
+        """Begin to follow a run. A run that is over already is read to its end at once, before the next is begun."""
+        with ExitStack() as resources:
             try:
-                run = held.enter_context(FollowedRun(self._spark, folder))
+                run = resources.enter_context(FollowedRun(self._spark, folder))
             except SparkError as error:
                 self._fail(error)
                 return
-            self._open[folder] = run, held.pop_all()
+            self._open[folder] = run, resources.pop_all()
         self._look(folder)
 
     def _look(self, folder: Path) -> None:
         run, _ = self._open[folder]
         try:
-            self._showing.rows(folder, run.changed())
+            self._screen.rows(folder, run.changed())
             if self._once or run.is_closed:
                 run.catch_up()
-                self._showing.rows(folder, run.changed())
+                self._screen.rows(folder, run.changed())
                 self._end(folder)
         except SparkError as error:
             self._fail(error)
-            with suppress(SparkError):  # the query is dead, and has said why
+            with suppress(SparkError):  # the query is dead, and its error was shown
                 self._end(folder)
 
     def _end(self, folder: Path) -> None:
-        run, held = self._open.pop(folder)
-        self._showing.end(folder, run.seconds, run.totals, run.is_closed)
-        held.close()
+        run, resources = self._open.pop(folder)
+        self._screen.end(folder, run.seconds, run.totals, run.is_closed)
+        resources.close()
 
     def _fail(self, error: SparkError) -> None:
         self.failed = True
-        self._showing.say(str(error))
+        self._screen.say(str(error))
 
 
 def follow(results: Path, once: bool, launched: bool) -> int:
-    """The exit code. `launched`: by a run that waits for the word that its clock may start."""
+    """Follow the runs and return the exit code. `launched`: a run waits for our "ready" before its clock starts."""
     if once and not any(runs_begun(results)):
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
-        with ended_as_by_ctrl_c(), _session(launched) as spark, Showing(screen()) as showing:
-            following = Following(spark, results, once, showing)
+        with ended_as_by_ctrl_c(), _session(launched) as spark, SecondsOnScreen(screen()) as on_screen:
+            following = Following(spark, results, once, on_screen)
             if launched:
                 warm(spark)
                 Events("spark", launched).say("ready")
             elif not any(runs_begun(results)) and not once:
-                showing.say(f"{results} holds no run that has begun: waiting for one")
+                on_screen.say(f"{results} holds no run that has begun: waiting for one")
             _to_the_end(following)
     except SparkError as error:
         raise click.ClickException(str(error)) from error
@@ -132,7 +132,7 @@ def _session(launched: bool) -> Iterator[SparkSession]:
     java = find_java()
     if java.note and not launched:
         click.echo(java.note, err=True)
-    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback where the JVM was killed
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback if the JVM was killed
     with open_session(java=java) as spark:
         # pyspark's own handler would cancel a batch in the middle of its work.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from reports.live_spark.showing import NEWEST, Showing
+from reports.live.spark_table import NEWEST, SecondsOnScreen
 from spark.live.batch import FIGURES
 from spark.live.table import Totals
 
@@ -21,7 +21,7 @@ def row(second: int, final: bool = True, **figures: float) -> dict[str, Any]:
 def shown(is_terminal: bool, *told: list[dict[str, Any]]) -> str:
     """All that is written for these changes, one after the other, and the end of the run."""
     file = io.StringIO()
-    with Showing(Console(file=file, width=80, force_terminal=is_terminal, color_system=None)) as showing:
+    with SecondsOnScreen(Console(file=file, width=80, force_terminal=is_terminal, color_system=None)) as showing:
         for rows in told:
             showing.rows(RUN, rows)
             showing.draw()

@@ -3,8 +3,8 @@
     launcher ──starts──▶ exchange spark live RUN ──its JVM──▶ Spark
         ◀──ready: warm, nothing more to load──     ──▶ terminal
 
-The components start once it is warm, so that a JVM's start is not measured. It is in a process group of its own, so
-nothing of it survives the run, however that ends; a query that fails costs the run nothing.
+The components start once the query is warm, so that a JVM's start is not measured. The child has a process group of its
+own, so nothing of it survives the run, however that ends; a query that fails costs the run nothing.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from runs.process_group import ProcessGroup
 
 ROLE = "spark live"
 WARM_S = 120.0
-"""How long it may take to get ready."""
+"""How long the child may take to get ready."""
 LAST_ROWS_S = 10.0
 """How long the run's last rows may take to appear, once the run is over; on an idle machine it is a second or two."""
 
 
 @contextlib.contextmanager
 def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
-    """Says nothing itself, unless there is no query: then a progress bar does."""
-    with ProcessGroup() as processes, contextlib.ExitStack() as held:
+    """A query beside the run, in place of its progress; a progress bar if the query does not get ready."""
+    with ProcessGroup() as processes, contextlib.ExitStack() as progress:
         processes.start(ROLE, [str(folder)], None, {"TMPDIR": str(processes.folder)})
         child = processes.children[ROLE]
         if _is_ready(child):
@@ -44,21 +44,21 @@ def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
         else:
             click.echo("no live table: Spark did not get ready; the run goes on without", err=True)
             processes.signal(ROLE)
-            yield held.enter_context(progress_bar(settings))
+            yield progress.enter_context(progress_bar(settings))
 
 
 def _is_ready(child: subprocess.Popen[bytes]) -> bool:
-    """Whether it has said so; it has not where it ended before, or took too long."""
+    """Whether the child said that it is ready, before it ended and in time."""
     assert child.stdout is not None
-    said, until_s = b"", time.monotonic() + WARM_S
+    output, until_s = b"", time.monotonic() + WARM_S
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
-        while b'"ready"' not in said:
+        while b'"ready"' not in output:
             if not selector.select(max(until_s - time.monotonic(), 0)):
                 return False
             if not (chunk := os.read(child.stdout.fileno(), 1 << 12)):
                 return False
-            said += chunk
+            output += chunk
     return True
 
 

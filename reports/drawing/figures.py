@@ -1,0 +1,126 @@
+"""A figure: a chart with title and caption, as inline SVG of a page, and as files for elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure as MatplotlibFigure
+
+from reports.drawing.canvas import BLUE, HEIGHT, LIGHT, STAND_INS, WIDTH, page_style, with_css_colours
+from reports.drawing.chart import Chart, Numbers
+from runs.errors import cannot_write
+from runs.files import whole_file
+
+PICTURES: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 216}}
+AROUND: dict[str, Any] = {"facecolor": "white", "bbox_inches": "tight", "pad_inches": 0.12}
+
+
+@dataclass(frozen=True)
+class Figure:
+    title: str
+    chart: Chart
+    caption: str
+    short_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its files, and the prefix of its ids on the page; made of the title if there is no short one."""
+        return self.short_name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure on a page; `svg` is None if nothing was measured."""
+
+    name: str
+    title: str
+    svg: Markup | None
+    caption: str
+
+
+def drawings(figures: Iterable[Figure]) -> list[Drawing]:
+    """The figures as a page has them. `figures` is iterated in the page's style, so it may draw as it goes."""
+    with page_style():
+        return [drawing_of(figure) for figure in figures]
+
+
+def drawing_of(figure: Figure) -> Drawing:
+    """One figure; the page's style must be set."""
+    svg = inline_svg(figure.chart.figure, figure.name, figure.title)
+    return Drawing(figure.name, figure.title, svg, figure.caption)
+
+
+def inline_svg(figure: MatplotlibFigure, name: str, title: str) -> Markup:
+    """SVG for the middle of an HTML page: text in the page's font, every id prefixed with `name`."""
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+    body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue())), name))
+    body = re.sub(r" font-family: [^;]*;", "", body)
+    head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
+    return Markup(head + body)
+
+
+def _without_head(svg: str) -> str:
+    """Remove prolog, metadata and the style element, which would apply to the whole page."""
+    end_of_style = "</style>\n </defs>"
+    return svg[svg.index(end_of_style) + len(end_of_style) :]
+
+
+def _masking(svg: str) -> str:
+    """Replace each image by the page's blue with the image's opacity: an image has fixed colours of its own."""
+    masked = (
+        r'<mask id="mask\1" style="mask-type: alpha" maskUnits="userSpaceOnUse" x="0" y="0" width="100%" height="100%">'
+        rf'\g<0></mask><rect width="100%" height="100%" fill="{STAND_INS[BLUE]}" mask="url(#mask\1)"/>'
+    )
+    return re.sub(r'<image [^>]*\bid="([^"]*)"[^>]*/>', masked, svg)
+
+
+def _own_ids(svg: str, name: str) -> str:
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)
+
+
+def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:
+    """Write each as FOLDER/figures/NAME.svg and .png in light colours, and NAME.csv with its numbers.
+
+    `figures` is iterated in the files' style, so it may draw as it goes. UserError where a file cannot be written.
+    """
+    files = folder / "figures"
+    try:
+        files.mkdir(exist_ok=True)
+        with page_style(LIGHT):
+            for figure in figures:
+                _write(files / figure.name, figure.title, figure.chart)
+    except OSError as error:
+        raise cannot_write(files, error) from error
+    return files
+
+
+def _write(path: Path, title: str, chart: Chart) -> None:
+    chart.figure.text(2 / WIDTH, 1 + 14 / HEIGHT, title, fontsize="large", fontweight="bold")
+    for kind, how in PICTURES.items():
+        picture = io.BytesIO()
+        chart.figure.savefig(picture, format=kind, **AROUND, **how)
+        _write_bytes(path.with_name(f"{path.name}.{kind}"), picture.getvalue())
+    _write_bytes(path.with_name(f"{path.name}.csv"), csv_of(chart.numbers).encode())
+
+
+def csv_of(numbers: Numbers) -> str:
+    """A cell without a value is empty."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(numbers.columns)
+    table.writerows(numbers.rows)
+    return text.getvalue()
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    with whole_file(path) as file:
+        file.write(content)

@@ -1,0 +1,88 @@
+"""Records for other programs: rows of CSV, one for a run or for each arm of a trial; and the options of a report."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+Row = dict[str, Any]
+Some = TypeVar("Some", bound=Mapping[str, Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What a report is to hold beside its page."""
+
+    with_spark: bool = True
+    figures: bool = False
+    hlog: bool = False
+    as_json: bool = False
+    as_csv: bool = False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the record alone goes to stdout."""
+        return self.as_json or self.as_csv
+
+
+def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str, list[Some]]:
+    """The records of each name; names and records stay in their order."""
+    named: dict[str, list[Some]] = {}
+    for record in records:
+        named.setdefault(name_of(record), []).append(record)
+    return named
+
+
+def trial_rows(record: Row) -> list[Row]:
+    """A row for each arm: its name, the settings in which arms differ, and every metric."""
+    settings = [orjson.loads(orjson.dumps(arm["settings"])) for arm in record["arms"]]
+    varying = [name for name in settings[0] if any(other.get(name) != settings[0][name] for other in settings)]
+    return [
+        {
+            "contender": arm["contender"],
+            "block": arm["block"],
+            "settings": {name: own.get(name) for name in varying},
+            "runs": len(arm["runs"]),
+            "saturated": arm["saturated"],
+            "held": arm["held"],
+            "metrics": {name: _estimate(arm["metrics"].get(name)) for name in record["metrics"]},
+        }
+        for arm, own in zip(record["arms"], settings, strict=True)
+    ]
+
+
+def _estimate(found: Row | None) -> Row:
+    """Median and interval; null, each, if no run measured the metric."""
+    return {name: (found or {}).get(name) for name in ("median", "low", "high")}
+
+
+def flat(row: Row) -> Row:
+    """Every single value of the record; names of nested values are joined by dots, lists are JSON."""
+    return dict(_leaves(row, ""))
+
+
+def _leaves(record: Row, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield f"{prefix}{name}", orjson.dumps(value).decode()
+        else:
+            yield f"{prefix}{name}", value
+
+
+def print_rows(rows: Iterable[Row]) -> None:
+    """Print CSV with a column for every name that any row has."""
+    rows = list(rows)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    click.echo(text.getvalue(), nl=False)

@@ -1,0 +1,125 @@
+"""Completion times of a run: over its seconds, and over the percentiles, from the spool's log buckets.
+
+Buckets merge by adding counts, so a point for many seconds is as exact as one for a single second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from exchange.measurements import CLOCKS, LogBuckets
+from exchange.seconds import is_analysed, is_full, merged
+from reports.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, empty_axes, log_y, time_x
+from reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
+from reports.run.run_folder import Record, RunFolder, length_s, middles_s, seconds_per_point, warm_up_s
+
+PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
+PERCENTILE_COLOURS = {"max": MUTED, "p99": ORANGE, "p50": BLUE}
+CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
+CLOCK_COLOURS = {"due": ORANGE, "handed_over": BLUE, "lag": GREEN}
+CURVE_POINTS = 240
+HALF = 0.30103  # in nines
+TICK_SHARE, LAST_TICK_SHARE = 0.11, 0.13  # of the axis, that a tick's number needs, and the last tick's
+
+
+def over_time(folder: RunFolder) -> Chart | None:
+    """p50, p99 and max of every second."""
+    lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool))
+    if not lines:
+        return None
+    axes = empty_axes("µs", "seconds")
+    labels = [draw(axes, lines[name], text=name, colour=colour) for name, colour in PERCENTILE_COLOURS.items()]
+    log_y(axes)
+    time_x(axes, length_s(folder))
+    label_ends(axes, labels)
+    return Chart(axes, numbers_of("second", "us", lines))
+
+
+def by_percentile(folder: RunFolder) -> Chart | None:
+    """Every clock over the nines: 90, 99, 99.9 % are equally far apart."""
+    curves = percentile_curves(folder.spool["completion"], warm_up_s(folder.run))
+    if not curves:
+        return None
+    axes = empty_axes("µs", "% of orders")
+    shown = [clock for clock in CLOCK_LABELS if clock in curves]
+    labels = [draw(axes, curves[c], text=CLOCK_LABELS[c], colour=CLOCK_COLOURS[c]) for c in shown]
+    log_y(axes)
+    _nines_x(axes)
+    label_ends(axes, labels)
+    over_percent = {clock: Line(_percents(curves[clock].x), curves[clock].y) for clock in shown}
+    return Chart(axes, numbers_of("percent", "us", over_percent))
+
+
+def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]:
+    """p50, p99 and max of the completion time from handing over, in us, over time; the warm-up included."""
+
+    def point_of(record: Record) -> int:
+        return int(record["payload"]["second"]) // point_s
+
+    handed_over = sorted(of_clock(completions, "handed_over"), key=point_of)
+    if not handed_over:
+        return {}
+    y = np.full((len(PERCENTS), point_of(handed_over[-1]) + 1), np.nan)
+    counts: list[int] = []
+    for point, records in groupby(handed_over, key=point_of):
+        buckets = _merged(records)
+        counts.append(buckets.count)
+        y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]
+    y = y if is_full(counts[-1], counts[:-1]) else y[:, :-1]
+    return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
+
+
+def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
+    """Each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
+    warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
+    histograms = {clock: _merged(of_clock(warm, clock)) for clock in CLOCKS}
+    return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
+
+
+def of_clock(completions: list[Record], clock: str) -> list[Record]:
+    """The records of this clock that are analysed."""
+    return [r for r in completions if r["payload"]["clock"] == clock and is_analysed(r["payload"])]
+
+
+def _merged(records: Iterable[Record]) -> LogBuckets:
+    return merged(record["payload"] for record in records)
+
+
+def _percentile_curve(buckets: LogBuckets) -> Line:
+    nines = np.linspace(0.0, np.log10(buckets.count), CURVE_POINTS)
+    return Line(nines, np.array([_percentile_us(buckets, percent) for percent in _percents(nines)]))
+
+
+def _percents(nines: Floats) -> Floats:
+    """The last place is the slowest order's, whatever share of the orders that is."""
+    percents = 100.0 * (1.0 - 10.0**-nines)
+    percents[-1] = 100.0
+    return percents
+
+
+def _percentile_us(buckets: LogBuckets, percent: float) -> float:
+    """The maximum is exact, so it is no bucket's middle; a log axis cannot show less than 1 ns."""
+    value_ns = buckets.max_ns if percent >= 100.0 else buckets.percentile_ns(percent)
+    return max(value_ns, 1.0) / 1e3
+
+
+def _nines_x(axes: Axes) -> None:
+    """From the fastest to the slowest order, as far as the number of orders carries."""
+    right = axes.dataLim.x1
+    ticks = nines_ticks(right)
+    axes.set_xlim(0.0, right)
+    axes.set_xticks(list(ticks), list(ticks.values()))
+
+
+def nines_ticks(right: float) -> dict[float, str]:
+    """50, 90, 99, 99.9 ... and the slowest, by their place in nines; those whose numbers do not overlap."""
+    nines = {HALF: 50.0} | {float(n): 100.0 - 100.0 / 10**n for n in range(1, int(right) + 1)}
+    ticks: dict[float, str] = {}
+    for nine, percent in nines.items():
+        if nine <= 1 or nine - max(ticks) >= TICK_SHARE * right:
+            ticks[nine] = f"{percent:.10g}"
+    return {nine: text for nine, text in ticks.items() if right - nine >= LAST_TICK_SHARE * right} | {right: "max"}
