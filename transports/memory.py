@@ -1,6 +1,6 @@
-"""Threads of one process, joined by two buffers under a lock: for tests, and for the generator's ceiling.
+"""Links between threads of one process, by two buffers under a lock: for tests, and for a generator's top speed.
 
-Addresses are `memory://name`. A name belongs to whoever listens on it, until the listener closes.
+Addresses are `memory://name`. A name belongs to its listener until that closes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CAPACITY_FRAMES, CAPACITY_BYTES = 1 << 16, 1 << 21
 
 
 class Pipe:
-    """Frames in one direction; every change wakes those who wait on the shared condition."""
+    """Frames in one direction."""
 
     def __init__(self) -> None:
         self.batch = FrameBatch(CAPACITY_FRAMES, CAPACITY_BYTES)
@@ -26,23 +26,23 @@ class Pipe:
 
     @property
     def half_empty(self) -> bool:
-        """Room enough to wake a sender for."""
+        """True if there is enough room to wake a sender."""
         return self.batch.count < CAPACITY_FRAMES // 2 and self.batch.used_bytes < CAPACITY_BYTES // 2
 
     def room_for(self, source: FrameBatch, first: int) -> int:
         """The first frame of `source`, from `first` on, that does not fit."""
-        room = len(self.batch.buffer) - self.batch.used_bytes
-        fits = int(source.offsets[: source.count + 1].searchsorted(source.offsets[first] + room, "right")) - 1
+        free_bytes = len(self.batch.buffer) - self.batch.used_bytes
+        fits = int(source.offsets[: source.count + 1].searchsorted(source.offsets[first] + free_bytes, "right")) - 1
         return min(fits, first + self.batch.capacity_frames - self.batch.count)
 
     def put(self, source: FrameBatch, first: int, end: int) -> None:
         _move(source, first, end, self.batch)
 
     def take(self, target: FrameBatch) -> int:
-        """Move what fits in `target`; how many frames. Stops before one that is longer than `target` takes."""
+        """Move the frames that fit to `target`, up to one that is longer than it takes; how many."""
         batch = self.batch
-        room = len(target.buffer) - target.used_bytes
-        end = int(batch.offsets[: batch.count + 1].searchsorted(room, "right")) - 1
+        free_bytes = len(target.buffer) - target.used_bytes
+        end = int(batch.offsets[: batch.count + 1].searchsorted(free_bytes, "right")) - 1
         end = min(end, target.capacity_frames - target.count)
         too_long = np.flatnonzero(np.diff(batch.offsets[: end + 1]) > target.largest_frame)
         end = int(too_long[0]) if len(too_long) else end
@@ -51,7 +51,7 @@ class Pipe:
         return end
 
     def drop_too_long(self, largest_frame: int) -> int:
-        """Drop frames longer than that from the front; how many."""
+        """Drop frames that are too long from the front; how many."""
         dropped = 0
         while self.batch.count and int(self.batch.offsets[1]) > largest_frame:
             self._drop(1)
@@ -62,8 +62,8 @@ class Pipe:
         """Forget the first `end` frames; the rest moves to the front."""
         batch = self.batch
         rest = batch.count - end
-        kept = batch.span(end, batch.count).copy()
-        batch.buffer[: len(kept)] = kept
+        left = batch.span(end, batch.count).copy()
+        batch.buffer[: len(left)] = left
         batch.offsets[: rest + 1] = batch.offsets[end : batch.count + 1] - batch.offsets[end]
         batch.count = rest
 
@@ -78,7 +78,7 @@ def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
 
 
 class MemoryLink(Link):
-    """One end: reads one pipe, writes one (a connector) or several (a listener with many peers)."""
+    """One end: reads one pipe and writes one, or several if it is a listener with many peers."""
 
     def __init__(self, url: str, inbound: Pipe, outbound: list[Pipe]) -> None:
         self.url = url
@@ -117,7 +117,7 @@ class MemoryLink(Link):
 
     @property
     def _left(self) -> bool:
-        """Somebody was there, and nobody is any more."""
+        """True if there was a peer, and none is left."""
         return self._inbound.writers == 0 and bool(self._outbound)
 
     def _has_room(self) -> bool:
@@ -145,6 +145,7 @@ class MemoryLink(Link):
 
 
 CHANGED = threading.Condition()
+"""The lock of all pipes; it is notified of every change."""
 LISTENERS: dict[str, MemoryLink] = {}
 TOKENS: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Frames that wait for room on a link: what must not block its sender, and must not be lost."""
+"""Frames that wait for room on a link, so that none is lost and their sender does not block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
 LAST_WORDS_NS = 1_000_000_000
-"""How long the peer may take to close once we were asked to stop."""
+"""The time that the peer has to close after a request to stop."""
 
 
 class Outbox:
@@ -35,7 +35,7 @@ class Outbox:
             self.checksum = (self.checksum + frame_checksum(frame)) % 2**64
 
     def flush(self) -> bool:
-        """Hand over what the link takes; whether nothing is left."""
+        """Send as many frames as the link takes. True if none is left."""
         if self.pending:
             self._first = self._link.send(self._batch, self._first)
         if not self.pending:
@@ -44,9 +44,9 @@ class Outbox:
         return not self.pending
 
     def settle(self, patience_ns: int, stopped: Callable[[], bool] = lambda: False) -> bytes | None:
-        """Hand over everything, then wait for the peer's closing frame; None if it says nothing for so long.
+        """Send everything, then wait for the peer's closing frame; None after `patience_ns` without any frame.
 
-        An empty frame says that the peer has to wait itself. From when `stopped` says so LAST_WORDS_NS are left.
+        An empty frame means that the peer itself has to wait. Once `stopped()` is True, LAST_WORDS_NS are left.
         """
         until_ns, hurried, frames = time.monotonic_ns() + patience_ns, False, FrameBatch(16)
         try:
@@ -67,5 +67,5 @@ class Outbox:
 
 
 def frame_checksum(frame: bytes) -> int:
-    """What one frame adds to `Outbox.checksum`."""
+    """The value that one frame adds to `Outbox.checksum`."""
     return int(xxhash.xxh64_intdigest(frame))

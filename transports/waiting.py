@@ -1,4 +1,4 @@
-"""Sleeping on descriptors with the resolution of the clock: ppoll in ns where the OS has it, select in us elsewhere."""
+"""Sleep on descriptors with the resolution of the clock: ppoll in ns if the OS has it, else select in us."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 READABLE, WRITABLE = select.POLLIN, select.POLLOUT
 LONGEST_SLEEP_NS = 250_000_000
-"""A signal that arrives just before the sleep is seen after this at the latest."""
+"""The longest sleep, after which a signal that arrived just before it is seen."""
 
 
 class _PollFd(ctypes.Structure):
@@ -24,7 +24,7 @@ HAS_PPOLL = _PPOLL is not None
 
 
 class Sleeper:
-    """Waits on a few (descriptor, events); made once for those that stay the same, since a loop sleeps often."""
+    """Waits on a few (descriptor, events). Make it once for descriptors that stay, since a loop sleeps often."""
 
     def __init__(self, fds: list[tuple[int, int]]) -> None:
         self._descriptors = fds
@@ -33,7 +33,7 @@ class Sleeper:
         self._arguments = self._fds, len(fds), ctypes.byref(self._timeout), None
 
     def sleep(self, until_ns: int) -> bool:
-        """Until one is ready, a signal, or `until_ns` of the monotonic clock; whether one is ready."""
+        """Sleep until a descriptor is ready, a signal, or `until_ns` of the monotonic clock. True if one is ready."""
         left_ns = min(max(until_ns - time.monotonic_ns(), 0), LONGEST_SLEEP_NS)
         if _PPOLL is None:
             return _select(self._descriptors, left_ns)
@@ -42,7 +42,7 @@ class Sleeper:
         return ready > 0
 
     def woke(self, index: int) -> bool:
-        """Whether that descriptor was ready when the sleep ended (without ppoll: it may have been)."""
+        """True if that descriptor was ready when the sleep ended; without ppoll, if it may have been."""
         return _PPOLL is None or bool(self._fds[index].revents)
 
 

@@ -100,7 +100,7 @@ def _text_end(properties: Bytes, at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _request_properties(properties: Bytes) -> tuple[int, int, int]:
-    """Where the correlation id begins and ends, and where the reply-to ends, which begins there; else zeros."""
+    """(begin of the correlation id, its end and the reply-to's begin, end of the reply-to), or zeros."""
     flags = int64(properties[0]) << 8 | properties[1] if len(properties) >= 2 else int64(0)
     at = 2
     for flag in _TEXTS_BEFORE:
@@ -213,7 +213,7 @@ class AnswerLayout:
         self._channel, self._most_body, self._returns = channel, frame_max - OVERHEAD_BYTES, returns
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """As Layout.write."""
+        """See Layout.write."""
         returns = self._returns
         message, end = _lay_out_answers(
             batch.buffer, batch.offsets, first, last, self._exchange, self._key, self._tail, self._mode,

@@ -129,7 +129,7 @@ class AmqpLink(Link):
         self._session.check()
 
     def wait_beside(self, other: AmqpLink) -> None:
-        """From now on `wait` also ends when another link's connection has something to do."""
+        """Make `wait` also end when another link's connection has something to do."""
         self._loop.sleep_beside(other._loop)
 
     @property
@@ -139,7 +139,7 @@ class AmqpLink(Link):
 
     @property
     def _room(self) -> int:
-        """How many messages may be published now."""
+        """The number of messages that may be published now."""
         if not self._publishes:
             raise TransportError(f"this end of {self.url} only receives")
         if self._session.blocked_since_ns or self._loop.unsent_bytes > MOST_UNSENT_BYTES:

@@ -36,7 +36,7 @@ class Loop(Protocol):
         """Sleep until bytes have come, unsent bytes can go, or a time of the monotonic clock; pika's timers run."""
 
     def sleep_beside(self, other: Any) -> None:
-        """From now on a sleep also ends when another loop of the same kind has something to do."""
+        """Make each sleep also end when another loop of the same kind has something to do."""
 
     def serve(self) -> None:
         """Handle everything that has come."""
@@ -172,7 +172,7 @@ class PikaLoop:
         return self._ioloop.newest
 
     def sleep_beside(self, other: PikaLoop) -> None:
-        """From now on a sleep also ends with what comes on another connection, and is short while that must send."""
+        """Make each sleep also end when bytes come on another connection, and short while that must send."""
         self._beside = other
         if other.descriptor is not None:
             IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)

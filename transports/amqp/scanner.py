@@ -224,7 +224,7 @@ class Scanner:
 
     @property
     def empty(self) -> int:
-        """How often the broker answered a Basic.Get with an empty queue."""
+        """The number of Basic.Gets that the broker answered with an empty queue."""
         return int(self._state[_EMPTY])
 
     @property

@@ -1,4 +1,4 @@
-"""AMQP 0-9-1's frames, as far as the data plane meets them (specification, sections 2.3.5 and 4.2).
+"""The frames of AMQP 0-9-1 that the data plane uses (specification, sections 2.3.5 and 4.2).
 
     type u8 · channel u16 · size u32 · payload · 0xCE        all numbers big-endian
 
@@ -19,7 +19,7 @@ PUBLISH, RETURN, DELIVER, GET, GET_OK, GET_EMPTY, ACK, NACK = 40, 50, 60, 70, 71
 MANDATORY = 1
 PERSISTENT = 2
 DELIVERY_MODE, CORRELATION_ID, REPLY_TO = 0x1000, 0x0400, 0x0200
-"""Flags of the properties that say whether a message outlives the broker, what it answers, and where answers go."""
+"""Flags of properties: the message is persistent, answers a request, names the queue for answers."""
 
 
 def frame(kind: int, channel: int, payload: bytes) -> bytes:
@@ -41,7 +41,7 @@ def publish_method(channel: int, exchange: str, routing_key: str, mandatory: boo
 
 
 def content_header(channel: int, persistent: bool, correlation_id: str = "", reply_to: str = "") -> bytes:
-    """The whole header frame of a message; bytes 11..18 are to hold its length."""
+    """The whole header frame of a message; the caller writes the length to bytes 11..18."""
     properties = [(DELIVERY_MODE, bytes([PERSISTENT]) if persistent else b"")]
     properties += [(CORRELATION_ID, short_string(correlation_id) if correlation_id else b"")]
     properties += [(REPLY_TO, short_string(reply_to) if reply_to else b"")]
@@ -51,13 +51,13 @@ def content_header(channel: int, persistent: bool, correlation_id: str = "", rep
 
 
 BODY_LENGTH_AT = HEAD_BYTES + 4
-"""Where a header frame holds the length of the message, u64."""
+"""The offset of the message's length, u64, in a header frame."""
 PROPERTIES_AT = 12
-"""Where a header frame's payload has its properties: flags, u16, and then those that there are."""
+"""The offset of the properties in a header frame's payload: flags, u16, then each property that is present."""
 
 
 def get_method(channel: int, queue: str) -> bytes:
-    """The whole frame of a Basic.Get, which is to be acknowledged."""
+    """The whole frame of a Basic.Get whose message must be acknowledged."""
     return frame(METHOD, channel, struct.pack(">HHH", BASIC, GET, 0) + short_string(queue) + bytes([0]))
 
 
@@ -66,7 +66,7 @@ def acknowledge_one(channel: int, delivery_tag: int) -> bytes:
 
 
 def give_back(channel: int, delivery_tag: int) -> bytes:
-    """A Basic.Nack of everything up to `delivery_tag` that is not acknowledged: it goes back to where it was."""
+    """A Basic.Nack of every unacknowledged message up to `delivery_tag`: each returns to its place in the queue."""
     return frame(METHOD, channel, struct.pack(">HHQB", BASIC, NACK, delivery_tag, 0b11))
 
 

@@ -40,7 +40,7 @@ def _whole(inbound: Bytes, have: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) -> int:
-    """How many bytes have come: a whole frame, or less after MOMENT_NS without any or at the end of the stream."""
+    """The number of bytes that have come: a whole frame; fewer after MOMENT_NS without any, or at the stream's end."""
     have = 0
     while have < _whole(inbound, have) <= len(inbound):
         came = _libc_recv(fd, inbound[have:].ctypes, len(inbound) - have, _SEND_FLAGS)
@@ -57,25 +57,25 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
 
 @njit(cache=True, nogil=True)
 def _ask(
-    fd: int, questions: Bytes, asked: Longs, first: int, count: int,
-    buffer: Bytes, answered: Longs, largest: int, took_ns: Longs,
+    fd: int, questions: Bytes, question_ends: Longs, first: int, count: int,
+    buffer: Bytes, answer_ends: Longs, largest: int, took_ns: Longs,
     scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """(first question without its answer, its time of sending or 0, bytes that have come, bytes of it written or ALL).
 
-    It takes MOMENT_NS and an answer at most. `asked` and `answered` are offsets.
+    It takes MOMENT_NS and an answer at most. `question_ends` and `answer_ends` are offsets.
     """
     end_ns = _now_ns(clock) + MOMENT_NS
     for i in range(first, count):
         sent_ns = _now_ns(clock)
         if sent_ns >= end_ns:
             return i, 0, 0, ALL
-        sent, written = send_frames(fd, questions, asked, i, i + 1, scratch)
+        sent, written = send_frames(fd, questions, question_ends, i, i + 1, scratch)
         if sent == i:
             return i, sent_ns, 0, written
         have = _await(fd, inbound, fds, clock)
         came_ns = _now_ns(clock)
-        used, answers, _ = split_frames(inbound, have, buffer, answered, i, largest)
+        used, answers, _ = split_frames(inbound, have, buffer, answer_ends, i, largest)
         if used < have or answers != i + 1:
             return i, sent_ns, have, ALL
         took_ns[i] = came_ns - sent_ns
@@ -129,7 +129,7 @@ class RoundTrips:
         return int(sent_ns)
 
     def echo(self, most: int, until_ns: int) -> int:
-        """How many frames went back, or wait to go back."""
+        """The number of frames that went back, or wait to."""
         stream = self._stream
         done, have, went = _echo(stream.fd, stream._inbound, most, until_ns, self._fds, self._clock)
         stream._used = 0 if went >= 0 else have

@@ -100,10 +100,10 @@ def _subscriptions(address: Address) -> list[bytes]:
 
 
 def _high_water_mark(address: Address) -> int:
-    asked = address.options.get("hwm", str(HIGH_WATER_MARK))
-    if not asked.isdecimal() or not 0 < int(asked) < 2**31:
-        raise BadAddress(f"{address.url}: hwm is {asked!r}; it takes a number of messages, 1 or more")
-    return int(asked)
+    hwm = address.options.get("hwm", str(HIGH_WATER_MARK))
+    if not hwm.isdecimal() or not 0 < int(hwm) < 2**31:
+        raise BadAddress(f"{address.url}: hwm is {hwm!r}; it takes a number of messages, 1 or more")
+    return int(hwm)
 
 
 def _endpoint(address: Address) -> str:

@@ -45,25 +45,28 @@ def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def _ask(
-    handle: int, questions: Bytes, asked: Longs, first: int, count: int,
-    buffer: Bytes, answered: Longs, largest: int, took_ns: Longs, clock: Longs,
+    handle: int, questions: Bytes, question_ends: Longs, first: int, count: int,
+    buffer: Bytes, answer_ends: Longs, largest: int, took_ns: Longs, clock: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
     """(first question without its answer, its time of sending or 0, errno), after MOMENT_MS and an answer at most.
 
-    `asked` and `answered` are offsets.
+    `question_ends` and `answer_ends` are offsets.
     """
     end_ns = _now_ns(clock) + MOMENT_MS * 1_000_000
     for i in range(first, count):
-        sent_ns, at = _now_ns(clock), answered[i]
+        sent_ns, at = _now_ns(clock), answer_ends[i]
         if sent_ns >= end_ns or at + largest > len(buffer):
             return i, 0, 0
-        if _send(handle, questions.ctypes.data + asked[i], asked[i + 1] - asked[i], _DONTWAIT) < 0:
+        if (
+            _send(handle, questions.ctypes.data + question_ends[i], question_ends[i + 1] - question_ends[i], _DONTWAIT)
+            < 0
+        ):
             return i, 0, 0
         length, error = _await(handle, buffer[at:], largest)
         if not 0 <= length <= largest:
             return i, sent_ns, error
         took_ns[i] = _now_ns(clock) - sent_ns
-        answered[i + 1] = at + length
+        answer_ends[i + 1] = at + length
     return count, 0, 0
 
 
@@ -107,7 +110,7 @@ class RoundTrips:
         return int(sent_ns)
 
     def echo(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """How many messages went back. A message that the socket did not take stays in the batch."""
+        """The number of messages that went back. A message that the socket did not take stays in the batch."""
         batch.clear()
         largest = batch.largest_frame
         done, length, error = _echo(self._calls.handle, batch.buffer, largest, most, until_ns, self._clock)
