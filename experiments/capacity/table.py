@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from exchange.words import counted
 
@@ -40,14 +41,16 @@ def _evidence(probes: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("orders/s", "held", "p50 us", "p99 us", "lag p99"):
         table.add_column(title, justify="right")
-    table.add_column("why not", overflow="ellipsis", no_wrap=True)
+    table.add_column("why not")
     by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
     for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
         runs = list(group)
         hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
         figures = (_middle(runs, "completion_us", "due", name) for name in ("p50", "p99"))
-        table.add_row(f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), why)
+        table.add_row(
+            f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), Text(why, no_wrap=True, overflow="ellipsis")
+        )
     return table
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from cli.main import main
 from experiments.capacity.capacity import objective_of
 from experiments.capacity.search import CapacitySearch, SearchSettings
-from experiments.capacity.table import headline
+from experiments.capacity.table import headline, show
 from tests.exchange_command import exchange
 
 RECORD = {"settings": {"transport": "tcp"}, "objective": "p99 <= 1ms", "probes": []}
@@ -52,6 +52,16 @@ def test_an_interrupted_search_says_so() -> None:
     search = CapacitySearch(lambda rate: rate <= 1_000, lambda: 1e6, SearchSettings())
     assert search.as_dict()["status"] == "partial"
     assert search.flags() == ["interrupted: what was found until then"]
+
+
+def test_a_long_reason_leaves_the_figures_their_room(capsys: pytest.CaptureFixture[str]) -> None:
+    probe = {"orders_per_s": 64_000.0, "holds": False, "why": "saturated: " + "orders were still growing, " * 4}
+    figures = {"completion_us": {"due": {"p50": 120.0, "p99": 4_321.0}}, "lag_us": {"p99": 99.0}}
+    show({**RECORD, **searched(61_234.0).as_dict(), "probes": [{**probe, **figures}]})
+    row = next(line for line in capsys.readouterr().out.splitlines() if "64,000" in line)
+    assert row.split()[:5] == ["64,000", "0", "of", "1", "120"]
+    assert "4,321" in row
+    assert row.endswith("…")
 
 
 def test_a_search_of_real_runs_leaves_them_and_its_record(tmp_path: Path) -> None:
