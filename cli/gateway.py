@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import click
 
@@ -59,18 +58,9 @@ def command(
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
     """The settings with what a launcher would add: the reporter learns transport and processor from them alone."""
+    from runs.transport_settings import settings_of_url
+
     placed = {} if cpu is None else {"gateway": cpu}
-    settings = run_settings(**given, **_settings_of_url(engine_url), cpus=placed)
+    settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
     warn_of_rejections(settings)
     return settings
-
-
-def _settings_of_url(engine_url: str) -> dict[str, Any]:
-    """The transport's settings, as the engine's URL has them."""
-    from transports.amqp.address import mask
-    from transports.registry import scheme_of
-
-    options = dict(parse_qsl(engine_url.partition("?")[2]))
-    broker = {"amqp_client": options.get("client"), "delivery": options.get("delivery")}
-    own = broker if scheme_of(engine_url) in {"amqp", "amqps"} else {}
-    return {"transport": mask(engine_url), "topology": options.get("topology", "duplex"), **own}

@@ -78,7 +78,7 @@ def run(
 
 def _check(settings: RunSettings) -> None:
     """UserError where the run could not start, or would leave nothing to analyse."""
-    from runs.run import runs_in_one_process
+    from runs.transport_settings import runs_in_one_process
 
     length_s = settings.length_s
     if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:

@@ -24,7 +24,7 @@ POLICIES = {"price-time": 1, "exact-price": 2}
 """Matching policies, each with its number in a hello."""
 ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
-"""Who may run with Nagle's algorithm on, which is TCP_NODELAY off; the broker where there is one."""
+"""The roles that may run with Nagle's algorithm on, which is TCP_NODELAY off. Only some transports have a broker."""
 TOPOLOGIES = ("duplex", "simplex")
 """Orders and answers share one connection, or each have one."""
 
@@ -34,10 +34,8 @@ MAX_PACKING = 1_000
 DEFAULT_WINDOW = 16_384
 """Unanswered orders in flight with `--rate max`, unless said otherwise."""
 
-
-AMQP_CLIENTS = ("compiled", "joined", "pika")
-DELIVERIES = ("lossy", "acked", "confirmed", "durable")
-"""What a message over a broker survives, and what is paid for it; docs/amqp.md."""
+TRANSPORT_SETTINGS = ("amqp_client", "delivery")
+"""Settings that only some transports have. Each transport declares their words, and runs/ checks them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +44,9 @@ class RunSettings:
 
     transport: str = "zeromq"
     amqp_client: str | None = None
-    """Over a broker one of AMQP_CLIENTS, the first unless said otherwise; None where there is no broker."""
+    """How AMQP messages get through pika; None where the transport has no such setting, or for its default."""
     delivery: str | None = None
-    """Over a broker one of DELIVERIES, the first unless said otherwise; None where there is no broker."""
+    """The losses that a message survives; None where the transport has no such setting, or for its default."""
     orders_per_s: float | None = 8000.0
     """Offered load of each pair; None is as fast as it goes."""
     arrivals: str = "fixed"
@@ -97,12 +95,8 @@ class RunSettings:
         self._settle_workload()
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
-        self._settle_broker("amqp_client", AMQP_CLIENTS)
-        self._settle_broker("delivery", DELIVERIES)
         self._settle_nagle()
-        for name in ("record", "capture"):
-            if not isinstance(getattr(self, name), bool):
-                raise BadSetting(name, getattr(self, name), "True or False")
+        self._check_types()
         if not isinstance(self.network, str):
             raise BadSetting("network", self.network, "a profile's name")
         if self.topology not in TOPOLOGIES:
@@ -121,6 +115,14 @@ class RunSettings:
             if name not in names:
                 raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
+
+    def _check_types(self) -> None:
+        for name in TRANSPORT_SETTINGS:
+            if not isinstance(getattr(self, name), str | None):
+                raise BadSetting(name, getattr(self, name), "a word of the transport's, or None")
+        for name in ("record", "capture"):
+            if not isinstance(getattr(self, name), bool):
+                raise BadSetting(name, getattr(self, name), "True or False")
 
     def _check_numbers(self) -> None:
         if self.orders_per_s is not None:
@@ -149,28 +151,11 @@ class RunSettings:
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
         object.__setattr__(self, "speed", settled_speed(self.speed, self.arrivals))
 
-    @property
-    def has_broker(self) -> bool:
-        return self.transport.partition("?")[0].partition("://")[0] in {"amqp", "amqps"}
-
-    def _settle_broker(self, name: str, allowed: tuple[str, ...]) -> None:
-        """A setting that only a broker has: the first where it was left out."""
-        value = getattr(self, name)
-        if not self.has_broker:
-            if value is not None:
-                raise BadSetting(name, value, f"none: {self.transport} has no broker")
-        elif value is None:
-            object.__setattr__(self, name, allowed[0])
-        elif value not in allowed:
-            raise BadSetting(name, value, " or ".join(allowed))
-
     def _settle_nagle(self) -> None:
-        """In the order of NAGLE_ROLES."""
-        allowed = NAGLE_ROLES if self.has_broker else ROLES
+        """Put the roles in the order of NAGLE_ROLES."""
         for role in self.nagle:
-            if role not in allowed:
-                why = f"; {self.transport} has no broker" if role in NAGLE_ROLES else ""
-                raise BadSetting("nagle", role, ", ".join(allowed) + why)
+            if role not in NAGLE_ROLES:
+                raise BadSetting("nagle", role, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
 
     @property

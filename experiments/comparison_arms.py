@@ -9,10 +9,9 @@ from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
 from experiments.trials.arms import Arm, Factor, arms_of
 from runs.errors import UserError
 from runs.options import run_settings
-from runs.run import runs_in_one_process
+from runs.transport_settings import defaults_of, runs_in_one_process
+from transports.registry import has_broker
 
-ABOUT_A_BROKER = ("amqp_client", "delivery")
-"""Settings for the arms that have a broker only. If no arm has one, all arms get them and refuse them."""
 NAGLE_OFF = "Nagle off"
 
 
@@ -36,23 +35,21 @@ class ArmSettings:
     """Makes an arm's settings from its own choices and from `given`, which all arms share."""
 
     def __init__(self, transports: Sequence[str], seconds: float, given: dict[str, Any]) -> None:
-        """`seconds` is the length of a run for which neither orders nor a duration is given."""
+        """`seconds` is the length of a run for which neither orders nor a duration is given.
+
+        A setting that some of the transports have goes to their arms only. If none has it, all arms get and refuse it.
+        """
         self._seconds, self._given = seconds, given
-        self._some_have_a_broker = any(map(has_broker, transports))
-        self._given_to_all = {name: value for name, value in given.items() if name not in ABOUT_A_BROKER}
+        self._of_some = {name for transport in transports for name in defaults_of(transport)}
 
     def __call__(self, **chosen: Any) -> RunSettings:
-        gets_all = has_broker(chosen["transport"]) or not self._some_have_a_broker
-        fields = {**(self._given if gets_all else self._given_to_all), **chosen}
+        lacks = self._of_some - defaults_of(chosen["transport"]).keys()
+        fields = {**{name: value for name, value in self._given.items() if name not in lacks}, **chosen}
         if fields.get("orders") is None and fields.get("duration_s") is None:
             fields |= _length(chosen["orders_per_s"], self._seconds)
         settings = run_settings(**{"orders": None, **fields})
         runs_in_one_process(settings)
         return settings
-
-
-def has_broker(transport: str) -> bool:
-    return RunSettings(transport=transport).has_broker
 
 
 def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:

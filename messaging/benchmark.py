@@ -17,7 +17,7 @@ import click
 from exchange.words import counted
 from messaging.roles import Links, Role, RoleResult
 from transports.pattern import Pattern
-from transports.registry import scheme_of, transport_of
+from transports.registry import has_broker
 
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
@@ -39,8 +39,7 @@ class Cell:
 
     @property
     def has_broker(self) -> bool:
-        scheme = scheme_of(self.transport)
-        return transport_of(scheme).places[scheme] == "broker"
+        return has_broker(self.transport)
 
     def count(self, counts: Counts) -> int:
         """Number of messages: what the user asked for, or what suits size and transport."""

@@ -15,10 +15,9 @@ from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
 from reports.live.progress import OnCount, counting
-from runs.broker.broker_of_run import OurNode
 from runs.errors import UserError
 from runs.record.noise import NoiseMeter
-from transports.rabbitmq import NodeUsage
+from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
 READY_S = 60.0
@@ -174,11 +173,11 @@ def _now_and_then(on_count: OnCount) -> OnCount:
 def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -> Record:
     """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
     broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
-    node = broker.node if broker else None
+    server = broker.server if broker else None
     usage: list[Any] = []
 
     def read_clocks() -> None:
-        usage.append(usage_of(node) if node else None)
+        usage.append(usage_of(server) if server else None)
         (noise.clock_stops if len(usage) > 1 else noise.clock_starts)()
 
     with setup.links(cell.transport) as links:
@@ -190,7 +189,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
         ):
             outcome = launcher.play(read_clocks, read_clocks, on_count)
     used = {name: result.usage for name, result in outcome.results.items()}
-    of_broker = usage[1].since(usage[0]) if node and len(usage) > 1 else None
+    of_broker = usage[1].since(usage[0]) if server and len(usage) > 1 else None
     return {
         **_judged(benchmark, cell, outcome),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
@@ -199,10 +198,10 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
     }
 
 
-def usage_of(node: OurNode) -> NodeUsage:
+def usage_of(server: Server) -> Usage:
     """RoleLost if the broker has ended: its clients would say no more than that it closed their connections."""
     try:
-        return node.usage()
+        return server.usage()
     except OSError as error:
         raise RoleLost("the broker ended in the middle") from error
 

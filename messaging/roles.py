@@ -17,7 +17,8 @@ from typing import Any
 from exchange.measurements import LogBuckets
 from messaging.session import OPEN_NS, Session
 from runs.errors import UserError
-from transports.base import Address, Link, Transport
+from transports.base import Address, Link
+from transports.declaration import Transport
 from transports.pattern import PUBLISHED, Pattern
 from transports.registry import connect, listen, scheme_of, transport_of
 
@@ -123,7 +124,7 @@ class Links:
 
     @property
     def has_broker(self) -> bool:
-        return self._declared.places[self._scheme] == "broker"
+        return self._declared.has_broker(self._scheme)
 
     @property
     def _scheme(self) -> str:

@@ -22,9 +22,9 @@ from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
 from reports.formats import number
-from runs.broker.brokers_held import Brokers
 from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
+from runs.launch.brokers import Brokers
 from runs.record.host import host_facts, now, versions
 from transports.base import BadAddress, TransportError
 from transports.registry import scheme_of, transport_of

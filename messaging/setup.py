@@ -22,16 +22,17 @@ from messaging.benchmark import Benchmark, Cell, Settings
 from messaging.payload import Receipt, Source
 from messaging.roles import Links, check_descriptors, open_link
 from messaging.session import load_compiled
-from runs.broker.broker_of_run import BrokerOfRun, broker_of_run
-from runs.broker.brokers_held import Brokers
 from runs.component import settle_down
 from runs.errors import UserError
+from runs.launch.brokers import Brokers, broker_of_run
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
 from runs.process_group import ProcessGroup
-from transports.base import BadAddress, Link, PeerGone
+from runs.transport_settings import settled
+from transports.base import Link, PeerGone, TransportError
+from transports.declaration import RunningBroker
 from transports.pattern import Pattern
-from transports.registry import scheme_of, transport_of
+from transports.registry import has_broker, scheme_of, transport_of
 
 WARM_SIZE, WARM_S = 64, 10.0
 
@@ -94,21 +95,22 @@ class Setup:
     def __init__(
         self, patterns: Mapping[str, Sequence[Pattern]], client: str | None, delivery: str | None, brokers: Brokers
     ) -> None:
-        self._transports = {transport: _kind_of_place(transport) for transport in patterns}
+        for transport in patterns:
+            _check(transport)
         self._client, self._delivery = client, delivery
         self._patterns, self._brokers = patterns, brokers
-        self.brokers: dict[str, BrokerOfRun] = {}
+        self.brokers: dict[str, RunningBroker] = {}
         """The brokers of the transports that have one."""
 
     def __enter__(self) -> Setup:
         with contextlib.ExitStack() as stack:
             self._processes = stack.enter_context(ProcessGroup())
-            for transport, kind in self._transports.items():
-                if kind == "broker":
+            for transport in self._patterns:
+                if has_broker(transport):
                     self.brokers[transport] = self._broker(transport, stack)
-            if any(map(self.in_threads, self._transports)):
+            if any(map(self.in_threads, self._patterns)):
                 stack.enter_context(interpreter_shared())
-            for transport in self._transports:
+            for transport in self._patterns:
                 with self.links(transport) as links:
                     _warm(links)
                     for pattern in self._patterns[transport]:
@@ -118,8 +120,9 @@ class Setup:
             self._stack = stack.pop_all()
         return self
 
-    def _broker(self, transport: str, stack: contextlib.ExitStack) -> BrokerOfRun:
-        settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+    def _broker(self, transport: str, stack: contextlib.ExitStack) -> RunningBroker:
+        asked = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+        settings = settled(asked)
         broker = stack.enter_context(broker_of_run(settings, self._processes.folder, self.group, self._brokers))
         os.environ.update(broker.environment)  # only our forks read it
         return broker
@@ -149,16 +152,15 @@ class Setup:
         self._stack.close()
 
 
-def _kind_of_place(transport: str) -> str:
-    """What a place is there. UserError if there is no such transport, or if it names a place for one link."""
+def _check(transport: str) -> None:
+    """UserError if there is no such transport, if it lacks a client library, or if it names a place for one link."""
     scheme = scheme_of(transport)
     try:
-        kind = transport_of(scheme).places[scheme]
-    except BadAddress as error:
+        transport_of(scheme).check_installed(scheme)
+    except TransportError as error:
         raise UserError(str(error)) from error
-    if "://" in transport and kind != "broker":
+    if "://" in transport and not has_broker(transport):
         raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
-    return kind
 
 
 def _warm(links: Links) -> None:

@@ -13,9 +13,7 @@ from click.core import ParameterSource
 from exchange.allowed import BadSetting
 from exchange.instances import MAX_PAIRS, role_of
 from exchange.settings import (
-    AMQP_CLIENTS,
     DEFAULT_WINDOW,
-    DELIVERIES,
     MAX_RATE_PER_S,
     NAGLE_ROLES,
     POLICIES,
@@ -24,6 +22,9 @@ from exchange.settings import (
     RunSettings,
 )
 from exchange.workload import PRICE_MODELS
+from runs.transport_settings import settled
+from transports.amqp import TRANSPORT as AMQP
+from transports.registry import has_broker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -166,9 +167,9 @@ _BOOK = [
     click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused."),
 ]  # fmt: skip
 _BROKER = {
-    "amqp_client": click.option("--amqp-client", type=click.Choice(AMQP_CLIENTS),
+    "amqp_client": click.option("--amqp-client", type=click.Choice(AMQP.options["client"]),
                                 help="Over AMQP: how messages get through pika.  [default: compiled]"),
-    "delivery": click.option("--delivery", type=click.Choice(DELIVERIES),
+    "delivery": click.option("--delivery", type=click.Choice(AMQP.options["delivery"]),
                              help="Over AMQP: what a message survives.  [default: lossy]"),
 }  # fmt: skip
 
@@ -219,7 +220,7 @@ cpu_option = click.option("--cpu", type=click.IntRange(0, 4095), help="Stay on t
 def run_settings(**given: Any) -> RunSettings:
     """The settings; a usage error that names the option where they are nonsense."""
     with naming_options():
-        return RunSettings(**_settled(given))
+        return settled(RunSettings(**_settled(given)))
 
 
 @contextlib.contextmanager
@@ -242,8 +243,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("orders_per_s") is None and given.get("window") is None:
         given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
     if given.get("nagle") == ("all",):
-        has_broker = RunSettings(transport=given.get("transport", "zeromq")).has_broker
-        given["nagle"] = NAGLE_ROLES if has_broker else ROLES
+        given["nagle"] = NAGLE_ROLES if has_broker(given.get("transport", "zeromq")) else ROLES
     return given
 
 

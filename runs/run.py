@@ -19,52 +19,24 @@ from runs.lineup import Lineup
 from runs.record.host import host_facts, now, versions
 from runs.record.outcome import Outcome, outcome_of, read_results
 from runs.record.record import Conditions, exit_code, make_record, write_record
-from transports.base import BadAddress, TransportError
-from transports.registry import scheme_of, transport_of
+from runs.transport_settings import runs_in_one_process, settled
+from transports.base import TransportError
+from transports.registry import scheme_of
 
 if TYPE_CHECKING:
-    from runs.broker.brokers_held import Brokers
+    from runs.launch.brokers import Brokers
     from runs.launch.watch import OnSecond
-
-
-def runs_in_one_process(settings: RunSettings) -> bool:
-    """True if the transport cannot leave a process. UserError where it is unknown, or lacks what was asked of it."""
-    scheme = scheme_of(settings.transport)
-    try:
-        transport = transport_of(scheme)
-    except BadAddress as error:
-        raise UserError(str(error)) from error
-    if settings.nagle and scheme not in transport.over_tcp:
-        raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
-    if settings.topology == "simplex" and scheme not in transport.simplex:
-        what = f"--topology is simplex; {scheme} has no connection for each direction"
-        raise UserError(f"{what}: use tcp, zeromq or amqp")
-    if settings.capture and scheme not in transport.over_tcp:
-        raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
-    if settings.network != "local":
-        _check_network(settings, scheme in transport.over_tcp)
-    return scheme in transport.one_process
-
-
-def _check_network(settings: RunSettings, over_tcp: bool) -> None:
-    """Components in an emulated network need TCP, and places that are found for them there."""
-    from runs.network.profile import parse
-
-    if parse(settings.network).is_local:
-        return
-    if not over_tcp or "://" in settings.transport or scheme_of(settings.transport) == "amqps":
-        what = f"--network is {settings.network}; {settings.transport} cannot be there"
-        raise UserError(f"{what}: use tcp, zeromq or amqp, by name alone")
 
 
 def measure(
     folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None = None
 ) -> dict[str, Any]:
-    """Run the components, write run.json, return its content. UserError where the run cannot start.
+    """Run the components, write run.json, and return its content. UserError if the run cannot start.
 
-    `showing` gives what is called once a second with how far the run is. A private broker comes from `brokers`, or
-    is the run's own.
+    `showing` gives what is called once a second with how far the run is. `brokers` shares private brokers between
+    runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
     """
+    settings = settled(settings)
     started_at, host = now(), host_facts()
     try:
         with showing as on_second:

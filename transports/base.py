@@ -1,24 +1,28 @@
-"""The seam: what every transport offers, and how it can fail.
+"""The seam: the calls that every link has, and the errors that they raise.
 
 A link joins two components and moves frames in batches; it never knows what is in them. None of its calls
-blocks except `wait`, so a component is one thread with one loop: take, handle, offer, wait.
+blocks except `wait`, so a component is one thread with one loop: receive, handle, send, wait.
+transports/declaration.py holds what a transport says of itself; docs/transports.md holds an example.
 
     TransportError
-    ├── BadAddress      the URL: unknown scheme, missing port, unusable path
-    ├── CannotListen    the place is taken or not ours
-    └── PeerGone        the other end went away, or never came
+    ├── BadAddress      the URL is wrong: unknown scheme, missing port, unusable path
+    ├── CannotListen    the place is taken, or not ours
+    ├── NotInstalled    a client library or a broker is missing
+    └── PeerGone        the other end, or the broker between the two, went away or never came
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from transports.frames import FrameBatch
-from transports.pattern import TWO_ENDS, Pattern
+from transports.pattern import Pattern
+
+if TYPE_CHECKING:  # numpy takes longer to import than the commands that only declare options may take
+    from transports.frames import FrameBatch
 
 
 class TransportError(Exception):
@@ -26,28 +30,39 @@ class TransportError(Exception):
 
 
 class BadAddress(TransportError):
-    pass
+    """A URL that no transport can use as it is."""
 
 
 class CannotListen(TransportError):
-    pass
+    """A place that another listener has, or that we may not use."""
+
+
+class NotInstalled(TransportError):
+    """A client library, or the programs of a broker, that this machine lacks; the sentence says how to get them."""
 
 
 class PeerGone(TransportError):
-    pass
+    """The other end has left, or did not come in time. Everything that it had sent before has been delivered."""
 
 
 SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
 """Options that mean the same to every transport that takes them; the first value is the default."""
 
 
+def mask(url: str) -> str:
+    """The URL with stars in place of a password."""
+    credentials, at, rest = url.rpartition("@")
+    scheme, slashes, user = credentials.partition("://")
+    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
+
+
 @dataclass(frozen=True)
 class Address:
-    """Where components meet: `scheme://place?option=value`.
+    """The place where components meet: `scheme://place?option=value`.
 
-    token    who does not show it is refused, and counted in `Link.refused`
-    pattern  who talks to whom there
-    keys     of a topic: the one with which is published, or the patterns that are subscribed to
+    token    a listener refuses peers that do not show it, and counts them in `Link.refused`
+    pattern  the shape of the conversation
+    keys     for a topic: the publisher's one key, or the patterns that a subscriber asks for
     """
 
     scheme: str
@@ -80,17 +95,17 @@ class Address:
 
     @property
     def simplex(self) -> bool:
-        """A connection for each direction, instead of one for both: a choice that only a pair has."""
+        """True if each direction has a connection of its own; only a pair has this choice."""
         return self.options.get("topology") == "simplex" and self.pattern is Pattern.PAIR
 
     @property
     def fan_in(self) -> bool:
-        """Many connect to one: the listener's `receive` merges its peers, its `send` reaches each of them."""
+        """True if many connect to one listener: its `receive` merges them, and its `send` reaches each of them."""
         return self.pattern is Pattern.FAN_IN
 
     @property
     def nodelay(self) -> bool:
-        """TCP_NODELAY of its sockets: on, so that Nagle's algorithm is off, unless the address says `nodelay=off`."""
+        """TCP_NODELAY of its sockets. It is on, and so Nagle's algorithm off, unless the address says `nodelay=off`."""
         return self.options.get("nodelay", "on") == "on"
 
     def host_and_port(self) -> tuple[str, int]:
@@ -104,86 +119,60 @@ class Address:
 
 
 class Link(ABC):
-    """One end of a conversation."""
+    """One end of a conversation.
+
+    `transports/memory.py` is the shortest one that keeps every promise. A crash of the peer looks like its `close`.
+    The death of a broker between the two ends is PeerGone, whose sentence names the broker.
+    """
 
     url: str
-    """Where it listens (with the port it got) or connects."""
+    """The address on which it listens, with the port that it got, or to which it connects."""
     refused: int = 0
-    """Peers turned away since the start: garbage, or strangers without the token."""
+    """Peers turned away since the start, because they sent garbage or showed another token."""
     junk: int = 0
     """Frames dropped because they were longer than the batch's largest frame."""
 
     @abstractmethod
     def receive(self, batch: FrameBatch) -> int:
-        """Append the frames that are there already, up to the batch's capacity; how many. PeerGone at the end."""
+        """Append the frames that have come, up to the batch's capacity, and return their number.
+
+        PeerGone once the peer has left and every frame of it has been delivered; a listener with several peers raises
+        it when the last of them has left. A connector whose token was refused gets PeerGone too.
+        """
 
     @abstractmethod
     def send(self, batch: FrameBatch, first: int) -> int:
-        """Hand over frames from `first` on, each as a message of its own; the first frame not taken."""
+        """Take frames from `first` on, each as a message of its own, and return the index of the first one not taken.
+
+        It takes nothing while nobody is connected. PeerGone may be raised here, or by the next `receive` or `wait`.
+        """
 
     @abstractmethod
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
-        """Sleep until something is there (`readable`) or can go (`writable`), a signal, or `until_ns` (monotonic).
+        """Sleep until a frame has come (`readable`), a frame can go (`writable`), a signal, or `until_ns` (monotonic).
 
-        Who does not receive in between waits with `readable=False`; PeerGone once there never will be room.
+        A caller that does not receive in between waits with `readable=False`, and gets PeerGone if the peer has left.
         """
 
     def sockets(self) -> list[dict[str, Any]]:
-        """The TCP sockets under it, as the kernel describes them now (see transports/sockets.py); none without any."""
+        """Describe its TCP sockets as the kernel knows them now (see transports/sockets.py); empty if it has none."""
         return []
 
     def drain(self, until_ns: int) -> bool:  # noqa: ARG002
-        """Let what `send` took leave, and be confirmed where that was asked for; whether it did in time.
+        """Let frames that `send` took leave, and be confirmed where that was asked for. False if time ran out.
 
-        Before a long time without a call of `wait`: some transports do nothing in between.
+        It is called before a long time without `wait`, since some transports move nothing in between.
         """
         return True
 
     def facts(self) -> dict[str, Any]:
-        """What else this end has noticed: confirms, pauses, redeliveries; nothing where there is nothing between."""
+        """Counts of what else this end has noticed: confirms, pauses, redeliveries. Empty without a broker."""
         return {}
 
     def excuse(self) -> str:
-        """What explains a silence, as the end of a sentence; nothing where this end knows of nothing."""
+        """The reason for a silence, as the end of a sentence; empty if this end knows of none."""
         return ""
 
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:
-        """Release everything; frames already taken get `linger_s` seconds to leave."""
-
-
-@dataclass(frozen=True)
-class Transport:
-    """What a transport's file declares as TRANSPORT; see docs/transports.md."""
-
-    places: Mapping[str, str]
-    """Its schemes, each with what a place is there: "port" (host:port), "path" (a file) or "name"."""
-    listen: Callable[[Address], Link]
-    connect: Callable[[Address, int], Link]
-    """Takes the monotonic ns until which the peer may take to appear; a transport may also connect later."""
-    one_process: frozenset[str] = frozenset()
-    """Schemes that join threads of one process only."""
-    variants: tuple[str, ...] = ()
-    """Options worth a contract test of their own, as the query of a URL."""
-    options: frozenset[str] = frozenset()
-    """The names of the options that an address may have."""
-    over_tcp: frozenset[str] = frozenset()
-    """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
-    simplex: frozenset[str] = frozenset()
-    """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
-    patterns: frozenset[Pattern] = TWO_ENDS
-
-    def takes(self, scheme: str) -> list[str]:
-        """The names of the options that an address of the scheme may have."""
-        switches = {"nodelay": self.over_tcp, "topology": self.simplex}
-        return sorted(self.options | {name for name, schemes in switches.items() if scheme in schemes})
-
-    def check(self, address: Address) -> None:
-        """BadAddress where an option, or the pattern, is none of this transport's."""
-        if address.pattern not in self.patterns:
-            has = ", ".join(pattern.value for pattern in Pattern if pattern in self.patterns)
-            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
-        known = self.takes(address.scheme)
-        for name in sorted(address.options.keys() - set(known)):
-            takes = ", ".join(known) or "none"
-            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")
+        """Release everything. Frames that `send` took get `linger_s` seconds to leave."""

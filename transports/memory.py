@@ -10,7 +10,8 @@ import time
 
 import numpy as np
 
-from transports.base import Address, CannotListen, Link, PeerGone, Transport
+from transports.base import Address, CannotListen, Link, PeerGone
+from transports.declaration import Transport
 from transports.frames import FrameBatch
 from transports.waiting import LONGEST_SLEEP_NS
 
@@ -174,4 +175,10 @@ def connect(address: Address, until_ns: int) -> Link:
         return link
 
 
-TRANSPORT = Transport(places={"memory": "name"}, listen=listen, connect=connect, one_process=frozenset({"memory"}))
+TRANSPORT = Transport(
+    places={"memory": "name"},
+    listen=listen,
+    connect=connect,
+    about={"memory": "threads of one process, no system call; for tests and for the generator's ceiling"},
+    one_process=frozenset({"memory"}),
+)

@@ -1,35 +1,74 @@
-"""Finds a transport by the scheme of its URL: scheme `zeromq+ipc` lives in transports/zeromq, as TRANSPORT."""
+"""Finds a transport by the scheme of its URL: scheme `zeromq+ipc` is served by TRANSPORT of transports/zeromq.
+
+Other distributions have transports too: each is an entry point of the group `exchange_simulation.transports`, named
+after its scheme, or the scheme's part before a `+`. It is a module with a TRANSPORT, or that object itself.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import transports
-from transports.base import Address, BadAddress, Link, Transport
+from transports.base import Address, BadAddress, Link, NotInstalled
+from transports.declaration import Transport
 from transports.pattern import Pattern
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "exchange_simulation.transports"
 
 
 def transport_of(scheme: str) -> Transport:
-    """The transport that serves a scheme. BadAddress, listing the known ones, where none does."""
-    name = scheme.partition("+")[0]
-    likely = [name] if name in _names() else []
-    for each in (*likely, *_names()):
-        transport = _declared(each)
+    """The transport that serves a scheme.
+
+    BadAddress, which lists the known schemes, if there is none; NotInstalled if the one of that name cannot be
+    imported. Others that cannot be imported do no harm.
+    """
+    name, broken = scheme.partition("+")[0], []
+    for found, load in _candidates(name):
+        try:
+            transport = load()
+        except (ImportError, AttributeError) as error:
+            why = _cannot_import(found, error)
+            if found == name:
+                raise NotInstalled(why) from error
+            broken.append(why)
+            continue
         if transport is not None and scheme in transport.places:
             return transport
-    raise BadAddress(f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}")
+    raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}", *broken]))
 
 
-@cache
-def _names() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(transports.__path__)]
+def known_schemes() -> list[str]:
+    """Every scheme that a transport serves, of this package or of another distribution, if it can be imported."""
+    found = set()
+    for _, load in _candidates():
+        try:
+            transport = load()
+        except (ImportError, AttributeError):
+            continue
+        found |= set(transport.places if transport else ())
+    return sorted(found)
 
 
-def _declared(name: str) -> Transport | None:
-    transport: Transport | None = getattr(importlib.import_module(f"transports.{name}"), "TRANSPORT", None)
-    return transport
+def built_in() -> dict[str, Transport]:
+    """The transports of this package, by name."""
+    found = {name: load() for name, load in _of_this_package()}
+    return {name: transport for name, transport in found.items() if transport is not None}
+
+
+def has_broker(transport: str) -> bool:
+    """True if frames of this scheme, or URL, go through a broker; False also if no transport serves it."""
+    scheme = scheme_of(transport)
+    try:
+        return transport_of(scheme).has_broker(scheme)
+    except (BadAddress, NotInstalled):
+        return False
 
 
 def scheme_of(transport: str) -> str:
@@ -37,23 +76,62 @@ def scheme_of(transport: str) -> str:
     return transport.partition("?")[0].partition("://")[0]
 
 
-def known_schemes() -> list[str]:
-    """Every scheme that some file of this package serves."""
-    declared = filter(None, map(_declared, _names()))
-    return sorted(scheme for transport in declared for scheme in transport.places)
-
-
 def listen(url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
-    """Open the end that others connect to; a port of 0 becomes a free one, see the link's `url`."""
-    address = Address.parse(url, token, pattern, keys)
-    transport = transport_of(address.scheme)
-    transport.check(address)
+    """Open the end that others connect to. A port of 0 becomes a free one, which the link's `url` has."""
+    address, transport = _checked(url, token, pattern, keys)
     return transport.listen(address)
 
 
 def connect(url: str, token: str, until_ns: int, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Link:
     """Open the end that goes to a listener, which may come up later, until `until_ns` of the monotonic clock."""
+    address, transport = _checked(url, token, pattern, keys)
+    return transport.connect(address, until_ns)
+
+
+def _checked(url: str, token: str, pattern: Pattern, keys: tuple[str, ...]) -> tuple[Address, Transport]:
     address = Address.parse(url, token, pattern, keys)
     transport = transport_of(address.scheme)
     transport.check(address)
-    return transport.connect(address, until_ns)
+    return address, transport
+
+
+Import = Callable[[], Transport | None]
+
+
+def _candidates(name: str = "") -> Iterator[tuple[str, Import]]:
+    """Name and import of each transport. Those of the given name come first, since importing all of them takes long."""
+    yield from ((each, load) for each, load in _of_this_package() if each == name)
+    yield from ((each, load) for each, load in _of_other_distributions() if each == name)
+    yield from ((each, load) for each, load in (*_of_this_package(), *_of_other_distributions()) if each != name)
+
+
+@cache
+def _of_this_package() -> tuple[tuple[str, Import], ...]:
+    names = [module.name for module in pkgutil.iter_modules(transports.__path__)]
+    return tuple((name, partial(_import_built_in, name)) for name in names)
+
+
+@cache
+def _of_other_distributions() -> tuple[tuple[str, Import], ...]:
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+    return tuple((each.name, partial(_import_entry, each)) for each in entry_points(group=GROUP))
+
+
+def _import_built_in(name: str) -> Transport | None:
+    """None if the module is no transport."""
+    return getattr(importlib.import_module(f"transports.{name}"), "TRANSPORT", None)
+
+
+def _import_entry(entry: EntryPoint) -> Transport:
+    """AttributeError if there is no TRANSPORT."""
+    found = entry.load()
+    transport: Transport = found if isinstance(found, Transport) else found.TRANSPORT
+    return transport
+
+
+def _cannot_import(name: str, error: ImportError | AttributeError) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        how = f"try `pip install {error.name}`, or see what the transport's own page says"
+        return f"the transport {name!r} needs the Python module {error.name!r}, which is not installed: {how}"
+    return f"the transport {name!r} cannot be imported: {error}"

@@ -17,6 +17,7 @@ from reports.formats import plain
 from runs.errors import UserError
 from runs.record.host import host_facts, versions
 from runs.record.written_settings import UnknownSettings, settings_as_written
+from runs.transport_settings import settled
 
 LEAST = ("transport", "orders_per_s", "orders", "seed")
 """Settings without which nobody knows what was run. A setting that came later has its default, which was so before."""
@@ -28,7 +29,7 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
     if missing := [name for name in LEAST if name not in written]:
         raise UserError(f"{path} does not say what was run: its settings lack {', '.join(missing)}")
     try:
-        return settings_as_written(written)
+        return settled(settings_as_written(written))
     except UnknownSettings as error:
         raise UserError(f"{path} was written by another version of exchange: {error}; use that version") from error
     except (BadSetting, TypeError) as error:

@@ -20,12 +20,13 @@ from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.capacity.table import show
 from experiments.trials.execution import CtrlC
 from reports.live.progress import progress_bar
-from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
+from runs.launch.brokers import Brokers
 from runs.record.host import host_facts, now, versions
-from runs.run import measure, runs_in_one_process
+from runs.run import measure
+from runs.transport_settings import runs_in_one_process
 
 FILE = "capacity.json"
 CEILING_ORDERS = 500_000

@@ -13,6 +13,7 @@ from experiments.trials.observations import is_warm_up
 from runs.errors import UserError
 from runs.files import run_folders
 from runs.metrics import COMPARED, HELD_BACK, packets
+from runs.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_record import read_run
@@ -66,11 +67,9 @@ def _arm(settings: dict[str, Any]) -> str:
     """Name an arm by its settings that differ from the defaults, as in `nagle=gateway,engine`."""
     usual = RunSettings().as_dict()
     relevant = {name: value for name, value in settings.items() if name in usual and name not in OF_NO_ARM}
-    broker = RunSettings(transport="amqp").as_dict()
+    usual |= defaults_of(str(settings.get("transport")))
     return " ".join(
-        f"{name}={_written(value)}"
-        for name, value in sorted(relevant.items())
-        if value not in (usual[name], broker[name]) and value is not None
+        f"{name}={_written(value)}" for name, value in sorted(relevant.items()) if value not in (usual[name], None)
     )
 
 

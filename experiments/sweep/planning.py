@@ -16,14 +16,16 @@ from typing import Any
 import click
 
 from exchange.allowed import BadSetting
-from exchange.settings import RunSettings
-from experiments.comparison_arms import ABOUT_A_BROKER, ArmSettings, has_broker, of_one_kind, rate_factor
+from exchange.settings import TRANSPORT_SETTINGS, RunSettings
+from experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor
 from experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
 from experiments.trials.arms import Arm, Factor, arms_of
 from experiments.trials.plan import Plan, expected_s
 from experiments.trials.study import SWEEP
 from experiments.trials.trial import duration
 from runs.errors import UserError
+from runs.transport_settings import defaults_of
+from transports.registry import has_broker
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 NUMBERS = {"repeats": ("repeats", int), "pause": ("pause_s", (int, float))}
@@ -197,12 +199,13 @@ def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings
 
 
 def _possible(key: str, levels: Levels, transport: str) -> Levels:
-    """The levels that a transport has. Without a broker there are no guarantees, clients or Nagle levels of it."""
-    if has_broker(transport):
-        return levels
-    if keys()[key].field in ABOUT_A_BROKER:
+    """The levels that a transport has: none of a setting that it lacks, and without a broker no Nagle levels of it."""
+    field = keys()[key].field
+    if field in TRANSPORT_SETTINGS and field not in defaults_of(transport):
         return {}
-    return levels if key != "nagle" else {words: roles for words, roles in levels.items() if "broker" not in roles}
+    if field != "nagle" or has_broker(transport):
+        return levels
+    return {words: roles for words, roles in levels.items() if "broker" not in roles}
 
 
 def _factor(key: str, levels: Levels) -> Factor:

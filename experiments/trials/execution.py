@@ -20,10 +20,10 @@ from experiments.trials.observations import attempts, is_valid, new_attempt, unm
 from experiments.trials.plan import WARM_UP, Plan, Step, run_s
 from reports.live.progress import progress_bar
 from reports.run.page import write_page
-from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
 from runs.files import write_json
 from runs.interrupts import on_signals
+from runs.launch.brokers import Brokers
 from runs.run import measure
 
 LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

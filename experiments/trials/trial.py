@@ -25,10 +25,10 @@ from reports.comparison.paper_figures import paper_figures
 from reports.comparison.table import COLUMNS, show, show_nagle
 from reports.drawing.figures import write_figures
 from reports.exports import ReportOptions, flat, print_rows, trial_rows
-from runs.broker.brokers_held import Brokers
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
+from runs.launch.brokers import Brokers
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
 """Functions that print a trial's record, by study."""

@@ -18,8 +18,8 @@ from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 
 if TYPE_CHECKING:
-    from runs.broker.broker_watch import BrokerWatch
-    from runs.broker.brokers_held import Brokers
+    from runs.launch.broker_watch import BrokerWatch
+    from runs.launch.brokers import Brokers
 
 
 def launch(
@@ -52,12 +52,12 @@ def launch(
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, held: contextlib.ExitStack) -> BrokerWatch | None:
-    """Where there is a broker, someone who looks at it."""
+    """What watches the broker, if there is one."""
     if places.broker is None:
         return None
-    from runs.broker.broker_watch import BrokerWatch
+    from runs.launch.broker_watch import BrokerWatch
 
-    watch = BrokerWatch(places.broker, run, "broker" not in settings.nagle, Lineup.of(settings))
+    watch = BrokerWatch(places.broker, places.meetings(run), "broker" not in settings.nagle)
     return held.enter_context(contextlib.closing(watch))
 
 

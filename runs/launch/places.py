@@ -1,4 +1,4 @@
-"""Where the components of a run meet: free ports, scratch paths, names, or a broker."""
+"""Finds the places where a run's components meet: free ports, scratch paths, names, or a broker."""
 
 from __future__ import annotations
 
@@ -12,24 +12,31 @@ from typing import TYPE_CHECKING
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from runs.broker.broker_of_run import BrokerOfRun, broker_of_run
+from runs.launch.brokers import Brokers, broker_of_run
 from runs.lineup import Lineup
-from transports.base import BadAddress
+from runs.transport_settings import as_options, with_option
+from transports.base import Address, BadAddress
+from transports.declaration import RunningBroker
+from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:
-    from runs.broker.brokers_held import Brokers
     from runs.network.network import Network
 
 
 @dataclass(frozen=True)
 class Places:
     engines: Mapping[int, str]
-    """By pair, the URL on which its engine listens, or of the broker."""
+    """By pair, the URL on which its engine listens, or the broker's URL."""
     reporters: Mapping[int, str]
-    broker: BrokerOfRun | None = None
+    broker: RunningBroker | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What the components need to know beside."""
+    """Variables that the components need besides."""
+
+    def meetings(self, run: str) -> list[Address]:
+        """The addresses of all links of the run."""
+        kinds = ((Pattern.PAIR, self.engines), (Pattern.FAN_IN, self.reporters))
+        return [Address.parse(url, run, pattern) for pattern, urls in kinds for url in urls.values()]
 
 
 @contextlib.contextmanager
@@ -37,21 +44,22 @@ def meeting_places(
     settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None,
     network: Network | None = None,
 ) -> Iterator[Places]:  # fmt: skip
-    """An engine's is the transport itself where that names a place, which has room for one.
+    """Find them. A transport setting that names a place is the place of the one engine; it has room for no second.
 
-    A free port stays reserved while the context is open: a socket of ours is bound to it, and does not listen, so
-    that nobody else is given the port, while the component, which also sets SO_REUSEADDR, may listen on it.
+    A free port stays reserved while the context is open: a socket of ours is bound to it and does not listen. So nobody
+    else gets the port, while the component, which also sets SO_REUSEADDR, may listen on it.
     """
     scheme = scheme_of(settings.transport)
-    kind = transport_of(scheme).places[scheme]
+    transport = transport_of(scheme)
+    kind = transport.places[scheme]
     asked, question_mark, options = settings.transport.partition("?")
     if asked.endswith("://"):
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
     lineup = Lineup.of(settings)
-    if lineup.pairs[1:] and "://" in asked and kind != "broker":
+    if lineup.pairs[1:] and "://" in asked and not transport.has_broker(scheme):
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
     with contextlib.ExitStack() as held:
-        if kind == "broker":
+        if transport.has_broker(scheme):
             broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
             engines = {k: _with_topology(_of_instance(broker.url, k), settings, held, network) for k in lineup.pairs}
             reporters = {k: _of_instance(broker.url, k) for k in lineup.reporters}
@@ -63,24 +71,29 @@ def meeting_places(
 
         reporters = {k: f"{scheme}://{found('reporter', k)}" for k in lineup.reporters}
         given = asked.partition("://")[2]
-        places = {k: f"{scheme}://{given or found('engine', k)}{question_mark}{options}" for k in lineup.pairs}
-        yield Places({k: _with_topology(url, settings, held, network) for k, url in places.items()}, reporters)
+        own = as_options(settings)
+        places = {
+            k: with_option(f"{scheme}://{given or found('engine', k)}{question_mark}{options}", own)
+            for k in lineup.pairs
+        }
+        engines = {k: _with_topology(url, settings, held, network) for k, url in places.items()}
+        yield Places(engines, {k: with_option(url, own) for k, url in reporters.items()})
 
 
 def _of_instance(url: str, instance: int) -> str:
-    """The broker with the queues of that pair, or reporter."""
-    return url if instance == 1 else _with_option(url, f"pair={instance}")
+    """The broker's URL for the queues of one pair, or one reporter."""
+    return url if instance == 1 else with_option(url, f"pair={instance}")
 
 
 def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack, network: Network | None) -> str:
-    """With what makes it two connections where that was asked for; some transports need a second port for that."""
+    """Add the options that make it two connections if the settings ask for them; some transports need a second port."""
     if settings.topology != "simplex":
         return url
-    url = _with_option(url, "topology=simplex")
+    url = with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
         return url
     port = free_place("port", Path(), held, network, "engine").rpartition(":")[2]
-    return _with_option(url, f"back={port}")
+    return with_option(url, f"back={port}")
 
 
 def free_place(
@@ -99,16 +112,12 @@ def free_place(
 
 
 def of_role(url: str, role: str, settings: RunSettings) -> str:
-    """The address as it is told to a component: with TCP_NODELAY off where that was asked for."""
-    return _with_option(url, "nodelay=off") if role in settings.nagle else url
-
-
-def _with_option(url: str, option: str) -> str:
-    return f"{url}{'&' if '?' in url else '?'}{option}"
+    """The address for a component of that role: with TCP_NODELAY off if the settings ask for Nagle there."""
+    return with_option(url, "nodelay=off") if role in settings.nagle else url
 
 
 def as_seen_by_peers(url: str) -> str:
-    """The address to connect to, where the listener listens on every interface."""
+    """The address to connect to; a listener on every interface is reached on loopback."""
     return (
         url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:").replace("://*:", "://127.0.0.1:")
     )

@@ -20,7 +20,7 @@ from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
 
 if TYPE_CHECKING:
-    from runs.broker.broker_watch import BrokerWatch
+    from runs.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
 """Time to finish in band, once a component has failed, or another one of the same reporter has ended."""

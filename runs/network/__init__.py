@@ -16,6 +16,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from transports.registry import has_broker
+
 if TYPE_CHECKING:
     from exchange.settings import RunSettings
     from runs.network.network import Network
@@ -32,6 +34,6 @@ def network_of(settings: RunSettings, process_group: int) -> Iterator[Network | 
         return
     from runs.network.network import ROLES, Network
 
-    roles = (*ROLES, "broker") if settings.has_broker else ROLES
+    roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES
     with Network.up(profile, roles, process_group=process_group) as network:
         yield network

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from transports.registry import has_broker
+
 if TYPE_CHECKING:
     from exchange.settings import RunSettings
     from runs.network.network import Network
@@ -27,7 +29,7 @@ def capture_of(
         return
     from runs.packets.capture import LOOPBACK, Capture
 
-    role = "broker" if settings.has_broker else "engine"
+    role = "broker" if has_broker(settings.transport) else "engine"
     interface, prefix = (EVERY_INTERFACE, network.prefix(role)) if network else (LOOPBACK, ())
     ports = sorted({port for url in urls for port in ports_of(url)})
     with Capture(ports, folder / FILE, process_group=process_group, prefix=prefix, interface=interface) as capture:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exchange.instances import role_of
+from transports.registry import has_broker
 
 ALL = "all"
 HEADERS_BYTES = {4: 20 + 32, 6: 40 + 32}
@@ -108,8 +109,9 @@ def _directions(record: Mapping[str, Any], end: Socket, far: Socket | None) -> I
 
 
 def _stranger(record: Mapping[str, Any]) -> str:
-    """The name of an end that is no component of ours."""
-    return "broker" if str(record.get("settings", {}).get("transport", "")).startswith("amqp") else "unknown"
+    """The name of the other end of a connection, if it is none of our components."""
+    is_broker = "broker" in record or has_broker(str(record.get("settings", {}).get("transport", "")))
+    return "broker" if is_broker else "unknown"
 
 
 def _row(

@@ -12,10 +12,12 @@ import orjson
 import psutil
 import pytest
 
-from runs.broker.brokers_held import Brokers
+from runs.launch.brokers import Brokers
 from tests.broker import is_gone, need_rabbitmq
 from tests.exchange_command import PATIENCE_S, command, until
-from transports.rabbitmq import Node, NodeSettings
+from transports.amqp.broker import RabbitMq
+from transports.declaration import RunningBroker
+from transports.rabbitmq import Node, NodeAddress
 
 FAST = ("--transports", "amqp", "--rates", "1000", "--repeats", "1", "--duration", "0.1", "--pause", "0")
 
@@ -112,19 +114,24 @@ def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comp
 
 def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbitmq_node: Node) -> None:
     with pytest.MonkeyPatch.context() as patch, Brokers() as brokers:
-        patch.setattr("transports.rabbitmq.running_node", lambda: rabbitmq_node)
-        assert brokers.node(NodeSettings()) is rabbitmq_node
-        other = brokers.node(NodeSettings(nodelay=False))
-        assert other.pid != rabbitmq_node.pid
-        assert brokers.node(NodeSettings(nodelay=False)) is other
+        patch.setattr("transports.amqp.broker.running_node", lambda: rabbitmq_node)
+        assert brokers.get(RabbitMq(), nodelay=True).server is rabbitmq_node
+        other = brokers.get(RabbitMq(), nodelay=False)
+        assert node_of(other).pid != rabbitmq_node.pid
+        assert brokers.get(RabbitMq(), nodelay=False) is other
 
 
 @pytest.mark.long
-def test_nodes_are_kept_by_how_they_are_set() -> None:
+def test_a_node_is_shared_by_all_who_want_it_set_alike() -> None:
     with Brokers() as brokers:
-        plain, quiet = brokers.node(NodeSettings()), brokers.node(NodeSettings(extra={"heartbeat": "0"}))
-        assert brokers.node(NodeSettings()) is plain
-        assert brokers.node(NodeSettings(extra={"heartbeat": "0"})) is quiet
-        assert plain.pid != quiet.pid
-        nodes = [psutil.Process(node.pid) for node in (plain, quiet)]
+        plain, quiet = brokers.get(RabbitMq(), nodelay=True), brokers.get(RabbitMq(), nodelay=False)
+        assert brokers.get(RabbitMq(), nodelay=True) is plain
+        assert brokers.get(RabbitMq(), nodelay=False) is quiet
+        assert node_of(plain).pid != node_of(quiet).pid
+        nodes = [psutil.Process(node_of(each).pid) for each in (plain, quiet)]
     assert all(is_gone(node) for node in nodes)
+
+
+def node_of(broker: RunningBroker) -> NodeAddress:
+    assert isinstance(broker.server, NodeAddress)
+    return broker.server

@@ -73,7 +73,7 @@ if __name__ == "__main__":
     from cli import bench_role as role_command  # noqa: F401 - once, for all forks
     from messaging import by_hand  # noqa: F401 - once, for all forks
     from messaging.setup import Setup
-    from runs.broker.brokers_held import Brokers
+    from runs.launch.brokers import Brokers
     from transports.pattern import Pattern
 
     patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]

@@ -6,7 +6,9 @@
 
 import time
 
-from transports.base import Address, Link, Transport
+from transports.amqp.address import CLIENTS, DELIVERIES
+from transports.base import Address, Link
+from transports.declaration import Broker, Transport
 from transports.pattern import Pattern
 
 OPEN_S, QUEUE_S = 10.0, 0.02
@@ -34,13 +36,23 @@ def _open(address: Address, listens: bool) -> Link:
     return (TwoConnections if address.simplex else AmqpLink)(address, listens, until_ns)
 
 
+def rabbitmq() -> Broker:
+    from transports.amqp.broker import RabbitMq
+
+    return RabbitMq()
+
+
 TRANSPORT = Transport(
     places={"amqp": "broker", "amqps": "broker"},
     listen=listen,
     connect=connect,
-    options=frozenset({"client", "delivery", "pair"}),
+    about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
+    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": ()},
+    run_settings={"amqp_client": "client", "delivery": "delivery"},
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
     patterns=frozenset(Pattern),
     variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
+    needs={"pika": "`pip install pika`"},
+    broker=rabbitmq,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.base import Address, BadAddress
+from transports.base import Address, BadAddress, mask
 
 CLIENTS = ("compiled", "joined", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -80,13 +80,6 @@ class BrokerAddress:
             delivery=DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")],
             tls=address.scheme == "amqps",
         )
-
-
-def mask(url: str) -> str:
-    """The URL with `***` in place of a password."""
-    credentials, at, rest = url.rpartition("@")
-    scheme, slashes, who = credentials.partition("://")
-    return f"{scheme}{slashes}{who.partition(':')[0]}:***@{rest}" if at and ":" in who else url
 
 
 def password() -> str:

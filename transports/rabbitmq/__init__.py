@@ -8,7 +8,8 @@ TransportError
     └── NodeDidNotStart   the node ended, or did not speak AMQP in time
 """
 
-from transports.rabbitmq.address import NodeAddress, Where
+from transports.declaration import Where
+from transports.rabbitmq.address import NodeAddress
 from transports.rabbitmq.boot import RabbitMqMissing
 from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
 from transports.rabbitmq.process import NodeUsage

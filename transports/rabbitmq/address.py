@@ -17,18 +17,6 @@ METHOD_FRAME = 1
 
 
 @dataclass(frozen=True)
-class Where:
-    """The place where a node runs: loopback of this host, or another network namespace of this host."""
-
-    host: str = "127.0.0.1"
-    """The address on which it listens."""
-    prefix: tuple[str, ...] = ()
-    """The words before its command that start it in its place."""
-    open_socket: Callable[[], socket.socket] = socket.socket
-    """Makes a TCP socket in that place, while our process stays where it is."""
-
-
-@dataclass(frozen=True)
 class NodeAddress:
     host: str
     port: int

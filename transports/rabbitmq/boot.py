@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from transports.base import NotInstalled
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
 NAMED_BY = "EXCHANGE_RABBITMQ_SERVER"
@@ -74,7 +75,7 @@ LOOPBACK_NAMES = '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n'
 LAST_LINES = 12
 
 
-class RabbitMqMissing(RabbitMqError):
+class RabbitMqMissing(RabbitMqError, NotInstalled):
     """RabbitMQ is not installed, or not where EXCHANGE_RABBITMQ_SERVER says."""
 
     def __init__(self, reason: str = "RabbitMQ is not installed") -> None:

@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from transports.rabbitmq.address import Greeting, NodeAddress, Where, greeting_of
+from transports.declaration import Where
+from transports.rabbitmq.address import Greeting, NodeAddress, greeting_of
 from transports.rabbitmq.boot import NodeFolder, find_server
 from transports.rabbitmq.process import end
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError

@@ -3,7 +3,8 @@
 `?quickack=on` makes the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
 """
 
-from transports.base import Address, Link, Transport
+from transports.base import Address, Link
+from transports.declaration import Transport
 
 
 def listen(address: Address) -> Link:
@@ -22,7 +23,8 @@ TRANSPORT = Transport(
     places={"tcp": "port"},
     listen=listen,
     connect=connect,
-    options=frozenset({"quickack"}),
+    about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
+    options={"quickack": ()},
     over_tcp=frozenset({"tcp"}),
     simplex=frozenset({"tcp"}),
 )

@@ -4,7 +4,8 @@
 when the first link is made.
 """
 
-from transports.base import Address, Link, Transport
+from transports.base import Address, Link
+from transports.declaration import Transport
 from transports.pattern import Pattern
 
 
@@ -24,10 +25,17 @@ TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
     listen=listen,
     connect=connect,
+    about={
+        "zeromq": "libzmq over TCP, PAIR to PAIR",
+        "zeromq+tcp": "libzmq over TCP, PAIR to PAIR",
+        "zeromq+ipc": "libzmq over a Unix socket",
+        "zeromq+inproc": "libzmq between threads of one process; for tests",
+    },
+    needs={"zmq": "`pip install pyzmq`"},
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
     patterns=frozenset(Pattern) - {Pattern.SCAN},
-    options=frozenset({"calls", "back", "hwm"}),
+    options={"calls": (), "back": (), "hwm": ()},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
-from transports.amqp.address import PASSWORD, PASSWORD_FILE, BrokerAddress, mask
+from transports.amqp.address import PASSWORD, PASSWORD_FILE, BrokerAddress
 from transports.amqp.probe import Probe
 from transports.amqp.session import HEARTBEAT_S
-from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError
+from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
 

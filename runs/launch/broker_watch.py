@@ -1,0 +1,100 @@
+"""Watches the broker while a run's clock runs: CPU time, memory, the depth of the queues."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from transports.base import Address
+from transports.declaration import Probe, RunningBroker
+from transports.registry import scheme_of, transport_of
+
+EVERY_S = 1.0
+
+
+class BrokerWatch:
+    """Looks once a second, over a connection of its own, which at the end deletes what the run left at the broker.
+
+    A broker in another network namespace is not looked into: it is the run's own, and ends as a whole.
+    """
+
+    def __init__(self, broker: RunningBroker, meetings: Sequence[Address], nodelay: bool) -> None:
+        """`meetings` are the addresses of the run's links; `nodelay` is what the broker's sockets were asked for."""
+        self._server, self._nodelay = broker.server, nodelay
+        self._probe: Probe | None = None
+        transport = transport_of(scheme_of(broker.url))
+        if broker.is_reachable and transport.broker:
+            with _environment(broker.environment):
+                self._probe = transport.broker().probe(broker.url, meetings)
+        self._at_start = None if self._server is None else self._server.usage()
+        self._next_look_s = float("inf")
+        self.sockets: tuple[dict[str, Any], ...] = ()
+        """The broker's ends of all connections that it has accepted."""
+        self.usage: dict[str, Any] | None = None
+        self.deepest: dict[str, int] = {}
+        """The greatest number of messages seen in each queue."""
+
+    def _accepted(self) -> tuple[dict[str, Any], ...]:
+        """The broker's own ends, if it is ours and this system lets us look."""
+        if self._server is None:
+            return ()
+        with contextlib.suppress(OSError):
+            return tuple({**end, "tcp_nodelay_asked": self._nodelay} for end in self._server.accepted())
+        return ()
+
+    def clock_starts(self) -> None:
+        self.sockets = self._accepted()
+        self._at_start = None if self._server is None else self._server.usage()
+        self._next_look_s = time.monotonic()
+
+    def clock_stops(self) -> None:
+        self._next_look_s = float("inf")
+        if self._server is not None and self._at_start is not None and self.usage is None:
+            with contextlib.suppress(OSError):
+                self.usage = self._server.usage().since(self._at_start)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """CPU time since the clock started; None if the broker is not ours, or is gone."""
+        if self._server is not None and self._at_start is not None:
+            with contextlib.suppress(OSError):
+                return float(self._server.cpu_ns() - self._at_start.cpu_ns) / 1e9
+        return None
+
+    def look(self) -> None:
+        """Note the queues' depths once a second."""
+        if self._probe is None or time.monotonic() < self._next_look_s:
+            return
+        self._next_look_s = time.monotonic() + EVERY_S
+        for name, messages in self._probe.depth().items():
+            self.deepest[name] = max(messages, self.deepest.get(name, 0))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The `broker` of run.json."""
+        own = self._server.facts() if self._server is not None else {}
+        probed = self._probe.facts if self._probe else {}
+        return {**probed, **own, "is_private": self._server is not None, "deepest_queue": self.deepest}
+
+    def close(self) -> None:
+        if self._probe:
+            self._probe.take_down()
+            self._probe.close()
+
+
+@contextlib.contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    """Give our own connection the variables that the components get."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,117 @@
+"""The broker of a run: at the user's address, the user's standing one, one of several runs, or one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from exchange.settings import RunSettings
+from runs.process_group import ProcessGroup
+from runs.transport_settings import as_options, with_option
+from transports.base import BadAddress, mask
+from transports.declaration import Broker, RunningBroker, Where
+from transports.registry import transport_of
+
+if TYPE_CHECKING:
+    from runs.network.network import Network
+
+
+class Brokers:
+    """A context that shares private brokers between several runs: one for each kind, and for each TCP_NODELAY.
+
+    A broker is started when the first run needs it, and ends with the context. If this process is killed, the broker
+    ends at the end of file of a pipe of ours, and a watchdog removes its folder.
+    """
+
+    def __enter__(self) -> Brokers:
+        self._open = contextlib.ExitStack()
+        self._processes: ProcessGroup | None = None
+        self._running: dict[tuple[type[Broker], bool], RunningBroker] = {}
+        self._started = 0
+        return self
+
+    def get(self, broker: Broker, nodelay: bool) -> RunningBroker:
+        """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now."""
+        shared = self._running.get((type(broker), nodelay))
+        if shared is not None and _is_alive(shared):
+            return shared
+        return broker.standing(nodelay) or self._start(broker, nodelay)
+
+    def _start(self, broker: Broker, nodelay: bool) -> RunningBroker:
+        if self._processes is None:
+            self._processes = self._open.enter_context(ProcessGroup())
+        self._started += 1
+        folder, group = self._processes.folder / f"broker-{self._started}", self._processes.id
+        running = self._open.enter_context(broker.start(folder, group, nodelay, Where()))
+        self._running[type(broker), nodelay] = running
+        return running
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+
+def _is_alive(running: RunningBroker) -> bool:
+    """Without processes that are ours nobody can tell, so it counts as alive."""
+    try:
+        if running.server is not None:
+            running.server.usage()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def broker_of_run(
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None = None,
+    network: Network | None = None,
+) -> Iterator[RunningBroker]:  # fmt: skip
+    """The broker for a run's links; its URL has the settings as options. BadAddress for a mistake in the settings.
+
+    A scheme alone, as `amqp`, never meets a broker that somebody else started: it gets a private one from `brokers`,
+    which keep it, or one that starts and ends here. An address is used as it is.
+    """
+    scheme, _, place = settings.transport.partition("?")[0].partition("://")
+    transport = transport_of(scheme)
+    broker = transport.broker() if transport.broker else None
+    if "?" in settings.transport and transport.run_settings:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in transport.run_settings)
+        raise BadAddress(f"{mask(settings.transport)}: say it with {options}")
+    if place and "broker" in settings.nagle:
+        raise BadAddress(
+            f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
+            f"--nagle, or use plain {scheme}"
+        )
+    options = settings.transport.partition("?")[2] or as_options(settings)
+    if place:
+        url = with_option(f"{scheme}://{place}", options)
+        if broker is not None:
+            broker.check(url)
+        yield RunningBroker(url)
+        return
+    if broker is None or scheme not in broker.starts:
+        raise BadAddress(f"{scheme} needs an address: {scheme}://{broker.place if broker else 'host:port'}")
+    with _private(broker, settings, scratch, process_group, brokers, network) as running:
+        yield replace(running, url=with_option(running.url, options), is_reachable=network is None)
+
+
+@contextlib.contextmanager
+def _private(
+    broker: Broker, settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None,
+    network: Network | None,
+) -> Iterator[RunningBroker]:  # fmt: skip
+    """A broker in a network belongs to the run alone, as the network does."""
+    nodelay, where = "broker" not in settings.nagle, Where()
+    if network is not None:
+        where = Where(network.address["broker"], tuple(network.prefix("broker")), partial(network.socket, "broker"))
+    elif shared := brokers.get(broker, nodelay) if brokers is not None else broker.standing(nodelay):
+        yield shared
+        return
+    with broker.start(scratch / "broker", process_group, nodelay, where) as own:
+        yield own

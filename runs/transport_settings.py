@@ -1,0 +1,101 @@
+"""What a run's settings ask of its transport: filled in, and refused if the transport lacks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from exchange.allowed import BadSetting
+from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
+from runs.errors import UserError
+from transports.base import TransportError, mask
+from transports.declaration import Transport
+from transports.registry import scheme_of, transport_of
+
+
+def settled(settings: RunSettings) -> RunSettings:
+    """The settings with the transport's own defaults filled in.
+
+    BadSetting for a setting, or a word of it, that the transport lacks; UserError if there is no such transport.
+    """
+    transport, scheme = _declared(settings.transport), scheme_of(settings.transport)
+    lacks = "no such option" if transport.has_broker(scheme) else "no broker"
+    own: dict[str, Any] = {}
+    for name in TRANSPORT_SETTINGS:
+        value, option = getattr(settings, name), transport.run_settings.get(name)
+        words = transport.options[option] if option else ()
+        if not option and value is not None:
+            raise BadSetting(name, value, f"none: {settings.transport} has {lacks}")
+        if words and value not in (None, *words):
+            raise BadSetting(name, value, " or ".join(words))
+        own[name] = words[0] if words and value is None else value
+    if "broker" in settings.nagle and not transport.has_broker(scheme):
+        raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
+    return replace(settings, **own)
+
+
+def runs_in_one_process(settings: RunSettings) -> bool:
+    """True if the transport cannot leave a process. UserError if it lacks what the settings ask for."""
+    transport, scheme = _declared(settings.transport), scheme_of(settings.transport)
+    if settings.nagle and scheme not in transport.over_tcp:
+        raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
+    if settings.topology == "simplex" and scheme not in transport.simplex:
+        lacks = f"--topology is simplex; {scheme} has no connection for each direction"
+        raise UserError(f"{lacks}: use tcp, zeromq or amqp")
+    if settings.capture and scheme not in transport.over_tcp:
+        raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
+    if settings.network != "local" and not _network_fits(settings.network, transport, settings.transport):
+        lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
+        raise UserError(f"{lacks}: use tcp, zeromq or amqp, by name alone")
+    return scheme in transport.one_process
+
+
+def _network_fits(network: str, transport: Transport, asked: str) -> bool:
+    """True if the launcher can find TCP places for it in another network namespace, or start its broker there."""
+    from runs.network.profile import parse
+
+    scheme = scheme_of(asked)
+    if parse(network).is_local:
+        return True
+    if "://" in asked or scheme not in transport.over_tcp:
+        return False
+    return not transport.has_broker(scheme) or (transport.broker is not None and scheme in transport.broker().starts)
+
+
+def _declared(asked: str) -> Transport:
+    """The transport of a scheme, or URL. UserError if there is none, or it lacks a client library."""
+    scheme = scheme_of(asked)
+    try:
+        transport = transport_of(scheme)
+        transport.check_installed(scheme)
+    except TransportError as error:
+        raise UserError(str(error)) from error
+    return transport
+
+
+def defaults_of(transport: str) -> dict[str, str]:
+    """Settings that this transport has and others may lack, each with its default; empty if it is not known."""
+    try:
+        found = transport_of(scheme_of(transport))
+    except TransportError:
+        return {}
+    return {name: found.options[option][0] for name, option in found.run_settings.items()}
+
+
+def settings_of_url(url: str) -> dict[str, Any]:
+    """The settings that a component's URL carries. UserError if there is no such transport."""
+    options, carried = dict(parse_qsl(url.partition("?")[2])), _declared(url).run_settings
+    own = {name: options.get(option) for name, option in carried.items()}
+    return {"transport": mask(url), "topology": options.get("topology", "duplex"), **own}
+
+
+def as_options(settings: RunSettings) -> str:
+    """The transport's own settings as the query of a URL, which every component gets."""
+    carried = transport_of(scheme_of(settings.transport)).run_settings
+    return "&".join(f"{option}={getattr(settings, name)}" for name, option in carried.items())
+
+
+def with_option(url: str, option: str) -> str:
+    """The URL with `name=value` added; an empty option adds nothing."""
+    return f"{url}{'&' if '?' in url else '?'}{option}" if option else url

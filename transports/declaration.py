@@ -1,0 +1,185 @@
+"""What a transport says of itself: TRANSPORT in its file, and the broker between its links, if it has one."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from transports.base import Address, BadAddress, Link, NotInstalled
+from transports.pattern import TWO_ENDS, Pattern
+
+BROKER = "broker"
+"""The kind of place where a third process takes frames from one end and gives them to the other."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place where a broker is started: loopback of this host, or another network namespace of this host."""
+
+    host: str = "127.0.0.1"
+    """The address on which it listens."""
+    prefix: tuple[str, ...] = ()
+    """The words before its command that start it in its place."""
+    open_socket: Callable[[], socket.socket] = socket.socket
+    """Makes a TCP socket in that place, while our process stays where it is."""
+
+
+class Usage(Protocol):
+    """Counters of a server's processes since they were started."""
+
+    @property
+    def cpu_ns(self) -> int: ...
+
+    def since(self, start: Any, /) -> dict[str, Any]:
+        """The differences to an earlier reading, by the names of exchange.usage: cpu_s, rss_bytes, ..."""
+
+
+class Server(Protocol):
+    """A broker's processes on this host, so that a run can measure them. OSError from any call if they are gone."""
+
+    def usage(self) -> Usage: ...
+
+    def cpu_ns(self) -> int:
+        """CPU time since its start, cheaper than `usage`."""
+
+    def facts(self) -> dict[str, Any]:
+        """The `broker` of run.json: product, version, pid, port, ..."""
+
+    def accepted(self) -> list[dict[str, Any]]:
+        """Local, peer and tcp_nodelay of each connection that it has accepted. OSError if we may not look."""
+
+
+@dataclass(frozen=True)
+class RunningBroker:
+    url: str
+    """Its address, without options."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that its clients need besides, for instance a password."""
+    server: Server | None = None
+    """Its processes; None if somebody else started it, perhaps on another host."""
+    is_reachable: bool = True
+    """False if only its clients, in their own network namespaces, can connect to it."""
+
+
+class Probe(Protocol):
+    """A connection beside those of a run, to what the run has at the broker."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the broker says of itself: product, version, platform."""
+
+    def depth(self) -> dict[str, int]:
+        """The number of messages that lie in each queue of the run, by the queue's name."""
+
+    def take_down(self) -> None:
+        """Delete what the run left there."""
+
+    def close(self) -> None: ...
+
+
+class Broker(ABC):
+    """How a transport starts, finds and inspects the server between its links.
+
+    A transport without this object takes the address of a broker from the user, and knows nothing else of it.
+    """
+
+    starts: frozenset[str] = frozenset()
+    """The schemes for which one can be started here; the others need an address."""
+    place: str = "host:port"
+    """The form of its address, for the user."""
+
+    def check(self, url: str) -> None:  # noqa: B027
+        """BadAddress if a broker's address, as the user gave it, has a mistake. Nothing has been started yet."""
+
+    @abstractmethod
+    def start(
+        self, folder: Path, process_group: int | None, nodelay: bool, where: Where
+    ) -> AbstractContextManager[RunningBroker]:
+        """Start one that lives as long as the context, and leave nothing behind.
+
+        folder         a path that does not exist yet, for its files
+        process_group  the group to join, which ends with the run; None for a session of its own
+        nodelay        TCP_NODELAY of the sockets that it accepts
+        NotInstalled, or another TransportError, if it does not start.
+        """
+
+    def standing(self, nodelay: bool) -> RunningBroker | None:  # noqa: ARG002
+        """One that the user has started for several runs, with these sockets; None if there is none."""
+        return None
+
+    def probe(self, url: str, meetings: Sequence[Address]) -> Probe | None:  # noqa: ARG002
+        """Look into a broker. `meetings` are the addresses of all links of a run, whose token is the run's name."""
+        return None
+
+
+@dataclass(frozen=True)
+class Transport:
+    """A transport's file holds one of these as TRANSPORT; see docs/transports.md."""
+
+    places: Mapping[str, str]
+    """The kind of place by scheme: "port" (host:port), "path" (a file), "name" (any word) or "broker"."""
+    listen: Callable[[Address], Link]
+    connect: Callable[[Address, int], Link]
+    """Takes the time, monotonic ns, until which the listener may take to appear.
+
+    It returns before the listener is served: both ends may belong to one thread, which opens one after the other.
+    """
+    about: Mapping[str, str] = field(default_factory=dict)
+    """One line for users, by scheme. The table of docs/transports.md has those of this repository."""
+    one_process: frozenset[str] = frozenset()
+    """Schemes that join only threads of one process."""
+    variants: tuple[str, ...] = ()
+    """Options that deserve a contract test of their own, as the query of a URL."""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The options of an address, each with the words that it takes, its default first; no words: any value."""
+    run_settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
+    over_tcp: frozenset[str] = frozenset()
+    """Schemes that have TCP sockets: their addresses take `nodelay` as well."""
+    simplex: frozenset[str] = frozenset()
+    """Schemes that can have a connection for each direction: their addresses take `topology` as well."""
+    patterns: frozenset[Pattern] = TWO_ENDS
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """The modules of client libraries, each with how to get it: {"pika": "`pip install pika`"}."""
+    broker: Callable[[], Broker] | None = None
+    """Makes the object that starts and inspects its broker; it imports what that needs only when called."""
+
+    def has_broker(self, scheme: str) -> bool:
+        """True if a third process stands between the two ends.
+
+        Such a link takes whatever comes until the broker is full, does not notice when a peer leaves, and meets
+        nobody who does not know the token, so that it has nobody to refuse.
+        """
+        return self.places[scheme] == BROKER
+
+    def takes(self, scheme: str) -> list[str]:
+        """The names of the options that an address of the scheme may have."""
+        switches = {"nodelay": self.over_tcp, "topology": self.simplex}
+        return sorted({*self.options, *(name for name, schemes in switches.items() if scheme in schemes)})
+
+    def check(self, address: Address) -> None:
+        """BadAddress for an option, its word, or a pattern that this transport lacks; NotInstalled."""
+        if address.pattern not in self.patterns:
+            has = ", ".join(pattern.value for pattern in Pattern if pattern in self.patterns)
+            raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
+        known = self.takes(address.scheme)
+        for name in sorted(address.options.keys() - set(known)):
+            takes = ", ".join(known) or "none"
+            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")
+        for name, value in address.options.items():
+            words = self.options.get(name)
+            if words and value not in words:
+                raise BadAddress(f"{address.url}: {name} is {value!r}; it takes {', '.join(words)}")
+        self.check_installed(address.scheme)
+
+    def check_installed(self, scheme: str) -> None:
+        """NotInstalled if a client library is missing. Nothing is imported."""
+        for module, how in self.needs.items():
+            if importlib.util.find_spec(module) is None:
+                raise NotInstalled(f"{scheme} needs the Python module {module!r}, which is not installed: {how}")
