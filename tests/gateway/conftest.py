@@ -1,10 +1,11 @@
-"""A compiled kernel's first call, or a busy machine, takes its time: no example has a deadline."""
+"""No example has a deadline: a compiled kernel's first call, or a busy machine, takes its time."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
+from gateway_session import Session
 from hypothesis import settings
 from scripted_links import Clock
 
@@ -18,3 +19,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time, "monotonic_ns", clock)
     return clock
+
+
+@pytest.fixture
+def session(clock: Clock) -> Session:
+    return Session(clock)

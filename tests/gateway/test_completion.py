@@ -1,163 +1,23 @@
-"""Completion times: the compiled pairing of answers with orders, against a dictionary and lists."""
+"""Completion times: which answers count, in which buckets, and for which orders."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from completion_times import FOREIGN, START_NS, assert_holds, due_times
 
 from exchange.measurements import BUCKETS, CLOCKS, LogBuckets
 from exchange.messages import (
     LAYOUTS,
-    Cancel,
     Cancelled,
     Confirmation,
-    End,
-    Hello,
-    MalformedMessage,
-    Order,
     Quote,
     Rejection,
-    Statistics,
     Trade,
-    decode_all,
     encode,
 )
 from gateway.completion import Completion
 from transports.frames import FrameBatch
-
-ANSWERS = (Trade, Confirmation, Quote, Rejection, Cancelled)
-FOREIGN = [
-    b"", b"\x00", b"\xff\xff", b"\x03\x01", encode(Order(1, 1, 500, 1)), encode(Cancel(1)), encode(End(1, 2, 3, 4)),
-    encode(Hello(1, 2, 3, 4, 5, 6, 7, 8)), encode(Statistics(b"{}")),
-    encode(Confirmation(1)) + b"\x02", encode(Trade(1, 2, 3)) + encode(Order(1, 1, 500, 1)),
-    encode(Confirmation(1)) + b"\x00",
-]  # fmt: skip
-
-START_NS = 1_000_000
-
-
-class Model:
-    """What a completion is, in the plainest words: a dictionary of who waits, and a list of times for each clock."""
-
-    def __init__(self, period_ns: float, sampling_interval: int, last_id: int) -> None:
-        self.period_ns, self.interval, self.last_id = period_ns, sampling_interval, last_id
-        self.newest = self.answered = 0
-        self.waiting: dict[int, int] = {}
-        self.by_type: Counter[int] = Counter()
-        self.times_ns: dict[tuple[bool, str], list[int]] = defaultdict(list)
-
-    def handed_over(self, count: int, now_ns: int) -> None:
-        self.waiting.update(dict.fromkeys(range(self.newest + 1, self.newest + count + 1), now_ns))
-        self.newest += count
-
-    def take(self, frames: list[bytes], first: int, now_ns: int) -> tuple[int, list[int]]:
-        sampled = []
-        for index in range(first, len(frames)):
-            messages = answers_in(frames[index])
-            if not messages:
-                return index, sampled
-            for message in messages:
-                self.by_type[LAYOUTS[type(message)].code] += 1
-                if isinstance(message, Trade | Confirmation | Rejection) and message.id in self.waiting:
-                    self._answer(message.id, now_ns)
-                    sampled += [message.id] * (message.id % self.interval == 0)
-        return len(frames), sampled
-
-    def _answer(self, order_id: int, now_ns: int) -> None:
-        handed_ns = self.waiting.pop(order_id)
-        last = order_id == self.last_id
-        self.answered += 1
-        self.times_ns[last, "handed_over"].append(now_ns - handed_ns)
-        if self.period_ns:
-            due_ns = int(due_times(order_id, 1, self.period_ns)[0])
-            self.times_ns[last, "due"].append(now_ns - due_ns)
-            self.times_ns[last, "lag"].append(max(handed_ns - due_ns, 0))
-
-    def close_second(self, last: bool) -> list[tuple[str, list[int]]]:
-        return [(clock, times) for clock in CLOCKS if (times := self.times_ns.pop((last, clock), []))]
-
-
-def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray | None:
-    """From START_NS on; None without a schedule."""
-    earlier = np.arange(first_id - 1, first_id - 1 + count)
-    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else None
-
-
-def answers_in(frame: bytes) -> list:
-    """The answers in a frame; none where it is foreign."""
-    try:
-        messages = list(decode_all(frame))
-    except MalformedMessage:
-        return []
-    return messages if all(isinstance(message, ANSWERS) for message in messages) else []
-
-
-def assert_holds(buckets: LogBuckets, times_ns: list[int]) -> None:
-    """Bucket by bucket, in exact integers: the floor of 128 log2(v) is the length of v^128 in bits, less one."""
-    expected = Counter((max(time_ns, 1) ** 128).bit_length() - 1 for time_ns in times_ns)
-    held = {int(bucket): int(buckets.counts[bucket]) for bucket in np.flatnonzero(buckets.counts)}
-    assert held == expected
-    assert (buckets.sum_ns, buckets.min_ns, buckets.max_ns) == (sum(times_ns), min(times_ns), max(times_ns))
-
-
-SMALL_IDS = st.integers(0, 120)
-ALIKE_IDS = st.builds(lambda small, bit: small + 2**bit, SMALL_IDS, st.sampled_from([7, 8, 16, 24, 31]))
-IDS = st.one_of(SMALL_IDS, SMALL_IDS, ALIKE_IDS, st.just(2**32 - 1))
-VALUES = st.integers(0, 2**16 - 1)
-ANSWER = st.one_of(
-    st.builds(Trade, IDS, VALUES, VALUES),
-    st.builds(Confirmation, IDS),
-    st.builds(Rejection, IDS, st.integers(1, 6)),
-    st.builds(Quote, bid=VALUES, ask=VALUES),
-    st.builds(Cancelled, IDS, VALUES),
-)
-FRAME = st.lists(ANSWER, min_size=1, max_size=6).map(lambda pack: b"".join(map(encode, pack)))
-STEP = st.one_of(
-    st.tuples(st.just("hand over"), st.integers(1, 40)),
-    st.tuples(st.just("answer"), st.lists(FRAME | st.sampled_from(FOREIGN), max_size=8)),
-    st.tuples(st.just("close second"), st.booleans()),
-)
-
-
-@given(
-    steps=st.lists(STEP, max_size=25),
-    gaps_ns=st.lists(st.integers(400, 10**12), min_size=1, max_size=25),
-    period_ns=st.sampled_from([0.0, 1.0, 7.3]),
-    sampling_interval=st.integers(1, 10),
-    last_id=st.integers(0, 120),
-)
-def test_whatever_comes_is_counted_as_the_model_counts_it(steps, gaps_ns, period_ns, sampling_interval, last_id):
-    model = Model(period_ns, sampling_interval, last_id)
-    completion = Completion(scheduled=period_ns > 0, sampling_interval=sampling_interval, capacity=4)
-    completion.last_id = last_id
-    now_ns = START_NS
-    for number, (step, what) in enumerate([*steps, ("close second", False), ("close second", True)]):
-        now_ns += gaps_ns[number % len(gaps_ns)]
-        if step == "hand over":
-            model.handed_over(what, now_ns)
-            completion.handed_over(what, now_ns, due_times(completion.newest + 1, what, period_ns))
-        elif step == "answer":
-            assert_reads_alike(completion, model, what, now_ns)
-        else:
-            closed, expected = completion.close_second(last=what), model.close_second(what)
-            assert [clock for clock, _ in closed] == [clock for clock, _ in expected]
-            for (_, buckets), (_, times_ns) in zip(closed, expected, strict=True):
-                assert_holds(buckets, times_ns)
-        assert (completion.newest, completion.answered) == (model.newest, model.answered)
-        assert {int(kind): completion.by_type[kind] for kind in np.flatnonzero(completion.by_type)} == model.by_type
-
-
-def assert_reads_alike(completion: Completion, model: Model, frames: list[bytes], now_ns: int) -> None:
-    """Both take the batch, frame after foreign frame, and say the same."""
-    batch, first = FrameBatch.of(*frames), 0
-    while first < len(frames):
-        stopped_at, sampled = completion.take(batch, first, now_ns)
-        assert (stopped_at, sampled.tolist()) == model.take(frames, first, now_ns)
-        first = stopped_at + 1
 
 
 def taken(completion: Completion, *messages, now_ns: int) -> tuple[int, list[int]]:

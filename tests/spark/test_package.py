@@ -49,7 +49,7 @@ def test_an_executor_imports_from_a_folder_named_after_the_content_which_keeps_i
     (folder,) = (tmp_path / "cache" / "exchange-simulation").glob("package-*")
     assert told[0] == told[1]
     assert told[0][:2] == [str(folder / "exchange" / "__init__.py"), str(folder / "gateway" / "__pycache__")]
-    assert list((folder / "gateway" / "__pycache__").glob("random_bits.bits_beside*.nbi"))
+    assert list((folder / "gateway" / "__pycache__").glob("seeds.bits_beside*.nbi"))
 
 
 def test_packages_that_nobody_has_used_for_a_week_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

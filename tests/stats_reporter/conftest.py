@@ -1,8 +1,30 @@
-"""A compiled kernel's first call, or a busy machine, takes its time: no example has a deadline."""
+"""A reporter between two sources. No example has a deadline: a busy machine takes its time."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+from reporter_session import Clock, Session
 
 settings.register_profile("unhurried", settings(), deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    session = Session(tmp_path / "spool")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def clock(session: Session, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The monotonic clock of the reporter, which waits on it."""
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic_ns", clock)
+    monkeypatch.setattr(session.link, "wait", clock.wait)
+    return clock

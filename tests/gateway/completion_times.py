@@ -1,0 +1,43 @@
+"""Parts of the tests of completion times: foreign frames, due times, and the buckets that times must give."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from exchange.measurements import LogBuckets
+from exchange.messages import (
+    Cancel,
+    Confirmation,
+    End,
+    Hello,
+    Order,
+    Statistics,
+    Trade,
+    encode,
+)
+
+FOREIGN = [
+    b"", b"\x00", b"\xff\xff", b"\x03\x01", encode(Order(1, 1, 500, 1)), encode(Cancel(1)), encode(End(1, 2, 3, 4)),
+    encode(Hello(1, 2, 3, 4, 5, 6, 7, 8)), encode(Statistics(b"{}")),
+    encode(Confirmation(1)) + b"\x02", encode(Trade(1, 2, 3)) + encode(Order(1, 1, 500, 1)),
+    encode(Confirmation(1)) + b"\x00",
+]  # fmt: skip
+
+
+START_NS = 1_000_000
+
+
+def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray | None:
+    """From START_NS on; None without a schedule."""
+    earlier = np.arange(first_id - 1, first_id - 1 + count)
+    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else None
+
+
+def assert_holds(buckets: LogBuckets, times_ns: list[int]) -> None:
+    """Bucket by bucket, in exact integers: the floor of 128 log2(v) is the length of v^128 in bits, less one."""
+    expected = Counter((max(time_ns, 1) ** 128).bit_length() - 1 for time_ns in times_ns)
+    held = {int(bucket): int(buckets.counts[bucket]) for bucket in np.flatnonzero(buckets.counts)}
+    assert held == expected
+    assert (buckets.sum_ns, buckets.min_ns, buckets.max_ns) == (sum(times_ns), min(times_ns), max(times_ns))

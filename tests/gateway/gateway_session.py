@@ -1,0 +1,69 @@
+"""A gateway's whole session on a simulated clock, to the nanosecond.
+
+Gateway ──orders──▶ SimulatedEngine          one thread, no wire; waiting moves the clock
+        ◀─answers──
+        ──records─▶ SimulatedReporter
+"""
+
+from __future__ import annotations
+
+import orjson
+from scripted_links import SimulatedEngine, SimulatedReporter
+
+from exchange.checksum import StreamChecksum
+from exchange.measurements import LogBuckets, Meter
+from exchange.messages import (
+    Statistics,
+    Timestamp,
+)
+from exchange.results import GatewayResult
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from gateway.seeded_orders import SeededOrders
+from gateway.service import Gateway
+
+RUN = 0xFEED
+
+
+class Session:
+    """A gateway between a simulated engine and a simulated reporter."""
+
+    def __init__(self, clock, **settings) -> None:
+        self.clock = clock
+        self.settings = RunSettings(**{"orders": 100, "orders_per_s": 1_000.0, "sampling_interval": 10, **settings})
+        self.terms = Terms(RUN, self.settings.policy, self.settings.packing, self.settings.max_price)
+        self.engine = SimulatedEngine(clock, self.terms)
+        self.reporter = SimulatedReporter(clock)
+        streams = (StreamChecksum(), StreamChecksum())
+        self.gateway = Gateway(self.settings, RUN, self.engine, self.reporter, streams)
+
+    def run(self) -> GatewayResult:
+        return self.gateway.run()
+
+    def records(self, kind: str) -> list[dict]:
+        documents = [message.document for message in self.reporter.messages if isinstance(message, Statistics)]
+        return [record["payload"] for record in map(orjson.loads, documents) if record["kind"] == kind]
+
+    def completion(self, clock: str) -> LogBuckets:
+        """All seconds of the run, the last order in."""
+        whole = LogBuckets()
+        for record in self.records("completion"):
+            if record["clock"] == clock:
+                whole.merge(LogBuckets.from_sparse(record))
+        return whole
+
+    def stamps(self, meter: Meter) -> dict[int, int]:
+        """When, since the clock's start, by order."""
+        stamps = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == meter]
+        return {stamp.correlation_id: stamp.time_ns - self.started_ns for stamp in stamps}
+
+    @property
+    def started_ns(self) -> int:
+        """The first order's due time: the start of the run's clock."""
+        due = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == Meter.ORDER_DUE]
+        period_ns = 1e9 / self.settings.orders_per_s
+        return due[0].time_ns - int((due[0].correlation_id - 1) * period_ns)
+
+
+def stream_of(settings: RunSettings, count: int) -> bytes:
+    return SeededOrders.of(settings).records(1, count)

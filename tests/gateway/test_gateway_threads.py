@@ -1,0 +1,103 @@
+"""A session of the gateway between real threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import xxhash
+from gateway_session import RUN, stream_of
+from scripted_links import SECOND
+
+from exchange.checksum import StreamChecksum
+from exchange.measurements import Source
+from exchange.messages import (
+    Confirmation,
+    End,
+    Hello,
+    Order,
+    decode,
+    encode,
+)
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from gateway.service import Gateway
+from transports import registry
+from transports.base import Link
+from transports.frames import FrameBatch
+
+
+def memory_engine(link: Link, terms: Terms, until_ns: int) -> None:
+    """The least that a gateway takes for an engine: hello, a confirmation for each order, end."""
+    orders, answers, batch, ended = [], [], FrameBatch(4_096), False
+    while not ended and time.monotonic_ns() < until_ns:
+        batch.clear()
+        replies = []
+        if not link.receive(batch):
+            link.wait(until_ns)
+        for frame in batch:
+            match decode(frame):
+                case Hello():
+                    replies.append(encode(terms.hello(Source.ENGINE)))
+                case Order(id=order_id):
+                    orders.append(frame)
+                    replies.append(encode(Confirmation(order_id)))
+                    answers.append(replies[-1])
+                case End():
+                    sums = [xxhash.xxh64_intdigest(b"".join(part)) for part in (answers, orders)]
+                    replies.append(encode(End(len(answers), sums[0], len(orders), sums[1])))
+                    ended = True
+        if replies:
+            link.send(FrameBatch.of(*replies), 0)
+
+
+def memory_reporter(link: Link, until_ns: int) -> None:
+    """Takes everything, and answers the end."""
+    batch = FrameBatch(4_096)
+    while time.monotonic_ns() < until_ns:
+        batch.clear()
+        if not link.receive(batch):
+            link.wait(until_ns)
+        if any(isinstance(decode(frame), End) for frame in batch):
+            link.send(FrameBatch.of(encode(End(0, 0, 0, 0))), 0)
+            return
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"orders_per_s": 20_000.0, "orders": 3_000},
+        {"orders_per_s": None, "orders": 20_000, "window": 500},
+    ],
+    ids=["schedule", "rate max"],
+)
+def test_between_threads_every_order_is_sent_and_answered(settings):
+    settings = RunSettings(timeout_s=10.0, sampling_interval=1_000, **settings)
+    terms = Terms(RUN, settings.policy, settings.packing, settings.max_price)
+    until_ns = time.monotonic_ns() + 20 * SECOND
+    urls = [f"memory://gateway-run-{settings.orders}-{role}" for role in ("engine", "reporter")]
+    theirs = [registry.listen(url, "token") for url in urls]
+    ours = [registry.connect(url, "token", until_ns) for url in urls]
+    threads = [
+        threading.Thread(target=memory_engine, args=(theirs[0], terms, until_ns)),
+        threading.Thread(target=memory_reporter, args=(theirs[1], until_ns)),
+    ]
+    for thread in threads:
+        thread.start()
+    gateway = Gateway(settings, RUN, *ours, (StreamChecksum(), StreamChecksum()), of_thread=True)
+    gateway.warm()
+    result = gateway.run()
+    for thread in threads:
+        thread.join()
+    gateway.close()
+    for link in theirs:
+        link.close()
+    assert result.stopped is None
+    assert (result.orders.messages, result.orders_answered) == (settings.orders, settings.orders)
+    assert result.orders.checksum == xxhash.xxh64_hexdigest(stream_of(settings, settings.orders))
+    assert result.engine_said == {
+        "sent": settings.orders, "sent_checksum": int(result.answers.checksum, 16),
+        "received": settings.orders, "received_checksum": int(result.orders.checksum, 16),
+    }  # fmt: skip
+    assert result.samples == settings.orders // 1_000

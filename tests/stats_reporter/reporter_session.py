@@ -1,0 +1,113 @@
+"""A reporter's session: two sources over memory, each with the outbox that it has in a run.
+
+gateway's Reporting ─Outbox─▶
+                              Reporter ─▶ spool/*.jsonl
+engine's Reporting  ─Outbox─▶
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from pathlib import Path
+
+from exchange.measurements import Source
+from exchange.messages import (
+    Message,
+    decode,
+    encode,
+)
+from exchange.reporting import Reporting
+from exchange.results import ReporterResult
+from exchange.session import Terms
+from stats_reporter.service import Reporter
+from stats_reporter.writer import SpoolWriter
+from transports import registry
+from transports.frames import FrameBatch
+from transports.outbox import Outbox
+from transports.pattern import Pattern
+
+RUN = 0xFEED
+
+
+TERMS = Terms(RUN, policy="price-time", packing=1, max_price=999)
+
+
+TIMEOUT_S = 5.0
+
+
+places = (f"memory://reporter-run-{number}" for number in itertools.count())
+
+
+class ScriptedSource:
+    """One end of the statistics flow, as a component holds it."""
+
+    def __init__(self, url: str, source: Source, terms: Terms = TERMS) -> None:
+        self.link = registry.connect(url, "token", time.monotonic_ns(), pattern=Pattern.FAN_IN)
+        self.outbox = Outbox(self.link)
+        self.reporting = Reporting(self.outbox, terms, source)
+
+    def say(self, *what: Message | bytes) -> None:
+        """Messages, or frames as they are."""
+        for one in what:
+            self.outbox.post(one if isinstance(one, bytes) else encode(one))
+        self.outbox.flush()
+
+    def end(self, **result) -> None:
+        self.reporting.close(result)
+        self.outbox.flush()
+
+    @property
+    def reply(self) -> Message | None:
+        """What the reporter said at the end."""
+        batch = FrameBatch(16)
+        self.link.receive(batch)
+        [frame] = list(filter(None, batch)) or [None]
+        return decode(frame) if frame is not None else None
+
+
+class Session:
+    """A reporter with a gateway and an engine that report to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.link = registry.listen(next(places), "token", pattern=Pattern.FAN_IN)
+        self.reporter = Reporter(RUN, self.link, SpoolWriter(folder), TIMEOUT_S)
+        self.gateway = ScriptedSource(self.link.url, Source.GATEWAY)
+        self.engine = ScriptedSource(self.link.url, Source.ENGINE)
+
+    def run(self) -> ReporterResult:
+        self.gateway.outbox.flush()
+        self.engine.outbox.flush()
+        return self.reporter.run()
+
+    def run_to_the_end(self) -> ReporterResult:
+        """Both sources end; what they say stands in the link's buffer already."""
+        self.gateway.end()
+        self.engine.end()
+        return self.run()
+
+    def close(self) -> None:
+        for end in (self.gateway.link, self.engine.link, self.link):
+            end.close()
+
+    @property
+    def records(self) -> list[dict]:
+        paths = sorted(self.folder.glob("[!.]*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+    def payloads(self, kind: str, source: str | None = None) -> list[dict]:
+        return [r["payload"] for r in self.records if r["kind"] == kind and source in (None, r["source"])]
+
+
+class Clock:
+    """Stands in for `time.monotonic_ns`; waiting on the link moves it."""
+
+    now_ns = 10**12
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self.now_ns = max(self.now_ns, until_ns)
