@@ -1,15 +1,4 @@
-"""The errors of spark/, each a sentence that says what to do, and the sentences made of Spark's own exceptions.
-
-SparkError
-├── SparkUnavailableError    no usable Java, or its JVM did not start
-├── RunUnreadableError       the folder, its run.json or its spool cannot be read
-├── RunUnfinishedError       no run.json: the run goes on, or was killed
-├── TablesUnwritableError    the disk is full or read-only
-├── DatasetUnreadableError   the tables of many runs are damaged, or there are none
-├── FollowedElsewhereError   another process follows the run
-├── ForeignCheckpointError   the live table was begun by other code, or is damaged
-└── SparkJobError            anything else that Spark reports
-"""
+"""The errors of spark/, each a sentence that says what to do; some are made of Spark's own exceptions."""
 
 from __future__ import annotations
 
@@ -27,23 +16,23 @@ class SparkError(Exception):
 
 
 class SparkUnavailableError(SparkError):
-    """This machine, as it is, cannot run a Spark session."""
+    """This machine cannot run a Spark session: no usable Java, or its JVM did not start."""
 
 
 class RunUnreadableError(SparkError):
-    """The folder holds no run that could be analysed."""
+    """The run's folder, its run.json or its spool cannot be read."""
 
 
 class RunUnfinishedError(SparkError):
-    """The run has no run.json yet, which marks a finished run."""
+    """The run has no run.json, which marks a finished run: it goes on, or was killed."""
 
 
 class TablesUnwritableError(SparkError):
-    """The tables cannot be written into the run's folder."""
+    """The tables cannot be written: the disk is full or read-only."""
 
 
 class DatasetUnreadableError(SparkError):
-    """The folder holds no tables of runs, or none that this version reads."""
+    """The folder holds no tables of runs, or damaged ones, or those of another version."""
 
 
 class SparkJobError(SparkError):

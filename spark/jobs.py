@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, DataType
 
 from spark.errors import typed_errors
 from spark.live.query import FollowedRun
@@ -17,35 +18,12 @@ from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary.rows import RunFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import tables_folder, write_table
-from spark.tables.schemas import KINDS, SPOOL_SCHEMA
+from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
 from spark.tables.spool import IngestReport, ingest
 
 Row = dict[str, Any]
-SMALLEST_PAYLOADS: dict[str, dict[str, Any]] = {
-    "session": {"version": "", "policy": "price-time", "packing": 1, "max_price": 999},
-    "throughput": {"meter": 1, "rate_per_s": 1},
-    "sample": {"id": 1, "due_ns": 1, "handed_over_ns": 2, "answered_ns": 3},
-    "completion": {
-        "second": 0,
-        "clock": "due",
-        "last_order": False,
-        "count": 1,
-        "sum_ns": 1,
-        "min_ns": 1,
-        "max_ns": 1,
-        "bucket": [0],
-        "bucket_count": [1],
-    },
-    "traffic": {"second": 0, "orders_sent": 1, "orders_answered": 1, "messages_received": 1},
-    "process": {
-        "second": 0,
-        "cpu_s": 0.5,
-        "max_rss_bytes": 1,
-        "voluntary_context_switches": 0,
-        "involuntary_context_switches": 0,
-    },
-    "end": {"announced": 1, "received": 1},
-}
+EXAMPLES: dict[DataType, Any] = {INT: 1, LONG: 1, DOUBLE: 0.5, TEXT: "due", BOOLEAN: False}
+"""Values of the smallest run's payloads."""
 FIRST_MOMENT = '"wall_ns": 1,'
 LATER_MOMENT = '"wall_ns": 1000000000,'
 
@@ -106,8 +84,15 @@ def warm(spark: SparkSession) -> None:
 def write_smallest_run(folder: Path) -> Path:
     """Write a run of one record a kind into this folder."""
     about = {"schema": SPOOL_SCHEMA, "run": "0" * 16, "source": "gateway", "wall_ns": 1, "monotonic_ns": 1}
-    lines = [json.dumps({**about, "kind": kind, "payload": payload}) for kind, payload in SMALLEST_PAYLOADS.items()]
+    lines = [json.dumps({**about, "kind": kind, "payload": _example(kind)}) for kind in KINDS]
     (folder / "spool").mkdir()
     (folder / "spool" / "000001.jsonl").write_text("".join(f"{line}\n" for line in lines))
     (folder / "run.json").write_text(json.dumps({"schema": 1}))
     return folder
+
+
+def _example(kind: str) -> dict[str, Any]:
+    required = [field for field in PAYLOADS[kind] if not field.nullable]
+    return {
+        field.name: [1] if isinstance(field.dataType, ArrayType) else EXAMPLES[field.dataType] for field in required
+    }

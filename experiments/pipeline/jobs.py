@@ -1,4 +1,4 @@
-"""What the commands of `exchange spark` do."""
+"""The work of the commands of `exchange spark`."""
 
 from __future__ import annotations
 

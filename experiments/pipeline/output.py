@@ -1,4 +1,4 @@
-"""What the commands print: which runs went into the tables, and the arms of every experiment."""
+"""The output of the commands: which runs went into the tables, and the arms of every experiment."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+
+import msgspec
 
 from spark.dataset.folder import DatasetFolder
 from spark.errors import DatasetUnreadableError
@@ -64,8 +65,11 @@ def read_manifest(folder: DatasetFolder) -> Manifest:
     if not names:
         return Manifest()
     try:
-        return _manifest(json.loads(folder.read(names[-1])))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        content = json.loads(folder.read(names[-1]))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema {content['schema']}, and this version reads {SCHEMA}")
+        return msgspec.convert(content, Manifest)
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise DatasetUnreadableError(
             f"{folder.path(names[-1])} is damaged, or of another version ({error}): "
             "remove the folder and make the tables again, with exchange spark ingest"
@@ -78,15 +82,3 @@ def write_manifest(folder: DatasetFolder, manifest: Manifest) -> None:
     folder.write(f"{PREFIX}{manifest.number:06}.json", content)
     for name in folder.names(PREFIX)[:-MOST_MANIFESTS]:
         folder.remove(name)
-
-
-def _manifest(content: dict[str, Any]) -> Manifest:
-    if content["schema"] != SCHEMA:
-        raise ValueError(f"schema {content['schema']}, and this version reads {SCHEMA}")
-    runs = tuple(_run(**run) for run in content["runs"])
-    return Manifest(number=content["number"], runs=runs, summary=content["summary"])
-
-
-def _run(record: dict[str, Any], unread: dict[str, Any], **others: Any) -> IngestedRun:
-    read = {problem: Unread(**found) for problem, found in unread.items()}
-    return IngestedRun(record=RunRecord(**record), unread=read, **others)

@@ -1,4 +1,4 @@
-"""What a batch leaves beside its records: a summary in notes/N.json, and the rows that it changed in seconds/N.parquet.
+"""The files of a batch beside its records: its summary, notes/N.json, and the rows that it changed, seconds/N.parquet.
 
 The summary is all that later batches need of a batch, without its records: a few numbers a second of the run, whatever
 the rate. Completion times stay in the records' file.
@@ -50,7 +50,7 @@ class BatchSummary:
     timed: list[int] = field(default_factory=list)
     """The second of each record of completion times."""
     moments: list[int] = field(default_factory=list)
-    """When its records were written, in steps of MOMENT_NS: only batches that share one can share a record."""
+    """Times of writing of its records, in steps of MOMENT_NS; only batches that share one can share a record."""
     ends: dict[str, int] = field(default_factory=dict)
     """The number of the run's reporters, by reporter that has closed its part."""
 

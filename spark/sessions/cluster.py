@@ -1,4 +1,4 @@
-"""What a session or a submitted job needs beyond one machine: a master that answers, an address, our packages.
+"""Sessions and submitted jobs beyond one machine: a master that answers, an address, our packages, an executor.
 
 A local master needs only an address: its tasks run the Python of this process, with the packages that it has.
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -114,47 +114,30 @@ def _end(gateway: JavaGateway, orderly: bool) -> None:
 @contextmanager
 def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
     """Set `environment` for the session, and restore whatever pyspark changes in this process afterwards."""
-    with ExitStack() as stack:
-        for state in (_variables(environment), _import_path(), _interrupt(), _loggers(), _one_jvm()):
-            stack.enter_context(state)
-        yield
-
-
-@contextmanager
-def _variables(environment: Mapping[str, str]) -> Iterator[None]:
-    former = dict(os.environ)
+    variables, path, handler = dict(os.environ), list(sys.path), signal.getsignal(signal.SIGINT)
+    gateway, jvm = SparkContext._gateway, SparkContext._jvm
+    SparkContext._gateway = SparkContext._jvm = None
     # Another Spark's settings (SPARK_HOME, SPARK_CONF_DIR, SPARK_REMOTE, PYSPARK_SUBMIT_ARGS) are not for us.
-    for name in [name for name in former if name.startswith(("SPARK_", "PYSPARK_"))]:
+    for name in [name for name in variables if name.startswith(("SPARK_", "PYSPARK_"))]:
         del os.environ[name]
     os.environ.update(environment)
     try:
-        yield
+        with _quiet_loggers():
+            yield
     finally:
-        os.environ.clear()
-        os.environ.update(former)
-
-
-@contextmanager
-def _import_path() -> Iterator[None]:
-    former = list(sys.path)
-    try:
-        yield
-    finally:
-        sys.path[:] = former
-
-
-@contextmanager
-def _interrupt() -> Iterator[None]:
-    former = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
+        # pyspark's class attributes keep a JVM that died too early to be stopped properly.
+        SparkContext._gateway, SparkContext._jvm = gateway, jvm
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
         if threading.current_thread() is threading.main_thread():  # only the main thread may set a handler
-            signal.signal(signal.SIGINT, former)
+            signal.signal(signal.SIGINT, handler)
+        sys.path[:] = path
+        os.environ.clear()
+        os.environ.update(variables)
 
 
 @contextmanager
-def _loggers() -> Iterator[None]:
+def _quiet_loggers() -> Iterator[None]:
     loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
     former = [logger.disabled for logger in loggers]
     for logger in loggers:
@@ -171,16 +154,3 @@ def _loggers() -> Iterator[None]:
 def _is_no_broken_command(record: logging.LogRecord) -> bool:
     """Drop py4j's report, with a stack trace on the root logger, of a Ctrl-C that came while it waited for Java."""
     return not str(record.msg).endswith("while sending command.")
-
-
-@contextmanager
-def _one_jvm() -> Iterator[None]:
-    """Make pyspark's class attributes forget our JVM, also if it died too early to be stopped properly."""
-    former = SparkContext._gateway, SparkContext._jvm
-    SparkContext._gateway = SparkContext._jvm = None
-    try:
-        yield
-    finally:
-        SparkContext._gateway, SparkContext._jvm = former
-        SparkContext._active_spark_context = None
-        SparkSession._instantiatedSession = SparkSession._activeSession = None

@@ -54,7 +54,7 @@ class Traffic:
 
 
 class Facts:
-    """What is known of one run. Its duration is known once it has ended."""
+    """Facts of one run. `duration_s` is known once the run has ended."""
 
     def __init__(self, duration_s: float | None = None) -> None:
         self._traffic: defaultdict[str, Traffic] = defaultdict(lambda: Traffic(duration_s))

@@ -78,11 +78,11 @@ def rows_of_run(run: RunRecord, tables: Iterable[tuple[str, pa.Table]]) -> list[
 
 
 def _rows(run: RunRecord, facts: list[Fact], times: Times) -> list[Row]:
-    known, figures = Facts(run.duration_s), times.figures()
-    known.take(facts)
-    whole = known.whole() | figures.pop(WHOLE_RUN, {})
+    others, figures = Facts(run.duration_s), times.figures()
+    others.take(facts)
+    whole = others.whole() | figures.pop(WHOLE_RUN, {})
     seconds = {fact["second"] for fact in facts if fact["kind"] != THROUGHPUT} | figures.keys()
-    each = [known.row(second) | figures[second] | {"second": second} for second in sorted(seconds)]
+    each = [others.row(second) | figures[second] | {"second": second} for second in sorted(seconds)]
     about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
     of_second = about | {OFFERED: run.offered_each_second_per_s}
     of_run = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
@@ -99,13 +99,15 @@ class Times:
 
     def take(self, records: pa.Table) -> None:
         """Add some of the run's records, with COMPLETION_COLUMNS."""
-        known = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
-        of_run = _where(known, pc.greater_equal(known["second"], self._warm_up_s))
-        whole = pa.array([WHOLE_RUN] * len(of_run), pa.int32())
-        of_run = of_run.set_column(of_run.column_names.index("second"), "second", whole)
+        analysed = _where(records, pc.and_(pc.invert(records["last_order"]), pc.greater(records["count"], 0)))
+        measured = _where(analysed, pc.greater_equal(analysed["second"], self._warm_up_s))
+        whole = pa.array([WHOLE_RUN] * len(measured), pa.int32())
+        measured = measured.set_column(measured.column_names.index("second"), "second", whole)
+        self._histograms.append(merged_histograms(measured, NAMES))
         if self._alone:
-            self._figures.append(figures(known, NAMES))
-        self._histograms += [merged_histograms(part, NAMES) for part in (of_run, *([] if self._alone else [known]))]
+            self._figures.append(figures(analysed, NAMES))
+        else:
+            self._histograms.append(merged_histograms(analysed, NAMES))
 
     def figures(self) -> dict[int, dict[str, Any]]:
         """Return FIGURES of each clock by second, and by WHOLE_RUN; names begin with the clock."""

@@ -21,7 +21,7 @@ COMMAND = ["spark", "prepare"]
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
-    """Of a Java that nobody starts; not written yet."""
+    """The archive of a Java that nobody starts; it is not written yet."""
     made = ClassArchive(Java(tmp_path / "java", 17, None), tmp_path / "spark.jsa", None)
     monkeypatch.setattr(jobs, "find_java", lambda: made.java)
     monkeypatch.setattr(jobs, "session_archive", lambda _: made)

@@ -84,7 +84,7 @@ class MadeUpRun:
         return folder
 
     def write_beside(self, folder: Path) -> None:
-        """As another pair of the run that the folder holds, with a reporter of its own."""
+        """Add another pair, with a reporter of its own, to the run that the folder holds."""
         lines = "".join(f"{json.dumps(said)}\n" for said in self.records)
         (folder / "spool" / spool_file(1, self.pair)).write_text(lines)
         run = json.loads((folder / "run.json").read_text())

@@ -29,7 +29,7 @@ def written_to(options: list[str]) -> Path:
 
 
 def write(archive: ClassArchive) -> None:
-    """As a JVM does that is started with these options."""
+    """Write the archive as a JVM with these options does."""
     written_to(archive.options_to_write()).touch()
     archive.finish()
 

@@ -27,7 +27,7 @@ COMPLETION = record("completion", completion_payload(0, "due", np.array([1_000, 
 
 
 def problems(spark: SparkSession, *lines: str) -> list[str | None]:
-    """What is wrong with each line, in their order."""
+    """Return each line's problem, in the order of the lines."""
     frame = spark.createDataFrame([(line,) for line in lines], "value string").coalesce(1)
     return [row.problem for row in read_records(frame).select("problem").collect()]
 

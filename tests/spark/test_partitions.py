@@ -25,7 +25,7 @@ SEEN = pa.schema([("part", pa.int32()), ("number", pa.int64()), ("process", pa.i
 
 @pytest.fixture(autouse=True, scope="module")
 def shipped() -> Iterator[None]:
-    """What stands here cannot be imported in an executor."""
+    """An executor cannot import this module."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     yield
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])

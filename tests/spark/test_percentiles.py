@@ -1,4 +1,4 @@
-"""What Spark makes of buckets, against numpy on the raw times."""
+"""Spark's figures of buckets, against numpy's of the raw times."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NAMES = ("first", "second [1] *", "third")
 
 
 def written(folder: Path, run: RunRecord, made_up: MadeUpRun) -> dict[str, RunFile]:
-    """Of each kind two files, where ingest leaves them."""
+    """Write two files of each kind where ingest would leave them."""
     at = folder / f"experiment={run.experiment}" / f"run={run.run}"
     at.mkdir(parents=True)
     files = {}

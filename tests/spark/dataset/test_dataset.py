@@ -33,7 +33,7 @@ def test_the_runs_of_a_folder_are_found_by_trial_and_those_without_a_record_are_
 
 
 def records_of(tables: DatasetFolder, run: IngestedRun, kind: str) -> pa.Table:
-    """As a reader that is not Spark finds them: by the manifest."""
+    """Read tables as a reader other than Spark does: by the manifest."""
     files = [pq.ParquetFile(Path(tables.path(file).removeprefix("file:"))) for file in run.files[kind]]
     return pa.concat_tables([file.read() for file in files])
 
@@ -57,7 +57,7 @@ def test_damaged_and_copied_lines_are_counted_and_in_quarantine(dataset: Dataset
 
 
 def rows_of(dataset: Dataset, table: str) -> list[dict[str, object]]:
-    """As a reader that is not Spark finds them: by the manifest."""
+    """Read tables as a reader other than Spark does: by the manifest."""
     root = Path(dataset.folder.url.removeprefix("file://"))
     return pa.concat_tables([pq.read_table(root / name) for name in dataset.manifest.summary[table]]).to_pylist()
 

@@ -1,4 +1,4 @@
-"""What is known of each second depends on the set of records, not on the order or the batches they came in."""
+"""The figures of a second depend on the set of records, not on their order or their batches."""
 
 from __future__ import annotations
 

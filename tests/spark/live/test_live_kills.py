@@ -58,7 +58,7 @@ class Follower:
         return next(child for child in children if "java" in child.name())
 
     def close(self) -> None:
-        """Where a test failed before it killed it."""
+        """End the follower that a failed test has not killed."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
