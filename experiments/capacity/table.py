@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exchange.words import counted
+from reports.tables import left, plain_table
 
 COLUMNS = 80
 
@@ -38,10 +39,7 @@ def headline(record: dict[str, Any]) -> str:
 
 def _evidence(probes: list[dict[str, Any]]) -> Table:
     """A row for each rate."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("orders/s", "held", "p50 us", "p99 us", "lag p99"):
-        table.add_column(title, justify="right")
-    table.add_column("why not")
+    table = plain_table("orders/s", "held", "p50 us", "p99 us", "lag p99", left("why not"))
     by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
     for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
         runs = list(group)

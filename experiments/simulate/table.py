@@ -9,6 +9,7 @@ from rich.table import Table
 
 from exchange.words import counted
 from reports.run.terminal import COLUMNS
+from reports.tables import left, plain_table
 
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 
@@ -31,9 +32,7 @@ def _by(record: dict[str, Any]) -> str:
 
 
 def _totals(record: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("", "total", "an instrument: least", "median", "most"):
-        table.add_column(title, justify="right" if title else "left")
+    table = plain_table(left(), "total", "an instrument: least", "median", "most")
     for name, title in TITLES.items():
         spread = record["per_instrument"][name].values()
         table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))

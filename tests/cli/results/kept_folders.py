@@ -13,7 +13,7 @@ from cli.main import main
 from exchange.settings import RunSettings
 from experiments.trials.plan import write_plan
 from experiments.trials.results import results as results_of_trial
-from tests.experiments.trials.made_trials import HOST, VERSIONS, plan, put_all
+from tests.experiments.trials.sample_trials import HOST, VERSIONS, plan, put_all
 
 DAY = f"{datetime.now().year}-11-21T14:42"
 """Of this year, which a list leaves out."""

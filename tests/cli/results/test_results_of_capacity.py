@@ -10,7 +10,7 @@ import pytest
 
 from exchange.settings import RunSettings
 from tests.cli.results.kept_folders import DAY, results
-from tests.experiments.trials.made_trials import HOST, VERSIONS
+from tests.experiments.trials.sample_trials import HOST, VERSIONS
 
 
 def put_capacity(there: Path, name: str, orders_per_s: float | None = 61_234.0, **changed: Any) -> None:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests.cli.results.kept_folders import results
-from tests.experiments.simulate.made_simulations import same, simulated
+from tests.experiments.simulate.sample_simulations import same, simulated
 
 MARKET = ("--instruments", 3, "--orders", 3_000)
 

@@ -15,7 +15,7 @@ from experiments.trials import trial
 from experiments.trials.plan import Plan
 from runs.record.host import host_facts, versions
 from tests.exchange_command import exchange, measured
-from tests.experiments.trials.made_trials import plan
+from tests.experiments.trials.sample_trials import plan
 
 HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions": versions()}
 """This machine, once when it was busy."""

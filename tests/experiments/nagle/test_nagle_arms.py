@@ -1,4 +1,4 @@
-"""What an experiment with Nagle's algorithm compares, and how its verdicts are said and corrected."""
+"""The arms of an experiment with Nagle's algorithm, and the words and the correction of its verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.trials.study import COMPARE, NAGLE, hurts_or_helps
 from experiments.trials.verdicts import judge_all, most_rows
 from runs.errors import UserError
 from runs.metrics import packets
-from tests.experiments.trials.made_trials import put_all
+from tests.experiments.trials.sample_trials import put_all
 
 FULL = {"transports": ["tcp", "zeromq", "amqp"], "rates": [1000.0, 2000.0, 4000.0, 6000.0, 8000.0]}
 

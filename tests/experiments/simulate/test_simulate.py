@@ -13,7 +13,7 @@ from experiments.simulate.simulation import InstrumentMatcher, Simulation
 from gateway.seeds import instrument_seed
 from matching_engine.reference import ReferenceBook
 from tests.exchange_command import exchange
-from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
+from tests.experiments.simulate.sample_simulations import rows, same, simulated, trades
 
 MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)
 

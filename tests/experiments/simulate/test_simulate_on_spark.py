@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.exchange_command import PATIENCE_S, Said, command, exchange, until
-from tests.experiments.simulate.made_simulations import rows, same, simulated, trades
+from tests.experiments.simulate.sample_simulations import rows, same, simulated, trades
 
 MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades")
 LONGEST_S = 4 * PATIENCE_S

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import main
 from experiments.trials.plan import write_plan
-from tests.experiments.trials.made_trials import plan, put_all
+from tests.experiments.trials.sample_trials import plan, put_all
 
 US = {"a": [100.0, 110.0, 120.0], "b": [200.0, 210.0, 220.0]}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from made_trials import plan, put_all, record_of
+from sample_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
 from experiments.trials.execution import Progress, execute, to_do

@@ -1,4 +1,4 @@
-"""What a trial will run, and in which order."""
+"""The runs of a trial's plan, and their order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_trials import arms, plan
+from sample_trials import arms, plan
 
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings

@@ -1,4 +1,4 @@
-"""What is said of a trial's runs, and what is not."""
+"""A trial's verdicts and caveats, from made-up runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_trials import HOST, VERSIONS, plan, put, put_all
+from sample_trials import HOST, VERSIONS, plan, put, put_all
 
 from experiments.trials.plan import Plan
 from experiments.trials.results import results

@@ -13,7 +13,7 @@ from experiments.trials.study import NAGLE
 from reports.comparison.page import page_html
 from reports.comparison.paper_figures import paper_figures, published
 from reports.drawing.canvas import page_style
-from tests.experiments.trials.made_trials import put
+from tests.experiments.trials.sample_trials import put
 
 RATES = (1000.0, 8000.0)
 

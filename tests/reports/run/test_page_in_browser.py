@@ -15,7 +15,7 @@ from synthetic_run import SyntheticRun
 from experiments.trials.results import results
 from reports.comparison.page import write_page as write_comparison
 from reports.run.page import write_page
-from tests.experiments.trials.made_trials import plan, put_all
+from tests.experiments.trials.sample_trials import plan, put_all
 
 HEADLINES = {
     "#achieved": ("rates", "orders_per_s"),

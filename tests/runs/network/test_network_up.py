@@ -1,4 +1,4 @@
-"""What is up is what was asked for: components in different namespaces reach each other at that rate and delay."""
+"""A network is as requested: components in different namespaces reach each other at that rate and delay."""
 
 from __future__ import annotations
 

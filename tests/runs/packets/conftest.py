@@ -1,4 +1,4 @@
-"""What the tests of packets share."""
+"""Fixtures of the tests of packets."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def reading(end: socket.socket) -> dict[str, Any]:
 
 
 def as_record(ends: tuple[socket.socket, socket.socket], before: list[dict[str, Any]]) -> dict[str, object]:
-    """What a run's record says of both ends since then."""
+    """A run's record of both ends' sockets since then."""
     since = counted_since([reading(end) for end in ends], before)
     sockets = [
         {"component": "gateway", **since[0]},

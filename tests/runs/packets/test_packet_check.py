@@ -8,7 +8,7 @@ import pytest
 
 from runs.packets import pcap
 from runs.packets.pcap import Direction, Traffic, compare_with_counters
-from tests.runs.packets.made_records import ENGINE, GATEWAY, duplex
+from tests.runs.packets.sample_records import ENGINE, GATEWAY, duplex
 
 THERE, BACK = (GATEWAY, ENGINE), (ENGINE, GATEWAY)
 STRANGER = ("10.0.0.1:1", "10.0.0.2:2")

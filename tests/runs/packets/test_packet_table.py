@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from reports.run.terminal import PACKET_COLUMNS, show_packets
 from runs.packets.rows import ALL, packet_rows, self_check, total
-from tests.runs.packets.made_records import BROKER, ENGINE, GATEWAY, duplex, end, over_a_broker, record
+from tests.runs.packets.sample_records import BROKER, ENGINE, GATEWAY, duplex, end, over_a_broker, record
 
 
 def test_a_connection_of_two_components_is_told_once_a_direction_as_its_sender_counts():

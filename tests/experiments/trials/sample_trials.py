@@ -46,7 +46,7 @@ def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: 
 
 
 def put(trial: Path, step: Step, us: float = 100.0, **changed: Any) -> Path:
-    """Such a run, where a trial finds it."""
+    """Put a made-up run where a trial finds it."""
     folder = new_attempt(trial, step)
     (folder / "run.json").write_bytes(orjson.dumps(record_of(folder, step.arm.settings, us, **changed)))
     return folder
