@@ -38,13 +38,6 @@ def _put_big_endian(out: Bytes, at: int, value: int, width: int) -> None:
 
 
 @njit(inline="always")
-def _put(out: Bytes, at: int, piece: Bytes) -> int:
-    """Copy bytes to `out[at:]`; where they end."""
-    out[at : at + len(piece)] = piece
-    return at + len(piece)
-
-
-@njit(inline="always")
 def _put_frame_head(out: Bytes, at: int, kind: int, channel: int, size: int) -> int:
     out[at] = kind
     _put_big_endian(out, at + 1, channel, 2)
@@ -82,14 +75,14 @@ def _lay_out(
         start, length = offsets[message], offsets[message + 1] - offsets[message]
         if at + len(head) + _body_bytes(length, most_body) > len(out):
             return message, at
-        end = _put(out, at, head)
+        out[at : at + len(head)] = head
         _put_big_endian(out, at + length_at, length, 8)
         if digits_at:
             for k in range(DIGITS):
                 digit = (number >> (4 * (DIGITS - 1 - k))) & 15
                 out[at + digits_at + k] = digit + (48 if digit < 10 else 87)
             number += 1
-        at = _put_bodies(buffer, start, length, channel, most_body, out, end)
+        at = _put_bodies(buffer, start, length, channel, most_body, out, at + len(head))
     return last, at
 
 
@@ -121,11 +114,14 @@ def _request_properties(properties: Bytes) -> tuple[int, int, int]:
 def _put_answer_method(out: Bytes, at: int, channel: int, exchange: Bytes, key: Bytes, tail: Bytes) -> int:
     """Write Basic.Publish to an exchange, with a key that has its length before it; an empty key becomes ""."""
     at = _put_frame_head(out, at, METHOD, channel, len(exchange) + max(len(key), 1) + len(tail))
-    at = _put(out, at, exchange)
+    out[at : at + len(exchange)] = exchange
+    at += len(exchange)
     out[at] = 0
-    at = _put(out, _put(out, at, key) + (len(key) == 0), tail)
-    out[at] = FRAME_END
-    return at + 1
+    out[at : at + len(key)] = key
+    at += max(len(key), 1)
+    out[at : at + len(tail)] = tail
+    out[at + len(tail)] = FRAME_END
+    return at + len(tail) + 1
 
 
 @njit(inline="always")
@@ -136,9 +132,11 @@ def _put_answer_header(out: Bytes, at: int, channel: int, length: int, mode: Byt
     _put_big_endian(out, at + 4, length, 8)
     flags = (CORRELATION_ID if len(correlation_id) else 0) | (DELIVERY_MODE if len(mode) else 0)
     _put_big_endian(out, at + 12, flags, 2)
-    at = _put(out, _put(out, at + 14, mode), correlation_id)
-    out[at] = FRAME_END
-    return at + 1
+    out[at + 14 : at + 14 + len(mode)] = mode
+    at += 14 + len(mode)
+    out[at : at + len(correlation_id)] = correlation_id
+    out[at + len(correlation_id)] = FRAME_END
+    return at + len(correlation_id) + 1
 
 
 @njit(cache=True, nogil=True)
