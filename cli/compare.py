@@ -7,17 +7,8 @@ from typing import Any
 import click
 
 from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
-from runs.options import (
-    Cpus,
-    Listed,
-    Rate,
-    broker_options,
-    json_option,
-    results_option,
-    session_options,
-    stream_options,
-    terms_options,
-)
+from runs.option_types import Cpus, Listed, Rate
+from runs.options import broker_options, json_option, results_option, session_options, stream_options, terms_options
 
 
 @click.command()

@@ -7,27 +7,11 @@ from typing import Any
 import click
 
 from exchange.instances import named
-from runs.options import (
-    book_options,
-    cpu_option,
-    instance_option,
-    launched_option,
-    run_settings,
-    session_options,
-    terms_options,
-)
+from runs.options import options_of, run_settings
 
 
 @click.command()
-@click.option("--listen", "url", required=True, metavar="URL", help="Where the gateway connects to.")
-@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
-@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
-@book_options
-@terms_options
-@session_options
-@instance_option
-@cpu_option
-@launched_option
+@options_of("engine")
 def command(
     url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, instance: int, cpu: int | None,
     launched: bool, **given: Any,

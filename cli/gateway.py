@@ -10,29 +10,11 @@ import click
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from runs.options import (
-    cpu_option,
-    instance_option,
-    launched_option,
-    run_settings,
-    session_options,
-    terms_options,
-    warn_of_rejections,
-    workload_options,
-)
+from runs.options import options_of, run_settings, warn_of_rejections
 
 
 @click.command()
-@click.option("--engine", "engine_url", required=True, metavar="URL", help="Where the matching engine listens.")
-@click.option("--reporter", "reporter_url", required=True, metavar="URL", help="Where the stats reporter listens.")
-@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
-@click.option("--results", default="results", show_default=True, metavar="DIR", help="Where --record writes.")
-@workload_options
-@terms_options
-@session_options
-@instance_option
-@cpu_option
-@launched_option
+@options_of("gateway")
 def command(
     engine_url: str, reporter_url: str, name: str, results: str, instance: int, cpu: int | None, launched: bool,
     **given: Any,

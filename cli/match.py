@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runs.errors import UserError, cannot_write
-from runs.options import book_options, json_option, policy_options
+from runs.options import json_option, options_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--answers", type=click.Path(dir_okay=False, path_type=Path), help="Write the answers to this file.")
-@book_options
-@policy_options
+@options_for("capacity", "with_ids", "policy", "max_price")
 @json_option
 def command(
     tape: Path, answers: Path | None, capacity: int | None, with_ids: bool, policy: str, max_price: int, as_json: bool

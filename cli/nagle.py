@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
+from runs.option_types import Listed, Rate
 from runs.options import (
-    Listed,
-    Rate,
     broker_options,
     json_option,
     network_option,

@@ -6,22 +6,12 @@ from pathlib import Path
 
 import click
 
-from exchange.instances import MAX_PAIRS, named
-from runs.options import cpu_option, launched_option, pairs_option, reporters_option, run_settings
+from exchange.instances import named
+from runs.options import options_of, run_settings
 
 
 @click.command()
-@click.option("--listen", "url", required=True, metavar="URL", help="Where gateway and engine report to.")
-@click.option("--run", "name", required=True, help="The run's name; who does not know it is refused.")
-@click.option("--results", default="results", show_default=True, metavar="DIR", help="Where the run's folder is.")
-@click.option("--timeout", "timeout_s", type=float, default=60.0, show_default=True,
-              help="Give up after so long a silence, seconds, and 2 more: sources speak once a second.")  # fmt: skip
-@pairs_option
-@reporters_option
-@click.option("--instance", type=click.IntRange(1, MAX_PAIRS), default=1, show_default=True,
-              help="Which of the run's reporters it is.")  # fmt: skip
-@cpu_option
-@launched_option
+@options_of("reporter")
 def command(
     url: str, name: str, results: str, timeout_s: float, pairs: int, reporters: int, instance: int, cpu: int | None,
     launched: bool,

@@ -13,15 +13,14 @@ import click
 
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.options import json_option, results_option, run_options, run_settings, warn_of_rejections
+from runs.options import json_option, options_of, run_settings, warn_of_rejections
 
 if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
 
 
 @click.command()
-@run_options
-@results_option
+@options_of("run")
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
 @click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from runs.options import Count, json_option, market_options, naming_options, results_option, stream_options
+from runs.option_types import Count
+from runs.options import json_option, market_options, naming_options, results_option, stream_options
 
 
 @click.command()

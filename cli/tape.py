@@ -7,14 +7,17 @@ from typing import Any
 
 import click
 
-from runs.options import run_settings, stream_options, tape_options
+from runs.option_types import Rate
+from runs.options import options_for, run_settings
 
 
 @click.command()
 @click.option("--orders", type=int, default=1_000_000, show_default=True, help="How many.")
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
-@stream_options
-@tape_options
+@options_for("seed", "prices", "price_model", "max_price")
+@click.option("--rate", "orders_per_s", type=Rate(),
+              help="Write when each order is due beside the tape, at so many a second.")  # fmt: skip
+@options_for("arrivals")
 def command(output: Path, **given: Any) -> None:
     """Write the seeded order stream as 10-byte wire messages; with --rate, when each is due beside it.
 

@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from messaging.benchmark import Benchmark, Settings
-from runs.options import Listed, broker_options, json_option, results_option, together
+from runs.option_types import Listed
+from runs.options import broker_options, json_option, results_option, together
 
 LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""

@@ -1,20 +1,23 @@
-"""Options that commands share, and the run settings made of them."""
+"""The option table of runs and their components, and the settings made of what was typed.
+
+Click's options and the command lines that a launcher starts components with both come from the table, so whatever is
+launched could have been typed.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
-from exchange.instances import MAX_PAIRS, role_of
+from exchange.instances import MAX_PAIRS
 from exchange.settings import (
     DEFAULT_WINDOW,
-    MAX_RATE_PER_S,
     NAGLE_ROLES,
     POLICIES,
     ROLES,
@@ -22,101 +25,134 @@ from exchange.settings import (
     RunSettings,
 )
 from exchange.workload import PRICE_MODELS
+from runs.option_types import Cpus, Declared, Nagle, Prices, Rate, SettingType
 from runs.transport_settings import settled
-from transports.amqp import TRANSPORT as AMQP
 from transports.registry import has_broker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST_DIGITS = 20
-"""Of a count: more than any bound, and few enough to be written out."""
 MAX_CAPACITY = 1 << 29
-"""As the order book has it, which takes long to import."""
+"""The order book's own limit, repeated here because the book takes long to import."""
+
+RUN = frozenset({"run"})
+GATEWAY, ENGINE, REPORTER = frozenset({"gateway"}), frozenset({"engine"}), frozenset({"reporter"})
+LOAD = RUN | GATEWAY
+TERMS = LOAD | ENGINE
+COUNTS = RUN | REPORTER
+COMPONENTS = GATEWAY | ENGINE | REPORTER
 
 
-class Rate(click.ParamType[float | None]):
-    """Orders a second, or max: as fast as it goes."""
+@dataclass(frozen=True)
+class Option:
+    """One row: the option's name, its parameter (a field of RunSettings where it has the same name), and commands."""
 
-    name = "rate"
+    name: str
+    field: str
+    commands: frozenset[str]
+    help: str
+    type: Any = None
+    default: Any = None
+    metavar: str | None = None
+    is_flag: bool = False
+    required: bool = False
+    hidden: bool = False
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        if value is None or value == "max":
-            return None
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        """The keywords of click.Option: every column but those of ours."""
+        given = {name: value for name, value in vars(self).items() if name not in {"name", "field", "commands"}}
+        used = {name: value for name, value in given.items() if value is not None and value is not False}
+        return {**used, "show_default": self.default not in (None, {})}
 
+    @property
+    def decorator(self) -> Callable[[F], F]:
+        return click.option(self.name, self.field, **self._attributes)
 
-class Count(click.ParamType[int]):
-    """A whole number, also as 1e9."""
+    @property
+    def parameter(self) -> click.Option:
+        return click.Option([self.name, self.field], **self._attributes)
 
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            number = Decimal(value)
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if not (number.is_finite() and number.adjusted() < MOST_DIGITS and number == int(number)):
-            self.fail(f"{value!r} is no whole number: give one, as 1000000 or 1e9", param, ctx)
-        return int(number)
-
-
-class Prices(click.ParamType[tuple[int, int]]):
-    """LOW..HIGH in ticks."""
-
-    name = "low..high"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        low, dots, high = str(value).partition("..")
-        if not (dots and low.isdecimal() and high.isdecimal()):
-            self.fail(f"{value!r} is no range of prices: give LOW..HIGH in ticks, as 450..549", param, ctx)
-        return int(low), int(high)
+    def arguments(self, value: Any) -> list[str]:
+        """The words that set the value; none for None, and for a flag that is not set."""
+        if self.is_flag:
+            return [self.name] if value else []
+        written = self.type.write(value) if isinstance(self.type, SettingType) else value
+        return [] if written is None else [self.name, str(written)]
 
 
-class Cpus(click.ParamType[dict[str, int]]):
-    """ROLE=CPU,ROLE=CPU."""
+TABLE = (
+    Option("--listen", "url", ENGINE, "Where the gateway connects to.", metavar="URL", required=True),
+    Option("--listen", "url", REPORTER, "Where gateway and engine report to.", metavar="URL", required=True),
+    Option("--engine", "engine_url", GATEWAY, "Where the matching engine listens.", metavar="URL", required=True),
+    Option("--reporter", "reporter_url", GATEWAY | ENGINE, "Where the stats reporter listens.", metavar="URL",
+           required=True),
+    Option("--run", "name", COMPONENTS, "The run's name; who does not know it is refused.", required=True),
+    Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
+    Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
+    Option("--timeout", "timeout_s", REPORTER,
+           "Give up after so long a silence, seconds, and 2 more: sources speak once a second.", float, 60.0),
+    Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
+           click.IntRange(1, MAX_CAPACITY)),
+    Option("--ids", "with_ids", ENGINE, "Keep an index of ids: cancels, and duplicates refused.", is_flag=True),
+    Option("--transport", "transport", RUN, "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a "
+           "broker, are found unless told where.", default="zeromq", metavar="SCHEME[://PLACE]"),
+    Option("--amqp-client", "amqp_client", RUN,
+           "Over AMQP: how messages get through pika.  [default: compiled]", Declared("amqp", "client")),
+    Option("--delivery", "delivery", RUN,
+           "Over AMQP: what a message survives.  [default: lossy]", Declared("amqp", "delivery")),
+    Option("--nagle", "nagle", RUN, "Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.",
+           Nagle(), "none"),
+    Option("--topology", "topology", RUN, "Orders and answers on one TCP connection, or on one each.",
+           click.Choice(TOPOLOGIES), "duplex"),
+    Option("--network", "network", RUN, "What joins the components: see exchange network list.", default="local",
+           metavar="PROFILE"),
+    Option("--capture", "capture", RUN, "Hold the packet counters against tcpdump, which slows the run.", is_flag=True),
+    Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
+    Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
+           default="fixed", metavar="WORD"),
+    Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", int),
+    Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float),
+    Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
+    Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
+    Option("--price-model", "price_model", LOAD, "Prices alike, around a mid that moves, or 1..max price.",
+           click.Choice(list(PRICE_MODELS)), "uniform"),
+    Option("--window", "window", LOAD,
+           f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", int),
+    Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
+    Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
+    Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
+    Option("--pairs", "pairs", COUNTS,
+           "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
+           int, 1),
+    Option("--reporters", "reporters", COUNTS, "Stats reporters, to which the pairs are dealt in turns.", int, 1),
+    Option("--policy", "policy", TERMS, "What an incoming order trades with.", click.Choice(list(POLICIES)),
+           "price-time"),
+    Option("--max-price", "max_price", TERMS, "Highest price the book accepts, ticks; at most 65534.", int, 999),
+    Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", int, 1),
+    Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", int, 10_000),
+    Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
+    Option("--warm-up", "warm_up_s", RUN, "Seconds that analysis leaves out.", float, 0.0),
+    Option("--cpus", "cpus", RUN, "Where components stay, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
+    Option("--results", "results", RUN, "Where the run's folder is made.",
+           default="results", metavar="DIR"),
+    Option("--instance", "instance", GATEWAY | ENGINE, "Which of the run's pairs it is of.",
+           click.IntRange(1, MAX_PAIRS), 1),
+    Option("--instance", "instance", REPORTER, "Which of the run's reporters it is.", click.IntRange(1, MAX_PAIRS), 1),
+    Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
+    Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
+)  # fmt: skip
+"""In the order of each command's help."""
 
-    name = "role=cpu,.."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        if isinstance(value, dict):
-            return value
-        pairs = [part.partition("=") for part in str(value).split(",")]
-        if not all(role_of(name) in ROLES and cpu.isdecimal() for name, _, cpu in pairs):
-            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as gateway=0,engine=1", param, ctx)
-        return {name: int(cpu) for name, _, cpu in pairs}
+def arguments(command: str, values: Mapping[str, Any]) -> list[str]:
+    """The words that a user would type after `exchange COMMAND` for these values, by parameter."""
+    mine = [option for option in TABLE if command in option.commands and option.field in values]
+    return [word for option in mine for word in option.arguments(values[option.field])]
 
 
-class Nagle(click.ParamType[tuple[str, ...]]):
-    """ROLE,ROLE, all or none; all is settled, and roles are checked, once the transport is known."""
+def together(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """One decorator made of several, with the options in this order."""
 
-    name = "role,.."
-
-    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        return () if value == "none" else tuple(part.strip() for part in str(value).split(","))
-
-
-class Listed(click.ParamType[list[Any]]):
-    """Values of one type, with commas between them."""
-
-    name = "list"
-
-    def __init__(self, of: click.ParamType[Any]) -> None:
-        self._of = of
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
-        if isinstance(value, list):
-            return value
-        return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
-
-
-def together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
@@ -125,115 +161,45 @@ def together(options: list[Callable[[F], F]]) -> Callable[[F], F]:
     return decorate
 
 
-_WORKLOAD = {
-    "rate": click.option("--rate", "orders_per_s", type=Rate(), default="8000", show_default=True,
-                         help="Offered load, orders a second, or max."),
-    "arrivals": click.option("--arrivals", default="fixed", show_default=True, metavar="WORD",
-                             help="When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1."),
-    "orders": click.option("--orders", type=int, help="How many.  [default: a tape's, what --duration allows, 80000]"),
-    "duration": click.option("--duration", "duration_s", type=float, help="Stop offering after so many seconds."),
-    "seed": click.option("--seed", type=int, default=1, show_default=True, help="The same seed, the same orders."),
-    "prices": click.option("--prices", type=Prices(), default="450..549", show_default=True,
-                           help="Order prices, lowest and highest, ticks."),
-    "price_model": click.option("--price-model", type=click.Choice(list(PRICE_MODELS)), default="uniform",
-                                show_default=True, help="Prices alike, around a mid that moves, or 1..max price."),
-    "window": click.option("--window", type=int,
-                           help=f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]"),
-    "tape": click.option("--tape", type=click.Path(dir_okay=False), help="Replay the orders in this file."),
-    "speed": click.option("--speed", type=float,
-                          help="How many times faster than the tape's own due times.  [default: 1]"),
-    "record": click.option("--record", is_flag=True, help="Keep both streams, orders.bin and answers.bin."),
-}  # fmt: skip
-_RATE_OF_A_TAPE = click.option("--rate", "orders_per_s", type=Rate(),
-                               help="Write when each order is due beside the tape, at so many a second.")  # fmt: skip
-_TERMS = {
-    "policy": click.option("--policy", type=click.Choice(list(POLICIES)), default="price-time", show_default=True,
-                           help="What an incoming order trades with."),
-    "max_price": click.option("--max-price", type=int, default=999, show_default=True,
-                              help="Highest price the book accepts, ticks; at most 65534."),
-    "packing": click.option("--packing", type=int, default=1, show_default=True,
-                            help="Orders (and answers to them) in one message."),
-}  # fmt: skip
-_SESSION = {
-    "sampling_interval": click.option("--sampling-interval", type=int, default=10_000, show_default=True,
-                                      help="Sample every so many orders."),
-    "timeout": click.option("--timeout", "timeout_s", type=float, default=10.0, show_default=True,
-                            help="Longest wait for a peer or an answer, seconds."),
-}  # fmt: skip
+def options_of(command: str) -> Callable[[F], F]:
+    """A decorator with all options that the command has in the table."""
+    return together([option.decorator for option in TABLE if command in option.commands])
 
-_BOOK = [
-    click.option("--capacity", type=click.IntRange(1, MAX_CAPACITY),
-                 help="Most resting orders.  [default: the book grows]"),
-    click.option("--ids", "with_ids", is_flag=True, help="Keep an index of ids: cancels, and duplicates refused."),
-]  # fmt: skip
-_BROKER = {
-    "amqp_client": click.option("--amqp-client", type=click.Choice(AMQP.options["client"]),
-                                help="Over AMQP: how messages get through pika.  [default: compiled]"),
-    "delivery": click.option("--delivery", type=click.Choice(AMQP.options["delivery"]),
-                             help="Over AMQP: what a message survives.  [default: lossy]"),
-}  # fmt: skip
 
-nagle_option = click.option("--nagle", type=Nagle(), default="none", show_default=True,
-                            help="Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.")  # fmt: skip
-topology_option = click.option("--topology", type=click.Choice(TOPOLOGIES), default="duplex", show_default=True,
-                               help="Orders and answers on one TCP connection, or on one each.")  # fmt: skip
-network_option = click.option("--network", default="local", show_default=True, metavar="PROFILE",
-                              help="What joins the components: see exchange network list.")  # fmt: skip
-capture_option = click.option("--capture", is_flag=True,
-                              help="Hold the packet counters against tcpdump, which slows the run.")  # fmt: skip
+def options_for(*fields: str) -> Callable[[F], F]:
+    """A decorator with the options of these parameters, for commands that have other options too."""
+    shared = {option.field: option for option in TABLE if option.commands not in (GATEWAY, REPORTER)}
+    return together([shared[field].decorator for field in fields])
 
-pairs_option = click.option("--pairs", type=int, default=1, show_default=True,
-                            help="Gateways, each with an engine, and orders, of its own; --rate, --orders and --window "
-                            "are each pair's.")  # fmt: skip
-reporters_option = click.option("--reporters", type=int, default=1, show_default=True,
-                                help="Stats reporters, to which the pairs are dealt in turns.")  # fmt: skip
-instance_option = click.option("--instance", type=click.IntRange(1, MAX_PAIRS), default=1, show_default=True,
-                               help="Which of the run's pairs it is of.")  # fmt: skip
 
-workload_options = together(list(_WORKLOAD.values()))
-terms_options = together(list(_TERMS.values()))
-session_options = together(list(_SESSION.values()))
-broker_options = together(list(_BROKER.values()))
-book_options = together(_BOOK)
-policy_options = together([_TERMS["policy"], _TERMS["max_price"]])
-stream_options = together([_WORKLOAD["seed"], _WORKLOAD["prices"]])
-run_options = together([
-    click.option("--transport", default="zeromq", show_default=True, metavar="SCHEME[://PLACE]",
-                 help="What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a broker, are found "
-                 "unless told where."),
-    broker_options, nagle_option, topology_option, network_option, capture_option, workload_options, pairs_option,
-    reporters_option, terms_options, session_options,
-    click.option("--warm-up", "warm_up_s", type=float, default=0.0, show_default=True,
-                 help="Seconds that analysis leaves out."),
-    click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1,engine.2=2."),
-])  # fmt: skip
-"""Every setting of a run."""
-market_options = together([_WORKLOAD["price_model"], _TERMS["max_price"], _TERMS["policy"]])
-tape_options = together([_WORKLOAD["price_model"], _TERMS["max_price"], _RATE_OF_A_TAPE, _WORKLOAD["arrivals"]])
+broker_options = options_for("amqp_client", "delivery")
+stream_options = options_for("seed", "prices")
+market_options = options_for("price_model", "max_price", "policy")
+terms_options = options_for("policy", "max_price", "packing")
+session_options = options_for("sampling_interval", "timeout_s")
+topology_option = options_for("topology")
+network_option = options_for("network")
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
-launched_option = click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
-results_option = click.option("--results", default="results", show_default=True, metavar="DIR",
-                              help="Where the run's folder is made.")  # fmt: skip
-cpu_option = click.option("--cpu", type=click.IntRange(0, 4095), help="Stay on this processor.")
+results_option = options_for("results")
 
 
 def run_settings(**given: Any) -> RunSettings:
-    """The settings; a usage error that names the option where they are nonsense."""
+    """The settings that the options give. UsageError names the option whose value is refused."""
     with naming_options():
-        return settled(RunSettings(**_settled(given)))
+        return settled(RunSettings(**_completed(given)))
 
 
 @contextlib.contextmanager
 def naming_options() -> Iterator[None]:
-    """Around the birth of settings: what they refuse, in the words of the command line."""
+    """Turn the BadSetting of a field into a UsageError of its option."""
     try:
         yield
     except BadSetting as error:
         raise click.UsageError(f"{_typed(error.field)} is {_short(error.value)}; allowed is {error.allowed}") from error
 
 
-def _settled(given: dict[str, Any]) -> dict[str, Any]:
-    """With what follows from the rest where the user did not say it."""
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    """The options with what follows from the others where the user left them out."""
     if given.get("tape"):
         from runs.tape import settled_by_tape
 
@@ -253,14 +219,14 @@ def _was_typed(field: str) -> bool:
 
 
 def _typed(field: str) -> str:
-    """A setting's option, where the command has one for it."""
+    """The name of the field's option, or of the field where the command has no option for it."""
     context = click.get_current_context(silent=True)
     options = {param.name: param.opts[0] for param in context.command.params} if context else {}
     return options.get(field, field.replace("_", "-"))
 
 
 def _short(value: object) -> str:
-    """0 was typed, and 0.0 made of it."""
+    """A number as it was typed: 0, which became 0.0."""
     return f"{value:.10g}".replace("e+", "e") if isinstance(value, float) else str(value)
 
 
@@ -270,8 +236,8 @@ def warn_of_rejections(settings: RunSettings) -> None:
 
 
 def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:
-    """Prices outside of the book are allowed, and seldom meant."""
+    """Warn on stderr: prices outside of the book are allowed, but seldom meant."""
     low, high = prices
     if low < 1 or high > max_price:
-        told = f"--prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected"
-        click.echo(f"warning: {told}", err=True)
+        what = f"--prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected"
+        click.echo(f"warning: {what}", err=True)

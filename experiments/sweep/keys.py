@@ -1,4 +1,4 @@
-"""What a sweep may vary or set: the options of `exchange run` that a run's settings have, under their own names."""
+"""Keys that a sweep may vary or set: the options of `exchange run` that stand for a setting."""
 
 from __future__ import annotations
 
@@ -12,27 +12,21 @@ import click
 
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.options import run_options
+from runs.options import TABLE
 
 OF_A_RUN_ALONE = {"record", "capture"}
-"""What keeps files, or costs a run its latency: nothing for hundreds of runs."""
+"""Settings that keep files or cost a run its latency, so not for hundreds of runs."""
 LISTS = {"nagle", "cpus"}
 """Options whose own values have commas between them: in a list of levels they are written with +."""
 
 SHORT = {"transport": "transports", "rate": "rates"}
-"""Keys that exchange sweep has an option for, to vary them."""
+"""Keys that `exchange sweep` can vary by an option of its own."""
 HELP = {
     "orders": "Orders of each run.  [default: what --duration allows]",
     "duration": "Seconds in which each run offers orders.  [default: 5]",
     "warm-up": "Seconds that analysis leaves out.  [default: 1 of a run of 5 or more]",
 }
-"""Where a sweep's default is another than a run's."""
-
-
-@click.command()
-@run_options
-def _run(**_given: Any) -> None:
-    """Carries the options of `exchange run`; never called."""
+"""Help of options whose default differs from a run's."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +34,12 @@ class Key:
     """An option of `exchange run`: `packing` is `--packing`."""
 
     name: str
+    field: str
+    """The settings' field."""
     option: click.Option
 
-    @property
-    def field(self) -> str:
-        """Of the settings."""
-        return str(self.option.name)
-
     def value(self, written: object, where: str) -> Any:
-        """As `exchange run` would take it. UserError names the key and the place where it was written."""
+        """Convert as `exchange run` would. UserError names the key, and `where` it was written."""
         if isinstance(written, bool) or not isinstance(written, str | int | float):
             raise UserError(f"{where}: {self.name} is {written!r}; it takes what --{self.name} of exchange run takes")
         text = str(written)
@@ -59,14 +50,14 @@ class Key:
 
 
 def keys() -> dict[str, Key]:
-    """By name, in the order of `exchange run --help`."""
+    """All keys by name, in the order of `exchange run --help`."""
     known = {field.name for field in fields(RunSettings)} - OF_A_RUN_ALONE
-    options = [each for each in _run.params if isinstance(each, click.Option) and each.name in known]
-    return {name: Key(name, option) for option in options for name in [option.opts[0].removeprefix("--")]}
+    rows = [row for row in TABLE if "run" in row.commands and row.field in known]
+    return {name: Key(name, row.field, row.parameter) for row in rows for name in [row.name.removeprefix("--")]}
 
 
 def shared_options(besides: Collection[str] = ()) -> list[click.Option]:
-    """For a command, to set what all its runs share, besides what it has options of its own for."""
+    """Options that set what all runs of a command share, besides those that it has of its own."""
     return [_with_help(key) for key in keys().values() if key.name not in {*SHORT, *besides}]
 
 
@@ -78,7 +69,7 @@ def _with_help(key: Key) -> click.Option:
 
 
 def key_of(name: str, where: str) -> Key:
-    """UserError with the nearest name there is."""
+    """The key of that name. UserError suggests the nearest one."""
     found = keys().get(name)
     if found is None:
         raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
@@ -86,6 +77,6 @@ def key_of(name: str, where: str) -> Key:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, else what there is."""
+    """The end of an error's sentence: the nearest known name, else all names."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f": did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

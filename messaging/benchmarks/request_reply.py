@@ -39,7 +39,7 @@ from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_aski
 from messaging.roles import Links, Role, check_descriptors
 from reports.exports import grouped
 from reports.formats import number
-from runs.options import Listed
+from runs.option_types import Listed
 from transports.pattern import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}

@@ -1,18 +1,19 @@
-"""A run's life: a network, places, components as processes of their own; what comes of them, `watch.py` follows."""
+"""Launches a run: a network, places to meet, and a process for each component, which `watch.py` follows."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from exchange.instances import instance_of, named, role_of
+from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup
 from runs.network import network_of
+from runs.options import arguments
 from runs.packets import capture_of
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def launch(
     folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None = None
 ) -> tuple[str, Outcome]:
-    """Run it; (the first engine's URL, what came out). UserError where a component refuses its settings."""
+    """Run all components to their end; (the first engine's URL, the outcome). UserError if one refuses its settings."""
     with contextlib.ExitStack() as held:
         processes = held.enter_context(ProcessGroup())
         group = processes.id
@@ -52,7 +53,7 @@ def launch(
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, held: contextlib.ExitStack) -> BrokerWatch | None:
-    """What watches the broker, if there is one."""
+    """A watch over the run's broker; None where there is no broker."""
     if places.broker is None:
         return None
     from runs.launch.broker_watch import BrokerWatch
@@ -62,54 +63,23 @@ def _broker_watch(places: Places, run: str, settings: RunSettings, held: context
 
 
 def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:
-    """The command, and the arguments that a user would type on each component's host; by the component's name."""
-    lineup, shared = Lineup.of(settings), shared_arguments(folder, settings)
-    reporters = {
-        named("reporter", k): ["--listen", of_role(url, "reporter", settings)] for k, url in places.reporters.items()
-    }
-    engines = {named("engine", k): ["--listen", of_role(url, "engine", settings)] for k, url in places.engines.items()}
-    gateways = {
-        named("gateway", k): ["--engine", of_role(as_seen_by_peers(url), "gateway", settings)]
-        for k, url in places.engines.items()
-    }
+    """The words that a user would type after `exchange ROLE` on each component's host, by the component's name."""
     return {
-        name: [*own, *_to_reporter(name, lineup, places), *shared[role_of(name)], *_of_one(name, settings)]
-        for name, own in (reporters | engines | gateways).items()
+        name: arguments(role_of(name), {**vars(settings), **_own_values(name, folder, settings, places)})
+        for name in Lineup.of(settings).names
     }
 
 
-def _to_reporter(name: str, lineup: Lineup, places: Places) -> list[str]:
-    url = places.reporters[lineup.group_of(name)]
-    return [] if role_of(name) == "reporter" else ["--reporter", as_seen_by_peers(url)]
-
-
-def _of_one(name: str, settings: RunSettings) -> list[str]:
-    cpu = settings.cpus.get(name, settings.cpus.get(role_of(name)))
-    return ["--instance", str(instance_of(name)), *([] if cpu is None else ["--cpu", str(cpu)])]
-
-
-def shared_arguments(folder: Path, settings: RunSettings) -> dict[str, list[str]]:
-    """By role, what its components are told alike."""
-    s = settings
-    name = ["--run", folder.name]
-    terms = ["--policy", s.policy, "--max-price", str(s.max_price), "--packing", str(s.packing)]
-    session = ["--sampling-interval", str(s.sampling_interval), "--timeout", str(s.timeout_s)]
-    rate = "max" if s.orders_per_s is None else repr(s.orders_per_s)
-    workload = ["--rate", rate, "--arrivals", s.arrivals]
-    workload += ["--seed", str(s.seed), "--prices", f"{s.prices[0]}..{s.prices[1]}", "--price-model", s.price_model]
-    optional = {
-        "--orders": s.orders,
-        "--duration": s.duration_s,
-        "--window": s.window,
-        "--tape": s.tape,
-        "--speed": s.speed,
-    }
-    workload += [word for option, value in optional.items() if value is not None for word in (option, str(value))]
-    workload += ["--record"] * s.record
-    results = ["--results", str(folder.parent)]
-    who = ["--pairs", str(s.pairs), "--reporters", str(s.reporters)]
+def _own_values(name: str, folder: Path, settings: RunSettings, places: Places) -> dict[str, Any]:
+    """A component's own parameters: the run's name and folder, where it listens and connects, its number and CPU."""
+    role, instance = role_of(name), instance_of(name)
+    engine, reporter = places.engines[instance], places.reporters[Lineup.of(settings).group_of(name)]
     return {
-        "reporter": [*name, *results, "--timeout", str(s.timeout_s), *who],
-        "engine": [*name, *terms, *session],
-        "gateway": [*name, *results, *workload, *terms, *session],
+        "name": folder.name,
+        "results": folder.parent,
+        "url": of_role(reporter if role == "reporter" else engine, role, settings),
+        "engine_url": of_role(as_seen_by_peers(engine), role, settings),
+        "reporter_url": as_seen_by_peers(reporter),
+        "instance": instance,
+        "cpu": settings.cpus.get(name, settings.cpus.get(role)),
     }

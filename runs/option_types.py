@@ -1,0 +1,144 @@
+"""Types of options with a notation of their own: how a value is read, and how it is written back."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from exchange.instances import role_of
+from exchange.settings import MAX_RATE_PER_S, ROLES
+from transports.registry import transport_of
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+T = TypeVar("T")
+
+MOST_DIGITS = 20
+"""Digits of a count: more than any bound needs, and few enough to be written out."""
+
+
+class SettingType(click.ParamType[T]):
+    """A type whose values can be written as `convert` reads them."""
+
+    def write(self, value: T) -> str | None:
+        """The option's argument; None leaves the option out."""
+        raise NotImplementedError
+
+
+class Rate(SettingType[float | None]):
+    """Orders per second; None, written max, is as fast as it goes."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        if value is None or value == "max":
+            return None
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
+
+    def write(self, value: float | None) -> str:
+        return "max" if value is None else repr(value)
+
+
+class Prices(SettingType[tuple[int, int]]):
+    """LOW..HIGH in ticks."""
+
+    name = "low..high"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        low, dots, high = str(value).partition("..")
+        if not (dots and low.isdecimal() and high.isdecimal()):
+            self.fail(f"{value!r} is no range of prices: give LOW..HIGH in ticks, as 450..549", param, ctx)
+        return int(low), int(high)
+
+    def write(self, value: tuple[int, int]) -> str:
+        return f"{value[0]}..{value[1]}"
+
+
+class Cpus(SettingType[dict[str, int]]):
+    """ROLE=CPU,ROLE=CPU."""
+
+    name = "role=cpu,.."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        if isinstance(value, dict):
+            return value
+        pairs = [part.partition("=") for part in str(value).split(",")]
+        if not all(role_of(name) in ROLES and cpu.isdecimal() for name, _, cpu in pairs):
+            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as gateway=0,engine=1", param, ctx)
+        return {name: int(cpu) for name, _, cpu in pairs}
+
+    def write(self, value: dict[str, int]) -> str | None:
+        return ",".join(f"{name}={cpu}" for name, cpu in value.items()) or None
+
+
+class Nagle(SettingType[tuple[str, ...]]):
+    """ROLE,ROLE, all or none. What `all` means, and which roles exist, depends on the transport: see `run_settings`."""
+
+    name = "role,.."
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        return () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+
+    def write(self, value: tuple[str, ...]) -> str:
+        return ",".join(value) or "none"
+
+
+class Declared(click.ParamType[str]):
+    """One of the words that a transport declares for an option. The transport is imported when they are needed."""
+
+    name = "choice"
+
+    def __init__(self, scheme: str, option: str) -> None:
+        self._scheme, self._option = scheme, option
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice(transport_of(self._scheme).options[self._option])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+
+class Count(click.ParamType[int]):
+    """A whole number, also as 1e9."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not (number.is_finite() and number.adjusted() < MOST_DIGITS and number == int(number)):
+            self.fail(f"{value!r} is no whole number: give one, as 1000000 or 1e9", param, ctx)
+        return int(number)
+
+
+class Listed(click.ParamType[list[Any]]):
+    """Values of one type, with commas between them."""
+
+    name = "list"
+
+    def __init__(self, of: click.ParamType[Any]) -> None:
+        self._of = of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        if isinstance(value, list):
+            return value
+        return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
