@@ -1,7 +1,7 @@
 """The checksum of a direction: XXH64 with seed 0 over its business messages, one after the other.
 
-Packing boundaries, hello, end and junk stay out, so equal streams have equal checksums on every transport,
-and `xxhsum -H64 tape.bin` agrees with what a run over that tape reports.
+It leaves out packing boundaries, hello, end and junk. So equal streams have equal checksums on every transport, and
+`xxhsum -H64 tape.bin` agrees with the checksum of a run over that tape.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAME = "xxh64"
 
 
 class Stream(Protocol):
-    """What takes the bytes of a direction, in order, and knows their checksum."""
+    """Takes the bytes of a direction in order, and has their checksum."""
 
     @property
     def value(self) -> int: ...
@@ -28,7 +28,7 @@ class Stream(Protocol):
 
 
 class StreamChecksum:
-    """A running checksum."""
+    """The checksum of all bytes so far."""
 
     def __init__(self) -> None:
         self._state = xxhash.xxh64()

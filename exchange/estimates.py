@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """No interval where there is one repeat only."""
+    """A value with its interval; with one repeat there is no interval."""
 
     value: float
     low: float | None = None
@@ -31,6 +31,7 @@ class Estimate:
 
 
 def median(values: Sequence[float], seed: int) -> Estimate:
+    """The median of a figure over repeats."""
     sample = np.asarray(values, np.float64)
     if len(sample) < 2:
         return Estimate(float(np.median(sample)))
@@ -38,7 +39,7 @@ def median(values: Sequence[float], seed: int) -> Estimate:
 
 
 def ratio_of_medians(first: Sequence[float], second: Sequence[float], seed: int) -> Estimate:
-    """First over second; values at one place were measured in one repeat, and are resampled together."""
+    """The median of first over that of second. Values at one place are of one repeat, and resampled together."""
     one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
     ratio = float(np.median(one) / np.median(other))
     if len(one) < 2:
@@ -47,14 +48,14 @@ def ratio_of_medians(first: Sequence[float], second: Sequence[float], seed: int)
 
 
 def _estimate(value: float, resampled: Floats) -> Estimate:
-    from scipy import stats  # half a second, which one repeat does without
+    from scipy import stats  # half a second to import, which one repeat does not need
 
     low, high = stats.quantile(resampled, [TAIL, 1 - TAIL])
     return Estimate(value, float(low), float(high))
 
 
 def medians_of_resamples(sample: Floats, seed: int) -> Floats:
-    """What scipy.stats.bootstrap makes of the median, to the bit, in a thirtieth of its time: ranks sort faster."""
+    """The medians of scipy.stats.bootstrap, to the bit, in a thirtieth of its time, since ranks sort faster."""
     upwards = np.argsort(sample, kind="stable")
     ranks = np.empty(len(sample), np.uint16)
     ranks[upwards] = np.arange(len(sample))
@@ -65,6 +66,6 @@ def medians_of_resamples(sample: Floats, seed: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def _resamples(size: int, seed: int) -> npt.NDArray[np.uint16]:
-    """Which repeats are in each resample; the same for every metric, since they were measured in the same repeats."""
+    """The repeats of each resample: the same for every metric, since a repeat measures them all."""
     drawn = np.random.default_rng(seed).integers(0, size, (RESAMPLES, size))
     return drawn.astype(np.uint16)

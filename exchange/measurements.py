@@ -1,4 +1,4 @@
-"""What is measured, and the log buckets that hold completion times.
+"""Meters, sources and clocks, and the log buckets of completion times.
 
 Bucket i holds values v with 2^(i/128) <= v < 2^((i+1)/128), in ns: 128 buckets an octave, so half a bucket,
 0.27 %, is the worst error of a percentile. Count, sum, min and max stay exact. Buckets merge by adding counts.
@@ -33,7 +33,7 @@ class Meter(IntEnum):
 
 
 class Source(IntEnum):
-    """Who speaks, in a hello."""
+    """The sender of a hello."""
 
     GATEWAY = 1
     ENGINE = 2
@@ -41,7 +41,7 @@ class Source(IntEnum):
 
 
 CLOCKS = ("handed_over", "due", "lag")
-"""Completion from handing over, completion from due time, and their difference, the gateway's own lag."""
+"""Completion from hand-over, completion from due time, and the gateway's own lag, which is their difference."""
 
 
 def bucket_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -51,14 +51,14 @@ def bucket_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """The geometric middle of a bucket, which stands for its values."""
+    """The geometric middle of a bucket, in ns: the value that stands for all in it."""
     middle: npt.NDArray[np.float64] = np.exp2((np.asarray(index, np.float64) + 0.5) / BUCKETS_PER_OCTAVE)
     return middle
 
 
 @dataclass
 class LogBuckets:
-    """A histogram of times in ns: `counts` has shape (BUCKETS,)."""
+    """A histogram of times in ns; `counts` has shape (BUCKETS,)."""
 
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
     sum_ns: int = 0
@@ -74,7 +74,7 @@ class LogBuckets:
         return self.sum_ns / self.count if self.count else float("nan")
 
     def percentile_ns(self, percent: float) -> float:
-        """Numpy's `inverted_cdf`, of the bucket middles, kept within the exact min and max."""
+        """Numpy's `inverted_cdf` of the bucket middles, within the exact min and max; nan without any value."""
         if not self.count:
             return float("nan")
         rank = max(int(np.ceil(self.count * percent / 100)), 1)
@@ -99,7 +99,7 @@ class LogBuckets:
         return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
 
     def sparse(self) -> dict[str, Any]:
-        """The payload of a statistics record: only buckets that hold something."""
+        """The payload of a statistics record: only the buckets that are not empty."""
         index = np.flatnonzero(self.counts)
         return {
             "count": self.count, "sum_ns": self.sum_ns, "min_ns": self.min_ns, "max_ns": self.max_ns,
@@ -108,7 +108,7 @@ class LogBuckets:
 
     @classmethod
     def of(cls, times_ns: npt.NDArray[np.int64]) -> LogBuckets:
-        """Of single times, shape (any,)."""
+        """The histogram of single times, shape (any,)."""
         if not len(times_ns):
             return cls()
         counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
@@ -116,7 +116,7 @@ class LogBuckets:
 
     @classmethod
     def from_sparse(cls, payload: dict[str, Any]) -> LogBuckets:
-        """The inverse of `sparse`, of lists or arrays."""
+        """The inverse of `sparse`; buckets may be lists or arrays."""
         buckets = cls(sum_ns=int(payload["sum_ns"]), min_ns=int(payload["min_ns"]), max_ns=int(payload["max_ns"]))
         buckets.counts[np.asarray(payload["bucket"], np.int64)] = payload["bucket_count"]
         return buckets
@@ -130,7 +130,7 @@ class RateMeter:
         self._last_total, self._last_ns = 0, start_ns
 
     def sample(self, total: int, now_ns: int) -> Throughput:
-        """The message for the reporter; `total` counts from the start."""
+        """The message for the reporter; `total` is the number of messages since the start."""
         elapsed_ns = max(now_ns - self._last_ns, 1)
         rate_per_s = (total - self._last_total) * 1_000_000_000 // elapsed_ns
         self._last_total, self._last_ns = total, now_ns

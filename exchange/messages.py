@@ -34,7 +34,7 @@ class Order(NamedTuple):
 
 
 class Confirmation(NamedTuple):
-    """Answers an order that caused no trade."""
+    """The answer to an order that caused no trade."""
 
     id: U32
 
@@ -64,7 +64,7 @@ class Timestamp(NamedTuple):
 
 
 class End(NamedTuple):
-    """Ends a session in band: what the sender sent and received, business messages only."""
+    """Ends a session in band, with the business messages that the sender sent and received."""
 
     sent: U64
     sent_checksum: U64
@@ -186,7 +186,7 @@ def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
 
 
 def encode(message: Message) -> bytes:
-    """The record's bytes; struct.error where a field does not fit its width."""
+    """The bytes of the record. struct.error where a field does not fit its width."""
     layout = LAYOUTS[type(message)]
     if isinstance(message, Statistics):
         return layout.packed.pack(layout.code) + message.document
@@ -194,7 +194,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode_record(data: bytes | memoryview, offset: int = 0) -> tuple[Message, int]:
-    """The record that starts at `offset`, and where the next one would. MalformedMessage if there is none."""
+    """The record that starts at `offset`, and its end. MalformedMessage if there is none."""
     if offset >= len(data):
         raise MalformedMessage("no record", offset)
     kind = TYPES.get(data[offset])
@@ -212,7 +212,7 @@ def decode_record(data: bytes | memoryview, offset: int = 0) -> tuple[Message, i
 
 
 def decode(frame: bytes | memoryview) -> Message:
-    """The one record that is the whole frame."""
+    """The record that is the whole frame. MalformedMessage where the frame is no one record."""
     message, end = decode_record(frame)
     if end != len(frame):
         raise MalformedMessage(f"{len(frame) - end} bytes behind {type(message).__name__}", end)
@@ -220,7 +220,7 @@ def decode(frame: bytes | memoryview) -> Message:
 
 
 def read(frame: bytes) -> Message | None:
-    """The one record that is the whole frame, or None: for frames from strangers, which are counted and dropped."""
+    """The record that is the whole frame; None for a foreign frame, which the caller counts and drops."""
     try:
         return decode(frame)
     except MalformedMessage:
@@ -228,7 +228,7 @@ def read(frame: bytes) -> Message | None:
 
 
 def decode_all(data: bytes | memoryview) -> Iterator[Message]:
-    """Records one after the other: a packed frame, a tape, a file of answers."""
+    """The records of a packed frame, a tape, or a file of answers. MalformedMessage where one is malformed."""
     offset = 0
     while offset < len(data):
         message, offset = decode_record(data, offset)

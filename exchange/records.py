@@ -19,7 +19,7 @@ COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
 
 SOURCES = [named(source.name.lower(), instance) for source in Source for instance in INSTANCES]
 SOURCES_KINDS = (COMPLETION, TRAFFIC, PROCESS, RESULT)
-"""What a source says in a record of its own; the reporter makes the others."""
+"""Records that a source sends itself; the reporter makes the others."""
 
 
 class SpoolRecord(TypedDict):
@@ -74,7 +74,7 @@ PAYLOADS: dict[str, type] = {COMPLETION: Completion, TRAFFIC: Traffic, PROCESS: 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One document, as it arrives: its fields may hold anything."""
+    """A document as it arrives; its fields may be of any type."""
 
     schema: Any
     run: Any
@@ -85,7 +85,7 @@ class Record:
     payload: Any
 
     def is_of(self, run: int) -> bool:
-        """Whether it has the shape of a record, and is one of this run."""
+        """Whether this is a valid record of the run."""
         known = self.source in SOURCES and self.kind in SOURCES_KINDS and isinstance(self.payload, dict)
         times = isinstance(self.wall_ns, int) and isinstance(self.monotonic_ns, int)
         return known and times and self.schema == SCHEMA and self.run == f"{run:016x}"
@@ -99,7 +99,7 @@ class RecordWriter:
     source: str
 
     def document(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
-        """One line of the spool; arrays of numpy are lists in it. `read_ns`: wall and monotonic, else both are now."""
+        """A line of the spool; numpy arrays become lists. `read_ns`: wall and monotonic clock, by default now."""
         wall_ns, monotonic_ns = read_ns or (time.time_ns(), time.monotonic_ns())
         record = {
             "schema": SCHEMA, "run": f"{self.run:016x}", "source": self.source, "kind": kind,
@@ -108,5 +108,5 @@ class RecordWriter:
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
 
     def frame(self, kind: str, payload: dict[str, Any]) -> bytes:
-        """The same as a message for the reporter."""
+        """The document as a message for the reporter."""
         return encode(Statistics(self.document(kind, payload)))

@@ -1,4 +1,4 @@
-"""What each component knows at the end of a run; it travels to the reporter as a statistics record."""
+"""The result of each component at the end of a run; it travels to the reporter as a statistics record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class StreamCounts:
-    """One direction: business messages, and their checksum as hex."""
+    """A direction's business messages, and their checksum as hex."""
 
     messages: int = 0
     checksum: str = ""
@@ -17,9 +17,9 @@ class StreamCounts:
 @dataclass(kw_only=True)
 class GatewayResult:
     settings: dict[str, Any]
-    """Of the run."""
+    """The run's settings."""
     seed: int = 0
-    """Of this pair's own orders."""
+    """The seed of this pair's orders."""
     orders: StreamCounts
     answers: StreamCounts
     orders_answered: int
@@ -36,22 +36,22 @@ class GatewayResult:
     handing_over_s: float | None = None
     """From the first order's hand-over to the last one's; None where nothing was handed over."""
     schedule_s: float | None = None
-    """From when the first of them was due to when the last was; None where nothing was due."""
+    """From when the first order was due to when the last one was; None where nothing was due."""
     due_at_once: int = 1
     """The most orders that were due at the same time."""
     backlog_growth: int
     """Unanswered orders when the last was sent, minus those at three quarters of the way."""
     usage: dict[str, Any]
     sockets: list[dict[str, Any]]
-    """Of the connection to the engine, as read back at the end: local, peer, tcp_nodelay, tcp_nodelay_asked, and the
+    """Sockets of the connection to the engine at the end: local, peer, tcp_nodelay, tcp_nodelay_asked, and the
     kernel's counters since the session began: segments_out, segments_in, bytes_out, bytes_in, retransmits."""
     engine_said: dict[str, Any] | None
     """The engine's end: sent, sent_checksum, received, received_checksum."""
     link: dict[str, Any] = field(default_factory=dict)
-    """What the link to the engine noticed besides: over a broker, its confirms, pauses and redeliveries."""
+    """Other facts of the link to the engine: over a broker, its confirms, pauses and redeliveries."""
     statistics_sent: int = 0
     stopped: str | None = None
-    """Why it ended early, as a sentence."""
+    """Why the run ended early, as a sentence."""
 
 
 @dataclass(kw_only=True)
@@ -71,16 +71,16 @@ class EngineResult:
 @dataclass(kw_only=True)
 class ReporterResult:
     received: int
-    """Messages, of all sources together."""
+    """Messages of all sources together."""
     announced: int
-    """What the sources' ends say they sent."""
+    """Messages that the sources' ends announce."""
     checksums_agree: bool
     junk_frames: int
     handshakes_refused: int
     samples: int
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The results of the others, by source."""
+    """The other components' results, by source."""
     usage: dict[str, Any] = field(default_factory=dict)
     sockets: list[dict[str, Any]] = field(default_factory=list)
-    """Of its connections to the sources."""
+    """Sockets of the connections to the sources."""
     stopped: str | None = None

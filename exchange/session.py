@@ -1,14 +1,20 @@
-"""Sessions: the hello that opens one, and what two hellos must agree on."""
+"""Sessions: the terms on which two hellos must agree, and a component's reports to the stats reporter."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from exchange.instances import named, tagged, untagged
 from exchange.measurements import Source
-from exchange.messages import PROTOCOL_VERSION, Hello
+from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
+from exchange.records import PROCESS, RESULT, RecordWriter
 from exchange.settings import POLICIES
+from exchange.usage import Usage
+
+SECOND_NS = 1_000_000_000
 
 
 class Disagreement(Exception):
@@ -17,17 +23,17 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True)
 class Terms:
-    """What both ends of a session must have been given alike."""
+    """Settings that both ends of a session must share."""
 
     run: int
     policy: str
     packing: int
     max_price: int
     instance: int = 1
-    """Of the pair that the two are."""
+    """Number of the pair."""
 
     def hello(self, source: Source) -> Hello:
-        """Ours, with a pair of wall and monotonic time."""
+        """This end's hello, with wall and monotonic time read together."""
         return Hello(
             PROTOCOL_VERSION, self.run, tagged(source, self.instance),
             POLICIES[self.policy], self.packing, self.max_price,
@@ -35,10 +41,10 @@ class Terms:
         )  # fmt: skip
 
     def agree(self, theirs: Hello) -> None:
-        """Disagreement, naming the option and both values, unless the other's hello says the same."""
-        ours, theirs_said = (_said(hello) for hello in (self.hello(Source.GATEWAY), theirs))
+        """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""
+        ours, others = (_terms_in(hello) for hello in (self.hello(Source.GATEWAY), theirs))
         for name, here in ours.items():
-            if here != (there := theirs_said[name]):
+            if here != (there := others[name]):
                 raise Disagreement(
                     f"{source_of(theirs) or 'a stranger'} was started with {_typed(name)} {_value(name, there)}, "
                     f"this end with {_value(name, here)}: give both the same"
@@ -46,23 +52,84 @@ class Terms:
 
 
 def source_of(hello: Hello) -> str | None:
-    """Who says it, as records have it; None where it is no source of ours."""
+    """The component that sent the hello, as records name it; None where it is no component of ours."""
     number, instance = untagged(hello.source)
     return named(Source(number).name.lower(), instance) if number in list(Source) else None
 
 
-def _said(hello: Hello) -> dict[str, int]:
-    """What both must say alike."""
+def _terms_in(hello: Hello) -> dict[str, int]:
+    """The terms in a hello."""
     terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
     return {**terms, "instance": untagged(hello.source)[1]}
 
 
 def _typed(name: str) -> str:
+    """The term as a user types it."""
     return "protocol version" if name == "version" else f"--{name.replace('_', '-')}"
 
 
 def _value(name: str, number: int) -> str:
-    """A policy by its name, a run by its number in hex, as the spool has it."""
+    """The term's value as a user knows it: a policy by its name, a run in hex, as the spool has it."""
     if name == "policy":
         return {number: policy for policy, number in POLICIES.items()}.get(number, f"unknown ({number})")
     return f"{number:016x}" if name == "run" else str(number)
+
+
+class Sink(Protocol):
+    """Takes the frames: a transport's outbox."""
+
+    posted: int
+    checksum: int
+
+    def post(self, frame: bytes, counted: bool = True) -> None: ...
+
+
+class Reporting:
+    """One source's reports, second by second since its clock started."""
+
+    def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
+        self._sink, self._terms, self._source = sink, terms, source
+        self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
+        self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
+        self._start_ns = 0
+        self._at_start = self._at_stop = self._usage()
+        self.second = 0
+        sink.post(encode(terms.hello(source)), counted=False)
+
+    def start(self, now_ns: int) -> None:
+        """Start the clock: usage and seconds count from here."""
+        self._start_ns = now_ns
+        self._at_start = self._usage()
+
+    def stop(self) -> None:
+        """Stop counting CPU, once the end is answered."""
+        self._at_stop = self._usage()
+        self._process(self._at_stop)
+
+    @property
+    def next_second_ns(self) -> int:
+        return self._start_ns + (self.second + 1) * SECOND_NS
+
+    def next_second(self, now_ns: int) -> None:
+        """Close the current second, and begin the one that `now_ns` is in."""
+        self._process(self._usage())
+        self.second = (now_ns - self._start_ns) // SECOND_NS
+
+    def _process(self, usage: Usage) -> None:
+        self.record(PROCESS, {"second": self.second, **usage.since(self._at_start)})
+
+    def usage(self) -> dict[str, Any]:
+        """Usage between start and stop."""
+        return self._at_stop.since(self._at_start)
+
+    def message(self, message: Throughput | Timestamp) -> None:
+        """Report a reading of one of the component's meters."""
+        self._sink.post(encode(message._replace(meter=tagged(message.meter, self._terms.instance))))
+
+    def record(self, kind: str, payload: dict[str, Any]) -> None:
+        self._sink.post(self._records.frame(kind, payload))
+
+    def close(self, result: dict[str, Any]) -> None:
+        """Send the result as the last record, then the end, with count and checksum of all but hello and end."""
+        self.record(RESULT, result)
+        self._sink.post(encode(End(self._sink.posted, self._sink.checksum, 0, 0)), counted=False)

@@ -1,9 +1,9 @@
-"""What a run is: one frozen value that refuses nonsense at birth."""
+"""The settings of a run: one frozen value that refuses nonsense at birth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -26,13 +26,30 @@ ROLES = ("gateway", "engine", "reporter")
 NAGLE_ROLES = (*ROLES, "broker")
 """The roles that may run with Nagle's algorithm on, which is TCP_NODELAY off. Only some transports have a broker."""
 TOPOLOGIES = ("duplex", "simplex")
-"""Orders and answers share one connection, or each have one."""
+"""Whether orders and answers share one connection, or each have one."""
 
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
 DEFAULT_WINDOW = 16_384
-"""Unanswered orders in flight with `--rate max`, unless said otherwise."""
+"""Most unanswered orders in flight with `--rate max`, by default."""
+
+NUMBERS: tuple[tuple[str, Callable[[str, object, int, int], None], Any, Any], ...] = (
+    ("orders_per_s", between, 0.001, MAX_RATE_PER_S),
+    ("orders", whole, 1, MAX_ORDERS),
+    ("duration_s", between, 0.001, 10**7),
+    ("window", whole, 1, MAX_ORDERS),
+    ("seed", whole, 0, 2**64 - 1),
+    ("max_price", whole, 1, MAX_PRICE),
+    ("sampling_interval", whole, 1, MAX_ORDERS),
+    ("packing", whole, 1, MAX_PACKING),
+    ("pairs", whole, 1, MAX_PAIRS),
+    ("warm_up_s", between, 0, 10**7),
+    ("timeout_s", between, 0.1, 10**6),
+)
+"""Settings that are numbers: whether whole, the lowest and the highest."""
+OPTIONAL_NUMBERS = ("orders_per_s", "orders", "duration_s", "window")
+"""Settings of NUMBERS that may be None."""
 
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and runs/ checks them."""
@@ -40,7 +57,7 @@ TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """A run of the exchange, as run.json's `settings` has it."""
+    """Settings of a run, as run.json's `settings` has them. BadSetting where one may not be so."""
 
     transport: str = "zeromq"
     amqp_client: str | None = None
@@ -48,11 +65,11 @@ class RunSettings:
     delivery: str | None = None
     """The losses that a message survives; None where the transport has no such setting, or for its default."""
     orders_per_s: float | None = 8000.0
-    """Offered load of each pair; None is as fast as it goes."""
+    """Offered load of each pair; None: as fast as it goes."""
     arrivals: str = "fixed"
-    """When orders arrive at that rate, as `Arrivals.parse` has it; of no meaning without a rate."""
+    """When orders arrive at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
     orders: int | None = 80_000
-    """Of each pair; None where only `duration_s` ends the run."""
+    """Orders of each pair; None where only `duration_s` ends the run."""
     duration_s: float | None = None
     seed: int = 1
     prices: tuple[int, int] = USUAL_PRICES
@@ -60,9 +77,9 @@ class RunSettings:
     price_model: str = "uniform"
     """One of PRICE_MODELS."""
     tape: str | None = None
-    """A file of orders to replay; None for those of the seed."""
+    """A file of orders to replay; None for the orders of the seed."""
     speed: float | None = None
-    """How many times faster than recorded, 1 unless said otherwise; None where nothing recorded says what is due."""
+    """How many times faster than recorded, by default 1; None where arrivals are not recorded."""
     sampling_interval: int = 10_000
     policy: str = "price-time"
     max_price: int = 999
@@ -70,25 +87,25 @@ class RunSettings:
     window: int | None = None
     """Most unanswered orders in flight; None where there is no bound."""
     warm_up_s: float = 0.0
-    """Left out in analysis only; counts and buckets keep everything."""
+    """Start of the run that only analysis leaves out; counts and buckets have everything."""
     timeout_s: float = 10.0
     """Longest wait for a peer, or for an answer."""
     pairs: int = 1
-    """Of a gateway and its engine, each with an order stream of its own."""
+    """Gateways with an engine each; every pair has an order stream of its own."""
     reporters: int = 1
-    """Which the pairs are dealt to."""
+    """Stats reporters, among which the pairs are divided."""
     cpus: Mapping[str, int] = field(default_factory=dict)
-    """By role; by a component's name, as gateway.2, for that one."""
+    """Processor by role, or by a component's name, as gateway.2."""
     nagle: tuple[str, ...] = ()
-    """Some of NAGLE_ROLES: whose TCP sockets run with Nagle's algorithm on."""
+    """Roles among NAGLE_ROLES whose TCP sockets run with Nagle's algorithm on."""
     topology: str = "duplex"
     """One of TOPOLOGIES."""
     network: str = "local"
-    """What joins the components: loopback, or a profile of docs/network.md."""
+    """The network between the components: loopback, or a profile of docs/network.md."""
     record: bool = False
-    """Keep both streams, for `match` to replay."""
+    """Whether to write both streams to files, which `match` replays."""
     capture: bool = False
-    """Keep what tcpdump sees between gateway and engine, or at the broker; it costs the run its latency."""
+    """Whether to run tcpdump between gateway and engine, or at the broker. Latency figures then mean nothing."""
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -107,14 +124,7 @@ class RunSettings:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
-        if not isinstance(self.cpus, Mapping):
-            raise BadSetting("cpus", self.cpus, "a processor by role")
-        several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
-        names = {named(role, instance) for role, number in several.items() for instance in range(1, number + 1)}
-        for name, cpu in self.cpus.items():
-            if name not in names:
-                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
-            whole("cpus", cpu, 0, 4095)
+        self._check_cpus()
 
     def _check_types(self) -> None:
         for name in TRANSPORT_SETTINGS:
@@ -125,24 +135,22 @@ class RunSettings:
                 raise BadSetting(name, getattr(self, name), "True or False")
 
     def _check_numbers(self) -> None:
-        if self.orders_per_s is not None:
-            between("orders_per_s", self.orders_per_s, 0.001, MAX_RATE_PER_S)
-        if self.orders is not None:
-            whole("orders", self.orders, 1, MAX_ORDERS)
-        if self.duration_s is not None:
-            between("duration_s", self.duration_s, 0.001, 10**7)
-        if self.window is not None:
-            whole("window", self.window, 1, MAX_ORDERS)
-        whole("seed", self.seed, 0, 2**64 - 1)
-        whole("max_price", self.max_price, 1, MAX_PRICE)
-        whole("sampling_interval", self.sampling_interval, 1, MAX_ORDERS)
-        whole("packing", self.packing, 1, MAX_PACKING)
-        whole("pairs", self.pairs, 1, MAX_PAIRS)
+        for name, check, low, high in NUMBERS:
+            if getattr(self, name) is not None or name not in OPTIONAL_NUMBERS:
+                check(name, getattr(self, name), low, high)
         if self.tape is not None and self.pairs > 1:
             raise BadSetting("pairs", self.pairs, "1, where a tape is replayed: its orders are one pair's")
         whole("reporters", self.reporters, 1, self.pairs)
-        between("warm_up_s", self.warm_up_s, 0, 10**7)
-        between("timeout_s", self.timeout_s, 0.1, 10**6)
+
+    def _check_cpus(self) -> None:
+        if not isinstance(self.cpus, Mapping):
+            raise BadSetting("cpus", self.cpus, "a processor by role")
+        several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
+        names = {named(role, instance) for role, number in several.items() for instance in range(1, number + 1)}
+        for name, cpu in self.cpus.items():
+            if name not in names:
+                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
+            whole("cpus", cpu, 0, 4095)
 
     def _settle_workload(self) -> None:
         check_arrivals(self.arrivals, self.orders_per_s, self.tape)
@@ -160,11 +168,12 @@ class RunSettings:
 
     @property
     def arriving(self) -> Arrivals:
+        """`arrivals`, parsed."""
         return Arrivals.parse(self.arrivals)
 
     @property
     def mean_orders_per_s(self) -> float | None:
-        """Offered load of each pair over the whole run; None is as fast as it goes."""
+        """Offered load of each pair over the whole run; None: as fast as it goes."""
         return None if self.orders_per_s is None else self.orders_per_s * self.arriving.mean_share
 
     @property
@@ -177,7 +186,7 @@ class RunSettings:
 
     @property
     def length_s(self) -> float | None:
-        """How long the orders take to offer; None where only running them tells."""
+        """Time that it takes to offer the orders; None where only the run shows it."""
         offered = self.mean_orders_per_s
         return self.duration_s if offered is None else self.order_limit / offered
 

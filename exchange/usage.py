@@ -1,4 +1,4 @@
-"""What this process has used: CPU of all its threads, peak memory, context switches."""
+"""Usage of this process: CPU of all its threads, peak memory, context switches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def max_rss_bytes() -> int:
-    """Peak resident memory. getrusage counts the parent's pages before exec in, so Linux's own line is preferred."""
+    """Peak resident memory. getrusage includes the parent's pages before exec, so Linux's own line is preferred."""
     if sys.platform == "linux":
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM"):
@@ -22,7 +22,7 @@ def max_rss_bytes() -> int:
 
 @dataclass(frozen=True)
 class Usage:
-    """Counters of a process (or, where components are threads of one process, of this thread)."""
+    """Counters of this process, or of this thread where components are threads of one process."""
 
     cpu_ns: int
     voluntary: int
@@ -30,13 +30,13 @@ class Usage:
 
     @classmethod
     def now(cls, of_thread: bool = False) -> Usage:
-        who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if of_thread else resource.RUSAGE_SELF
-        usage = resource.getrusage(who)
+        scope = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if of_thread else resource.RUSAGE_SELF
+        usage = resource.getrusage(scope)
         cpu_ns = time.thread_time_ns() if of_thread else time.process_time_ns()
         return cls(cpu_ns, usage.ru_nvcsw, usage.ru_nivcsw)
 
     def since(self, start: Usage) -> dict[str, Any]:
-        """The payload of a process record, and a component's entry in run.json."""
+        """Usage since an earlier reading: the payload of a process record, and a component's entry in run.json."""
         return {
             "cpu_s": (self.cpu_ns - start.cpu_ns) / 1e9,
             "max_rss_bytes": max_rss_bytes(),

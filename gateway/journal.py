@@ -8,7 +8,7 @@ import numpy.typing as npt
 from exchange.measurements import Meter, RateMeter
 from exchange.messages import Timestamp
 from exchange.records import COMPLETION, TRAFFIC
-from exchange.reporting import Reporting
+from exchange.session import Reporting
 from gateway.completion import Completion
 from gateway.pacer import Pacer
 

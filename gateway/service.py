@@ -10,9 +10,8 @@ from typing import Any
 from exchange.checksum import Stream
 from exchange.measurements import Source
 from exchange.messages import LAYOUTS, Confirmation, End, Message, Quote, Rejection, Trade, encode
-from exchange.reporting import Reporting
 from exchange.results import GatewayResult, StreamCounts
-from exchange.session import Terms
+from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS

@@ -9,9 +9,8 @@ from typing import Any
 from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter, RateMeter, Source
 from exchange.messages import End, Hello, Message, encode, read
-from exchange.reporting import Reporting
 from exchange.results import EngineResult, StreamCounts
-from exchange.session import Disagreement, Terms
+from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import Counts, MatchingEngine, Stop
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch

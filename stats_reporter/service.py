@@ -1,4 +1,4 @@
-"""The stats reporter's loop: receive from every source, write the spool, answer when all have ended."""
+"""The stats reporter's loop: receive from every source, write the spool, confirm when all have ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from exchange.results import ReporterResult
 from exchange.session import source_of
 from exchange.settings import POLICIES
 from exchange.usage import Usage
-from stats_reporter.samples import SamplePairs
 from stats_reporter.writer import SpoolWriter
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -31,13 +30,44 @@ TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
 POLL_NS = 200_000_000
 QUIET_S = 1.0
 BETWEEN_RECORDS_S = 2.0
-"""A source that is well says something every second."""
+"""A working source sends something every second."""
 STILL_HERE_NS = 1_000_000_000
-"""How often those that have ended hear that the others have not."""
+"""How often the sources that have ended hear that others have not."""
+
+
+_READINGS = {
+    Meter.ORDER_DUE: "due_ns",
+    Meter.ORDER_HANDED_OVER: "handed_over_ns",
+    Meter.ORDER_ANSWERED: "answered_ns",
+}
+
+
+class SamplePairs:
+    """Pairs the timestamps of a gateway's sampled orders by id: due, handed over, answered.
+
+    `paired` counts complete samples; `open` has those that still wait for a reading. After the first due time there is
+    a schedule, so every sample waits for a due time, too.
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[int, dict[str, int | None]] = {}
+        self.paired = 0
+        self._scheduled = False
+
+    def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
+        """Take a reading. Returns the sample that it completes, None where it completes none."""
+        sample = self.open.setdefault(stamp.correlation_id, {"id": stamp.correlation_id, "due_ns": None})
+        sample[_READINGS[Meter(stamp.meter)]] = stamp.time_ns
+        self._scheduled |= sample["due_ns"] is not None
+        waits_for_due = self._scheduled and sample["due_ns"] is None
+        if waits_for_due or "answered_ns" not in sample or "handed_over_ns" not in sample:
+            return None
+        self.paired += 1
+        return self.open.pop(stamp.correlation_id)
 
 
 class Reporter:
-    """Serves these sources of one run behind one link that fans in; one of `reporters` of that run."""
+    """Serves these sources of one run over one link that fans in; the run has `reporters` of them."""
 
     def __init__(
         self, run: int, link: Link, spool: SpoolWriter, timeout_s: float,
@@ -50,16 +80,16 @@ class Reporter:
         self._at_start = self._usage()
         self._batch = FrameBatch(1 << 12)
         self._samples: defaultdict[int, SamplePairs] = defaultdict(SamplePairs)
-        """By the instance of the gateway, each of which counts its orders from 1."""
+        """By the gateway's instance, since each gateway counts its orders from 1."""
         self._received = self._checksum = self._junk = self._refused = 0
         self._ends: list[End] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
         self._second = -1
-        self._said_ns = 0
+        self._notified_ns = 0
 
     def stop(self, reason: str) -> None:
-        """Finish as soon as the sources fall silent: they may have something to say yet."""
+        """Finish as soon as the sources fall silent, since more may be on its way."""
         self._stopped = self._stopped or reason
         self._timeout_s = min(self._timeout_s, QUIET_S)
 
@@ -70,33 +100,33 @@ class Reporter:
         self._link.close()
 
     def run(self) -> ReporterResult:
-        """Until every source has ended, or fell silent. OSError where the spool cannot be written."""
+        """Serve until every source has ended or fell silent. OSError where the spool cannot be written."""
         self._at_start = self._usage()
         heard_ns = time.monotonic_ns()
         try:
-            while self._awaits_others:
+            while self._awaits_sources:
                 if self._take():
                     heard_ns = time.monotonic_ns()
                 elif time.monotonic_ns() - heard_ns > self._timeout_s * 1e9:
                     self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
                     break
                 self._spool.roll()
-                if self._awaits_others:
-                    self._say_still_here()
+                if self._awaits_sources:
+                    self._notify_ended()
                     self._link.wait(time.monotonic_ns() + POLL_NS)
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
 
     @property
-    def _awaits_others(self) -> bool:
+    def _awaits_sources(self) -> bool:
         return len(self._ends) < len(self._sources)
 
-    def _say_still_here(self) -> None:
-        """Who has ended waits for our last word, which has to wait for the others."""
+    def _notify_ended(self) -> None:
+        """Send the sources that have ended an empty frame: their confirmation has to wait for the others."""
         now_ns = time.monotonic_ns()
-        if self._ends and now_ns - self._said_ns >= STILL_HERE_NS:
-            self._said_ns = now_ns
+        if self._ends and now_ns - self._notified_ns >= STILL_HERE_NS:
+            self._notified_ns = now_ns
             self._send(b"")
 
     def _take(self) -> int:
@@ -107,7 +137,7 @@ class Reporter:
         return frames
 
     def _read(self, frame: bytes) -> None:
-        """Anything but hello, end and junk counts as received."""
+        """Take a frame. Every message but hello and end counts as received, unless it is junk."""
         message = read(frame)
         if isinstance(message, End):
             self._ends.append(message)
@@ -125,19 +155,19 @@ class Reporter:
             self._refused += 1
             return
         if source not in self._sources:
-            told = f"{source}, which is none of its own, reports to the {self._name}"
-            self._stopped = self._stopped or f"{told}: see --instance, --pairs and --reporters"
+            stranger = f"{source}, which is none of its own, reports to the {self._name}"
+            self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
         self._write(source, SESSION, terms, clocks)
 
     def _write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
-        """A record that we make, of what a source said otherwise."""
+        """Write a record that the reporter makes of a source's other messages."""
         self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
 
     def _note(self, message: Message) -> bool:
-        """Write what the message says to the spool; False where no source of ours would say it."""
+        """Write the message to the spool as a record. Returns False for one that no source sends."""
         match message:
             case Statistics(document):
                 return self._note_document(document)
@@ -164,7 +194,7 @@ class Reporter:
         return True
 
     def _note_document(self, document: bytes) -> bool:
-        """Write a source's record as it is; False where it is none, or of another run."""
+        """Write a source's record as it is. Returns False where it is none, or of another run."""
         try:
             record = Record(**orjson.loads(document))
         except (orjson.JSONDecodeError, TypeError):
@@ -184,7 +214,7 @@ class Reporter:
         self._results[record.source] = record.payload
 
     def _note_second(self, record: Record) -> None:
-        """The reporter, which has no clock of the run, says what it has used when the first gateway does."""
+        """Report the reporter's own usage when the first gateway does, since the reporter has no clock of the run."""
         second = record.payload.get("second")
         is_gateway_s = record.kind == PROCESS and role_of(record.source) == GATEWAY
         if is_gateway_s and isinstance(second, int) and second > self._second:
@@ -196,8 +226,8 @@ class Reporter:
         closing = {"announced": announced, "received": self._received, "reporters": self._reporters}
         self._write(self._name, END, closing)
         self._spool.publish()
-        sockets = self._link.sockets()  # while the sources wait for the answer
-        self._answer()
+        sockets = self._link.sockets()  # while the sources wait for the confirmation
+        self._confirm()
         return ReporterResult(
             received=self._received,
             announced=announced,
@@ -211,11 +241,11 @@ class Reporter:
             stopped=self._stopped,
         )
 
-    def _answer(self) -> None:
-        """Tell every source what was received, once it is in the spool; who left early misses it."""
+    def _confirm(self) -> None:
+        """Confirm to every source what was received, once it is in the spool."""
         self._send(encode(End(0, 0, self._received, self._checksum)))
 
     def _send(self, frame: bytes) -> None:
-        """To every source; that one of them is gone is no matter of the others."""
+        """Send to every source, also where one of them is gone."""
         with contextlib.suppress(PeerGone):
             self._link.send(FrameBatch.of(frame), 0)

@@ -1,4 +1,4 @@
-"""The spool: JSON lines for Spark. A file is written under a dot-name and appears, whole, by rename."""
+"""Writes the spool, JSON lines for Spark: each file under a dot-name first, then renamed, so it appears whole."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from exchange.instances import spool_file
 
 FILE_SECONDS = 0.7
-"""With the reporter's own sleep under a second: who looks once a second finds what was told a second before."""
+"""With the reporter's own sleep, less than a second: a reader who looks once a second finds the second before."""
 FILE_BYTES = 1 << 22
 
 
 class SpoolWriter:
-    """Collects lines; before long, or after a few MB, they become the next file. OSError where the disk refuses."""
+    """Collects lines, which become the next file after FILE_SECONDS or FILE_BYTES. OSError where the disk refuses."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic, instance: int = 1) -> None:
         self._folder, self._clock = folder, clock
@@ -30,12 +30,12 @@ class SpoolWriter:
         self._bytes += len(line) + 1
 
     def roll(self) -> None:
-        """Publish what was collected, if it is time."""
+        """Publish the lines, if it is time."""
         if self._bytes >= FILE_BYTES or self._clock() - self._opened_s >= FILE_SECONDS:
             self.publish()
 
     def publish(self) -> None:
-        """Publish what was collected, if anything was."""
+        """Publish the lines, if there are any."""
         self._opened_s = self._clock()
         if not self._lines:
             return

@@ -9,8 +9,7 @@ from scripted_links import MS, SECOND, START_NS, ScriptedLink
 
 from exchange.measurements import LogBuckets, Meter, Source
 from exchange.messages import Confirmation, Quote, Statistics, Throughput, Timestamp, decode, encode
-from exchange.reporting import Reporting
-from exchange.session import Terms
+from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.journal import Journal

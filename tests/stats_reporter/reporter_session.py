@@ -18,9 +18,8 @@ from exchange.messages import (
     decode,
     encode,
 )
-from exchange.reporting import Reporting
 from exchange.results import ReporterResult
-from exchange.session import Terms
+from exchange.session import Reporting, Terms
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
 from transports import registry
