@@ -18,6 +18,7 @@ from messaging.benchmarks import benchmark_of
 from messaging.results import read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
+from reports.tables import left, plain_table
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
@@ -56,12 +57,7 @@ def _show(record: Mapping[str, Any]) -> None:
 
 
 def _table(rows: Rows, columns: Sequence[Column]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in _titles(rows):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
+    table = plain_table(*_titles(rows), left(wrap=False), *(column.title for column in columns))
     for row in rows:
         cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]
         table.add_row(*_values(row["point"]), row["transport"], *cells)

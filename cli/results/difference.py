@@ -14,6 +14,7 @@ from exchange.json_records import Record
 from reports.formats import condition
 from reports.formats import number
 from reports.run.terminal import COLUMNS
+from reports.tables import left, plain_table, right
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
@@ -67,10 +68,7 @@ def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]])
 
 def print_rows(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:
     """Print a row for each field: its first value and its second, either of which may be absent."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column()
-    for letter in ("A", "B", *(["B / A"] if with_ratio else [])):
-        table.add_column(letter, justify="right")
+    table = plain_table(left(), *map(right, ("A", "B", *(["B / A"] if with_ratio else []))))
     for row in rows:
         sides = [Text(cell(row["field"], row[side]) if side in row else ABSENT) for side in ("first", "second")]
         table.add_row(Text(row["field"]), *sides, *([_ratio(row)] if with_ratio else []))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from cli.results import run_difference
 from cli.results.kind import Kind, Row
@@ -17,6 +16,7 @@ from exchange.run_record import RunRecord
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.run.terminal import COLUMNS
+from reports.tables import left, plain_table
 from runs.metrics import completion_us
 from transports.registry import scheme_of
 
@@ -75,7 +75,7 @@ ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
 
 def show_conditions(record: Record) -> None:
     """Print under which conditions a run was made, in a few lines of 78 columns."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid = plain_table(left(), left(), header=False)
     for title, words in _lines(record):
         grid.add_row(title, words)
     Console(width=COLUMNS, highlight=False, markup=False).print(grid)

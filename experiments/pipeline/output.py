@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exchange.words import counted
+from reports.tables import left, plain_table
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.ingesting import RunSource
 from spark.dataset.manifest import Manifest
@@ -62,10 +63,7 @@ def print_summary(spark: SparkSession, folder: DatasetFolder, manifest: Manifest
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("arm", overflow="fold")
-    for title in COLUMNS:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table(left("arm", overflow="fold"), *COLUMNS, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
