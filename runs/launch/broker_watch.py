@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from transports.base import Address
+from transports.base import Address, TransportError
 from transports.declaration import Probe, RunningBroker
 from transports.registry import scheme_of, transport_of
 
@@ -65,11 +65,19 @@ class BrokerWatch:
         return None
 
     def look(self) -> None:
-        """Note the queues' depths once a second."""
+        """Note the queues' depths once a second, until the broker no longer answers.
+
+        A broker that is gone is the components' news: what watches a run does not end it.
+        """
         if self._probe is None or time.monotonic() < self._next_look_s:
             return
         self._next_look_s = time.monotonic() + EVERY_S
-        for name, messages in self._probe.depth().items():
+        try:
+            depths = self._probe.depth()
+        except TransportError:
+            self._next_look_s = float("inf")
+            return
+        for name, messages in depths.items():
             self.deepest[name] = max(messages, self.deepest.get(name, 0))
 
     @property

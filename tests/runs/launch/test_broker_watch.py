@@ -1,0 +1,47 @@
+"""What watches the broker never ends the run that it watches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from runs.launch.broker_watch import BrokerWatch
+from transports.base import PeerGone
+
+
+@dataclass
+class ScriptedProbe:
+    """Answers with these depths, one look after the other, and then finds that the broker is gone."""
+
+    depths: list[dict[str, int]]
+    looks: int = field(default=0)
+
+    def depth(self) -> dict[str, int]:
+        self.looks += 1
+        if not self.depths:
+            raise PeerGone("the broker went away")
+        return self.depths.pop(0)
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> BrokerWatch:
+    """A watch whose every look is due."""
+    monkeypatch.setattr("runs.launch.broker_watch.EVERY_S", 0.0)
+    made = object.__new__(BrokerWatch)
+    made._next_look_s, made.deepest = 0.0, {}
+    return made
+
+
+def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
+    watch._probe = ScriptedProbe([{"order": 3, "trade": 1}, {"order": 2, "trade": 5}])  # type: ignore[assignment]
+    watch.look()
+    watch.look()
+    assert watch.deepest == {"order": 3, "trade": 5}
+
+
+def test_a_broker_that_is_gone_ends_the_looking_and_not_the_run(watch: BrokerWatch) -> None:
+    watch._probe = probe = ScriptedProbe([{"order": 3}])  # type: ignore[assignment]
+    for _ in range(4):
+        watch.look()
+    assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
