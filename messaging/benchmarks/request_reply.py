@@ -95,7 +95,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
 
 def preload(cell: Cell, roles: Sequence[Role]) -> None:
     """Leave replies to a client that has gone."""
-    from transports.amqp.probe import leave_answers
+    from transports.amqp.broker import leave_answers
 
     if messages := cell.point["preloaded"]:
         (end,) = roles[0].ends

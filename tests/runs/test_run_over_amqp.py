@@ -11,7 +11,7 @@ import pytest
 from tests.broker import need_rabbitmq
 from tests.exchange_command import ORDERS, STREAM, Running, measured, until
 from transports.amqp.address import PASSWORD
-from transports.amqp.probe import Probe
+from transports.amqp.broker import Probe
 from transports.rabbitmq import Node, NodeSettings, private_node
 
 

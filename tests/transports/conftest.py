@@ -13,7 +13,7 @@ import pytest
 
 from messaging.session import await_subscribers
 from transports.amqp.address import PASSWORD
-from transports.amqp.probe import Probe
+from transports.amqp.broker import Probe
 from transports.base import Link
 from transports.frames import FrameBatch
 from transports.pattern import Pattern

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
-from transports.amqp.probe import Probe, leave_answers
+from transports.amqp.broker import Probe, leave_answers
 from transports.base import BadAddress, Link
 from transports.frames import FrameBatch
 from transports.pattern import Pattern

@@ -1,18 +1,34 @@
-"""RabbitMQ as the broker of a run: a private node, the user's standing node, or one at a given address."""
+"""RabbitMQ as the broker of a run, and short connections of our own to a run's queues.
+
+A run meets a private node, the user's standing node, or a broker at a given address. The connections count a run's
+messages, delete its queues, or leave messages in them; they use AMQP only, and none of the broker's tools.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import pika
+
 from transports.amqp.address import PASSWORD, BrokerAddress
-from transports.amqp.probe import Probe
-from transports.amqp.topology import NAMES, Side
-from transports.base import Address
+from transports.amqp.loops import OwnLoop
+from transports.amqp.session import Session, parameters
+from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
+from transports.amqp.wire import PERSISTENT
+from transports.base import Address, TransportError
 from transports.declaration import Broker, RunningBroker, Where
+from transports.pattern import Pattern
 from transports.rabbitmq import NodeAddress, NodeSettings, private_node, running_node
+
+PATIENCE_NS = 5_000_000_000
+LEAVING_NS = 30_000_000_000
 
 
 class RabbitMq(Broker):
@@ -41,3 +57,111 @@ class RabbitMq(Broker):
 def _running(node: NodeAddress) -> RunningBroker:
     url = f"amqp://{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
     return RunningBroker(url, {PASSWORD: node.password}, node)
+
+
+class Connection:
+    """A connection of its own. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
+
+    def __init__(self, broker: BrokerAddress, until_ns: int) -> None:
+        self.session = Session(broker)
+        self._loop = OwnLoop(parameters(broker), self.session, until_ns)
+        try:
+            self.session.open(self._loop, until_ns)
+        except TransportError:
+            self._loop.release()
+            raise
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        return self._loop.connection.server_properties or {}
+
+    def close(self, until_ns: int) -> None:
+        with contextlib.suppress(TransportError):
+            self.session.close(until_ns)
+        self._loop.release()
+
+
+class Probe:
+    """A look at a run's queues. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
+
+    def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
+        """`further`: names of queues in addition to NAMES."""
+        self._run, self._names = run, (*NAMES, *further)
+        self._connection = Connection(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
+        self._session = self._connection.session
+
+    @staticmethod
+    def _until_ns() -> int:
+        return time.monotonic_ns() + PATIENCE_NS
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The broker's product, version and platform, as it reports them."""
+        properties = self._connection.server_properties
+        return {name: properties.get(name) for name in ("product", "version", "platform")}
+
+    def depth(self) -> dict[str, int]:
+        """Messages in each of the run's queues that exist."""
+        lengths = {name: self._length(f"{self._run}.{name}") for name in self._names}
+        return {name: length for name, length in lengths.items() if length is not None}
+
+    def _length(self, queue: str) -> int | None:
+        until_ns = self._until_ns()
+        try:
+            return queue_length(self._session, queue, until_ns)
+        except TransportError:
+            self._session.renew_channel(until_ns)
+            return None
+
+    def take_down(self) -> None:
+        """Delete the run's queues and exchanges, if any are left. RabbitMQ lets us delete what is not there."""
+        until_ns = self._until_ns()
+        with contextlib.suppress(TransportError):
+            channel = self._session.channel
+            for queue in [f"{self._run}.{name}" for name in self._names]:
+                self._session.ask(partial(_delete, channel.queue_delete, queue), until_ns)
+            for exchange in [self._run + name for name in EXCHANGES]:
+                self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)
+
+    def close(self) -> None:
+        self._connection.close(self._until_ns())
+
+
+def _delete(delete: Callable[..., object], name: str, done: Callable[..., None]) -> None:
+    delete(name, callback=done)
+
+
+def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int) -> None:
+    """Publish answers to a client that has gone, into a queue where nobody takes them.
+
+    scan      [RUN.responses]   the queue that all clients search
+    requests  [RUN.absent]      the absent client's own, at the same broker
+
+    All are in the queue on return. TransportError if they are not.
+    """
+    address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS
+    broker = BrokerAddress.of(address)
+    connection = Connection(broker, until_ns)
+    try:
+        _leave(connection.session, broker, _queue(address), body, count, until_ns)
+    finally:
+        connection.close(until_ns)
+
+
+def _queue(address: Address) -> Queue:
+    if address.pattern is Pattern.SCAN:
+        (shared,) = Side.of(address, listens=False).consumes
+        return shared
+    return Queue(f"{address.token}.absent", Exchange(address.token), "absent")
+
+
+def _leave(session: Session, broker: BrokerAddress, queue: Queue, body: bytes, count: int, until_ns: int) -> None:
+    declare(session, Side((queue,), None), broker.delivery, until_ns)
+    absent, mode = secrets.token_hex(8), PERSISTENT if broker.delivery.durable else None
+    for number in range(count):
+        properties = pika.BasicProperties(delivery_mode=mode, correlation_id=f"{absent}{number:016x}")
+        session.channel.basic_publish(queue.exchange.name, queue.key, body, properties)
+    # A queue may report its length before it has seen all that came.
+    while (length := queue_length(session, queue.name, until_ns)) != count:
+        if time.monotonic_ns() > until_ns:
+            raise TransportError(f"{length} of {count} messages lie in {queue.name}")

@@ -9,10 +9,9 @@ TransportError
 """
 
 from transports.declaration import Where
-from transports.rabbitmq.address import NodeAddress
 from transports.rabbitmq.boot import RabbitMqMissing
 from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
-from transports.rabbitmq.process import NodeUsage
+from transports.rabbitmq.process import NodeAddress, NodeUsage
 from transports.rabbitmq.settings import BadNodeSetting, NodeSettings, RabbitMqError
 from transports.rabbitmq.standing import reclaim, running_node, start_standing_node
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
+import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,8 @@ from typing import Any
 import psutil
 
 from transports.declaration import Where
-from transports.rabbitmq.address import Greeting, NodeAddress, greeting_of
 from transports.rabbitmq.boot import NodeFolder, find_server
-from transports.rabbitmq.process import end
+from transports.rabbitmq.process import NodeAddress, end
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
 LOOPBACK = Where()
@@ -25,6 +25,10 @@ USER = "exchange"
 VHOST = "/"
 READY_S = 60.0
 LOOK_EVERY_S = 0.02
+PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+CONNECTION_START = struct.pack(">HH", 10, 10)
+FRAME_HEADER = struct.Struct(">BHI")
+METHOD_FRAME = 1
 
 
 class NodePortTaken(RabbitMqError):
@@ -184,3 +188,50 @@ def _facts(greeting: Greeting, pid: int, port: int, took_s: float, settings: dic
         "ready_after_s": round(took_s, 3),
         "settings": settings,
     }
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """A broker's description of itself in Connection.Start."""
+
+    product: str
+    version: str
+    platform: str
+
+
+def greeting_of(
+    host: str, port: int, patience_s: float, open_socket: Callable[[], socket.socket] = socket.socket
+) -> Greeting | None:
+    """Ask for the first frame of AMQP 0-9-1, without a client library. None if nobody answers with one in time."""
+    try:
+        with open_socket() as sock:
+            sock.settimeout(patience_s)
+            sock.connect((host, port))
+            sock.sendall(PROTOCOL_HEADER)
+            kind, _, size = FRAME_HEADER.unpack(_exactly(sock, FRAME_HEADER.size))
+            if kind != METHOD_FRAME or size > 1 << 16:
+                return None
+            method = _exactly(sock, size)
+    except OSError:
+        return None
+    if not method.startswith(CONNECTION_START):
+        return None
+    return Greeting(*(_text_property(method, name) for name in (b"product", b"version", b"platform")))
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise ConnectionResetError
+        data += piece
+    return data
+
+
+def _text_property(method: bytes, name: bytes) -> str:
+    """A server property that is a long string: short name, `S`, length, text. Empty if there is none."""
+    _, found, rest = method.partition(bytes([len(name)]) + name + b"S")
+    if not found or len(rest) < 4:
+        return ""
+    return rest[4 : 4 + int.from_bytes(rest[:4], "big")].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""A node's process seen from outside: what it has used, which connections it has accepted, and how it is ended."""
+"""A running node seen from outside: its address, its use of CPU and memory, its connections, and its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,38 @@ def _connection(pid: int, descriptor: int) -> list[dict[str, Any]]:
         with borrowed(pid, descriptor) as sock, contextlib.suppress(OSError):
             return [described(sock)] if sock.family in INTERNET else []
     return []
+
+
+@dataclass(frozen=True)
+class NodeAddress:
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    vhost: str
+    pid: int
+    about: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The URL without the password."""
+        return f"amqp://{self.user}@{self.host}:{self.port}"
+
+    def facts(self) -> dict[str, Any]:
+        """product, version, erlang, pid, port, ready_after_s, settings."""
+        return dict(self.about)
+
+    def accepted(self) -> list[dict[str, Any]]:
+        """Local, peer and tcp_nodelay of each connection that the node has accepted. OSError if we may not look."""
+        return accepted_sockets(self.pid, self.port)
+
+    def cpu_ns(self) -> int:
+        """CPU time by one call of the kernel; `usage` reads a file for each thread. OSError if the node is gone."""
+        return cpu_ns_of(self.pid)
+
+    def usage(self) -> NodeUsage:
+        """Read from /proc, without asking the node. OSError if the node is gone."""
+        return NodeUsage.of(self.pid)
 
 
 def end(node: psutil.Process) -> None:

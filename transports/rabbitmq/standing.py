@@ -18,10 +18,9 @@ from pathlib import Path
 
 import psutil
 
-from transports.rabbitmq.address import NodeAddress
 from transports.rabbitmq.boot import write_private
 from transports.rabbitmq.node import Node
-from transports.rabbitmq.process import end, left_in, lives
+from transports.rabbitmq.process import NodeAddress, end, left_in, lives
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 
 NAMED_BY = "EXCHANGE_BROKER_DIR"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
 from transports.amqp.address import PASSWORD, PASSWORD_FILE, BrokerAddress
-from transports.amqp.probe import Probe
+from transports.amqp.broker import Probe
 from transports.amqp.session import HEARTBEAT_S
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch

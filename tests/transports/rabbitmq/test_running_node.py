@@ -11,7 +11,7 @@ import pytest
 from exchange.usage import Usage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
 from transports.rabbitmq import Node, NodeUsage
-from transports.rabbitmq.address import greeting_of
+from transports.rabbitmq.node import greeting_of
 
 
 def test_it_speaks_amqp_and_says_which_rabbitmq_it_is(rabbitmq_node: Node) -> None:
