@@ -1,4 +1,4 @@
-"""What a benchmark declares: its paper, what it varies, its roles, its figures, and how they are shown.
+"""A benchmark declares its paper, what it varies, its roles, its figures, and how they are shown.
 
 A benchmark is a file of messaging/benchmarks with a BENCHMARK; nothing else is edited, and the file's name is the
 benchmark's. Its options become options of `exchange bench NAME`. A *point* is what one cell varies besides the
@@ -24,7 +24,7 @@ Settings = Mapping[str, Any]
 Point = Mapping[str, Any]
 Figures = dict[str, float]
 Results = Mapping[str, RoleResult]
-"""What the roles of a cell reported, by name."""
+"""Results of a cell's roles, by name."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def size_in_words(size: int) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many messages a cell has by default: fewer large ones, and fewer over a broker."""
+    """The number of messages by default: fewer large ones, and fewer over a broker."""
 
     broker: int = 100_000
     brokerless: int = 2_000_000
@@ -113,7 +113,7 @@ class Plot:
     where: Mapping[str, Any] = field(default_factory=dict)
     """Draw only the points that hold this."""
     beside: Sequence[Published] = ()
-    """What the paper printed of this, as levels or points of other hardware."""
+    """The paper's values, as levels or points of other hardware."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Benchmark:
     figures: Callable[[Cell, Results], Figures]
     """A figure that could not be measured is left out."""
     judge: Callable[[Cell, Results], list[str]]
-    """What is wrong with the answer, as sentences."""
+    """Sentences on what is wrong with the answer."""
     columns: Sequence[Column]
     plots: Sequence[Plot] = ()
     published: Sequence[Published] = ()
@@ -150,9 +150,9 @@ class Benchmark:
     transports: str = "amqp,zeromq"
     """The default of `--transport`."""
     summary: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
-    """What the rows say together, as sentences."""
+    """Sentences that sum the rows up."""
     unsupported: Callable[[Cell], str | None] = lambda _cell: None
-    """What the transport lacks for a cell, as a sentence: such a cell is left out."""
+    """A sentence if the transport lacks something for a cell, which is then left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
     """Puts what a cell needs in place before any role opens its links."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
@@ -160,7 +160,7 @@ class Benchmark:
     repeats: int = 5
     """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)
-    """What `--quick` asks for in place of the defaults."""
+    """Values that `--quick` puts in place of the defaults."""
 
 
 def by_size(settings: Settings) -> list[Point]:

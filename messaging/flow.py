@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
     from messaging.payload import Receipt
 
 REPORT_EVERY_NS = 100_000_000
-"""How often a role that shares a queue reports how much it has."""
+"""Interval at which a role that shares a queue reports how much it has."""
 WAKE_UPS_PER_S = 1_000
-"""Of all idle roles together that share queues."""
+"""The most of all idle roles together that share queues."""
 REPLY = FrameBatch.of(b"")
 
 
@@ -46,16 +46,16 @@ class Publish:
             return RoleResult(stopped=str(why))
         result.first_ns = time.monotonic_ns()
         try:
-            while source.made < self.count:
-                source.fill(self.count - source.made, time.monotonic_ns())
+            while source.count < self.count:
+                source.fill(self.count - source.count, time.monotonic_ns())
                 session.send_all(session.link, source.batch)
             if not self.replies:
                 session.drain(session.link)
             result.last_ns = time.monotonic_ns()
             result.received = _await_replies(session, self.replies)
         except (Silence, PeerGone) as why:
-            result.stopped = f"{why}, after {source.made:,} of {self.count:,} messages"
-        result.sent, result.sent_checksum = source.made, source.checksum
+            result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
+        result.sent, result.sent_checksum = source.count, source.checksum
         return result
 
 
@@ -164,5 +164,5 @@ class ConsumeShared:
 
 
 def rest_s(sharers: int) -> float:
-    """How long each of so many that share queues rests: a millisecond if it is alone, 60 ms if they are 60."""
+    """Seconds that each of so many sharers of queues rests: a millisecond if it is alone, 60 ms if they are 60."""
     return sharers / WAKE_UPS_PER_S

@@ -123,7 +123,7 @@ class Source:
 
     def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:
         frames = frames or frames_in_a_batch(size)
-        self.size, self.made, self.checksum = size, 0, 0
+        self.size, self.count, self.checksum = size, 0, 0
         self._first = publisher << NUMBER_BITS
         self.batch = FrameBatch(frames, frames * size, size)
         self.batch.buffer[:] = np.resize(np.arange(size) % 251, frames * size)
@@ -133,9 +133,9 @@ class Source:
         """Make up to `most` messages, as many as the batch takes."""
         batch = self.batch
         batch.count = min(most, batch.capacity_frames)
-        total = _fill(batch.buffer, self.size, self._first + self.made, batch.count, now_ns)
+        total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns)
         self.checksum = (self.checksum + total) % 2**64
-        self.made += batch.count
+        self.count += batch.count
 
 
 class Receipt:

@@ -46,8 +46,8 @@ class Ask:
         round_trips_ns, answers = np.zeros(self.count, np.int64), receipt.empty_batch(frames)
         result.first_ns = time.monotonic_ns()
         try:
-            while source.made < self.count:
-                first = source.made
+            while source.count < self.count:
+                first = source.count
                 source.fill(self.count - first, time.monotonic_ns())
                 answers.clear()
                 try:
@@ -57,7 +57,7 @@ class Ask:
                     receipt.add(answers, time.monotonic_ns())
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}; {receipt.received:,} of {self.count:,} answers came"
-        result.sent = min(source.made, receipt.received + 1) if result.stopped else source.made
+        result.sent = min(source.count, receipt.received + 1) if result.stopped else source.count
         result.sent_checksum = source.checksum
         result.received, result.received_checksum, result.wrong = receipt.received, receipt.checksum, receipt.wrong
         result.latency = LogBuckets.of(round_trips_ns[round_trips_ns > 0])
@@ -188,7 +188,7 @@ class _Asker:
 def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> RoleResult:
     total, latency = RoleResult(first_ns=begin_ns, last_ns=end_ns), LogBuckets()
     for asker in askers:
-        total.sent += asker.source.made
+        total.sent += asker.source.count
         total.sent_checksum = (total.sent_checksum + asker.source.checksum) % 2**64
         total.received += asker.receipt.received
         total.received_checksum = (total.received_checksum + asker.receipt.checksum) % 2**64

@@ -21,7 +21,7 @@ from runs.record.reading import read_record
 FILE = "bench.json"
 UNFINISHED = "it goes on, or was killed"
 SEED = 1
-"""Of the bootstrap."""
+"""The bootstrap's."""
 SHARE, MOST_S = 0.02, 10.0
 """Most of the time that goes into writing the record as it grows, and most that a kill loses."""
 

@@ -32,7 +32,7 @@ SPARE_DESCRIPTORS = 64
 
 @dataclass(kw_only=True)
 class RoleResult:
-    """What a role reports at its end; what it does not do stays 0 or empty."""
+    """A role's report at its end; what the role does not do stays 0 or empty."""
 
     sent: int = 0
     sent_checksum: int = 0
@@ -56,7 +56,7 @@ class RoleResult:
 
 
 Task = Callable[[Session], RoleResult]
-"""What a role does between start and end; flow.py and requests.py have those there are."""
+"""A role's work between start and end; see flow.py and requests.py."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LinkEnd:
     listens: bool = False
     pattern: Pattern = Pattern.PAIR
     keys: tuple[str, ...] = ()
-    """Of a topic: the publisher's routing key, or the patterns of a subscriber."""
+    """A topic's: the publisher's routing key, or the patterns of a subscriber."""
 
 
 @dataclass(frozen=True)

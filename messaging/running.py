@@ -43,7 +43,7 @@ Job = tuple[Benchmark, Settings]
 
 
 class Output(NamedTuple):
-    """Where a benchmark's folder goes, and how its command shows the outcome."""
+    """The folder of a benchmark, and the form in which its command shows the outcome."""
 
     results: str
     name: str | None
@@ -103,7 +103,7 @@ def _run(what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], out
 
 
 def _head_of(name: str, benchmark: str, about: str, paper: str) -> Record:
-    """What a record begins with."""
+    """The first fields of a record."""
     return {"schema": SCHEMA, "name": name, "benchmark": benchmark, "about": about, "paper": paper,
             "started_at": now(), "host": host_facts(), "versions": versions()}  # fmt: skip
 
@@ -190,7 +190,7 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
 
 
 def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
-    """Those of the transports that have every pattern of the cells that are measured over them."""
+    """Choose the transports that have every pattern of the cells that are measured over them."""
 
     def is_able(transport: str) -> bool:
         over = {**settings, "transport": (transport,)}

@@ -1,4 +1,4 @@
-"""What a role's task calls: its links, used with patience; round trips, compiled where a link offers that.
+"""Sessions, in which a role uses its links with patience; and round trips, compiled if a link offers that.
 
 Everything works by the calls that every link has. A link may offer faster or better calls of its own besides: it has
 the methods of `CompiledRoundTrips`, or of `CountsSubscribers`, and imports nothing for that.
@@ -14,9 +14,9 @@ from transports.base import Link
 from transports.frames import FrameBatch, Longs
 
 OPEN_NS = 20_000_000_000
-"""How long a link may take to open, and subscribers to come."""
+"""Longest that a link may take to open, and subscribers to come."""
 TICK_NS = 50_000_000
-"""How long a role waits before it looks again at the pipe from its launcher and at its patience."""
+"""Interval at which a waiting role looks at the pipe from its launcher, and at its patience."""
 LONGEST_PAUSE_NS = 250_000_000
 """The same for one of dozens of roles, which together would take the processors from a broker by looking."""
 DRAIN_NS = 3_600_000_000_000
@@ -128,7 +128,7 @@ class CountsSubscribers(Protocol):
 def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
     """Send the questions one at a time, each once the answer to the one before has come; returns how many have theirs.
 
-    `answers` is empty and has room for all; `took_ns` gets the time of each round trip in ns. Fewer than all questions
+    `answers` is empty and takes all; `took_ns` gets the time of each round trip in ns. Fewer than all questions
     are answered if one took longer than `longest_ns`, or could not be sent for as long.
     """
     if min(answers.capacity_frames, len(took_ns)) < questions.count:

@@ -1,4 +1,4 @@
-"""What comes before the first measurement: which cells there are, and what they all share.
+"""Prepares the first measurement: plans the cells, and sets up what they all share.
 
 All cells of a benchmark share brokers, the watchdog's process group, and kernels that are loaded before roles fork.
 """

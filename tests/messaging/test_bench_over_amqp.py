@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.messaging.several import Said, benches
+from tests.messaging.bench_commands import Outcome, benches
 from transports.rabbitmq import Node
 
 SHORT = "--repeats 1 --count"
@@ -30,51 +30,51 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def said(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+def outcomes(rabbitmq_node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     commands = [f"{command} --transport {rabbitmq_node.url}" for command in COMMANDS.values()]
     results = tmp_path_factory.mktemp("results")
     return dict(zip(COMMANDS, benches(results, *commands, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password), strict=True))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
-    assert said[name]["record"], said[name]["err"]
-    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
+def test_its_answer_is_right(name: str, outcomes: dict[str, Outcome]) -> None:
+    assert outcomes[name]["record"], outcomes[name]["err"]
+    assert (outcomes[name]["code"], outcomes[name]["record"]["reasons"]) == (0, []), outcomes[name]["err"]
 
 
-def test_every_consumer_of_a_fanout_has_every_message(said: dict[str, Said]) -> None:
-    for row in said["fe-spmc"]["record"]["rows"]:
+def test_every_consumer_of_a_fanout_has_every_message(outcomes: dict[str, Outcome]) -> None:
+    for row in outcomes["fe-spmc"]["record"]["rows"]:
         roles = row["repeats"][0]["roles"]
         assert [roles[f"consumer {number}"]["received"] for number in (1, 2, 3)] == [40, 40, 40]
 
 
-def test_only_a_scan_looks_past_what_lies_preloaded(said: dict[str, Said]) -> None:
+def test_only_a_scan_looks_past_what_lies_preloaded(outcomes: dict[str, Outcome]) -> None:
     looks = {
         (row["point"]["match"], row["point"]["preloaded"]): row["figures"].get("looks_per_reply", {"median": 0})[
             "median"
         ]
-        for row in said["request-reply"]["record"]["rows"]
+        for row in outcomes["request-reply"]["record"]["rows"]
     }
     assert looks["indexed", 0] == looks["indexed", 20] == 0
     assert looks["scan", 20] > 20 > looks["scan", 0] >= 1
 
 
-def test_pairs_share_one_exchange_and_get_none_of_each_other_s(said: dict[str, Said]) -> None:
-    (row,) = said["de-mpmc"]["record"]["rows"]
+def test_pairs_share_one_exchange_and_get_none_of_each_other_s(outcomes: dict[str, Outcome]) -> None:
+    (row,) = outcomes["de-mpmc"]["record"]["rows"]
     roles = row["repeats"][0]["roles"]
     assert [roles[f"consumer {pair}"]["received"] for pair in (1, 2, 3)] == [500, 500, 500]
 
 
-def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(said: dict[str, Said]) -> None:
-    (row,) = said["perftest"]["record"]["rows"]
+def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(outcomes: dict[str, Outcome]) -> None:
+    (row,) = outcomes["perftest"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 501
 
 
 @pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
 def test_an_exchange_gives_each_of_its_subscribers_all_that_any_publishes(
-    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+    mode: str, npubs: int, nsubs: int, outcomes: dict[str, Outcome]
 ) -> None:
-    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    (row,) = outcomes[f"perftest, {mode}"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * npubs * 500 * (1 + nsubs)
     roles = row["repeats"][0]["roles"]
     subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]

@@ -1,4 +1,4 @@
-"""What is said while a cell goes on for minutes."""
+"""A line now and then while a cell goes on for minutes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cli.main import main
 from messaging.benchmarks import benchmark_of, names
 from runs.errors import UserError
-from tests.messaging.several import Said, benches
+from tests.messaging.bench_commands import Outcome, benches
 
 SHORT = "--repeats 1 --count"
 COMMANDS = {
@@ -39,38 +39,38 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said(results: Path) -> dict[str, Said]:
+def outcomes(results: Path) -> dict[str, Outcome]:
     return dict(zip(COMMANDS, benches(results, *COMMANDS.values()), strict=True))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_its_answer_is_right(name: str, said: dict[str, Said]) -> None:
-    assert said[name]["record"], said[name]["err"]
-    assert (said[name]["code"], said[name]["record"]["reasons"]) == (0, []), said[name]["err"]
-    assert said[name]["record"]["status"] == "complete"
+def test_its_answer_is_right(name: str, outcomes: dict[str, Outcome]) -> None:
+    assert outcomes[name]["record"], outcomes[name]["err"]
+    assert (outcomes[name]["code"], outcomes[name]["record"]["reasons"]) == (0, []), outcomes[name]["err"]
+    assert outcomes[name]["record"]["status"] == "complete"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_cell_was_measured_as_often_as_asked(name: str, said: dict[str, Said]) -> None:
-    for row in said[name]["record"]["rows"]:
+def test_every_cell_was_measured_as_often_as_asked(name: str, outcomes: dict[str, Outcome]) -> None:
+    for row in outcomes[name]["record"]["rows"]:
         assert [repeat["repeat"] for repeat in row["repeats"]] == ([1, 2] if name == "throughput" else [1])
         assert all(repeat["noise"]["window_s"] > 0 for repeat in row["repeats"])
         assert all(told["usage"]["cpu_s"] >= 0 for repeat in row["repeats"] for told in repeat["roles"].values())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_its_page_and_table_have_every_cell(name: str, results: Path, said: dict[str, Said]) -> None:
-    page, table = (results / str(list(COMMANDS).index(name)) / "bench.html").read_text(), said[name]["out"]
-    assert f"<h2>{said[name]['record']['benchmark']}</h2>" in page
-    for row in said[name]["record"]["rows"]:
+def test_its_page_and_table_have_every_cell(name: str, results: Path, outcomes: dict[str, Outcome]) -> None:
+    page, table = (results / str(list(COMMANDS).index(name)) / "bench.html").read_text(), outcomes[name]["out"]
+    assert f"<h2>{outcomes[name]['record']['benchmark']}</h2>" in page
+    for row in outcomes[name]["record"]["rows"]:
         assert row["transport"] in table
         for value in row["figures"].values():
             assert value["n"] == 1 or 0.999 * value["low"] <= value["median"] <= 1.001 * value["high"]
 
 
-def test_shared_queues_deliver_exactly_what_was_published(said: dict[str, Said]) -> None:
+def test_shared_queues_deliver_exactly_what_was_published(outcomes: dict[str, Outcome]) -> None:
     """499 messages are rounded up to a multiple of the subscribers."""
-    (row,) = said["perftest"]["record"]["rows"]
+    (row,) = outcomes["perftest"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 500
     for repeat in row["repeats"]:
         subscribers = [told for name, told in repeat["roles"].items() if name.startswith("subscriber 1.")]
@@ -79,10 +79,10 @@ def test_shared_queues_deliver_exactly_what_was_published(said: dict[str, Said])
 
 @pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
 def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
-    mode: str, npubs: int, nsubs: int, said: dict[str, Said]
+    mode: str, npubs: int, nsubs: int, outcomes: dict[str, Outcome]
 ) -> None:
     """499 messages stay as many."""
-    (row,) = said[f"perftest, {mode}"]["record"]["rows"]
+    (row,) = outcomes[f"perftest, {mode}"]["record"]["rows"]
     assert row["point"] == {"size_bytes": 256, "exchanges": 2, "mode": mode}
     assert row["figures"]["transfers"]["median"] == 2 * npubs * 499 * (1 + nsubs)
     roles = row["repeats"][0]["roles"]
@@ -90,11 +90,15 @@ def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
     assert subscribers == [npubs * 499] * 2 * nsubs
 
 
-def test_packets_are_counted_where_there_are_any(said: dict[str, Said]) -> None:
+def test_packets_are_counted_where_there_are_any(outcomes: dict[str, Outcome]) -> None:
     """A message that bounces is a packet each way; acknowledgements alone, and opening the link, are few more."""
-    packets = {row["transport"]: row["figures"].get("packets_per_message") for row in said["latency"]["record"]["rows"]}
+    packets = {
+        row["transport"]: row["figures"].get("packets_per_message") for row in outcomes["latency"]["record"]["rows"]
+    }
     assert 1 <= packets["tcp"]["median"] < 2
-    assert all("packets_per_message" not in row["figures"] for row in said["de-pp"]["record"]["rows"][2::3])  # memory
+    assert all(
+        "packets_per_message" not in row["figures"] for row in outcomes["de-pp"]["record"]["rows"][2::3]
+    )  # memory
 
 
 def test_perftest_s_default_is_the_report_s() -> None:
@@ -115,19 +119,19 @@ def test_more_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.Mo
     assert points(asked | {"npubs": 40}) == [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
 
 
-def test_latency_is_there_from_16_bytes_on(said: dict[str, Said]) -> None:
-    figures = {row["point"]["size_bytes"]: row["figures"] for row in said["de-spsc"]["record"]["rows"]}
+def test_latency_is_there_from_16_bytes_on(outcomes: dict[str, Outcome]) -> None:
+    figures = {row["point"]["size_bytes"]: row["figures"] for row in outcomes["de-spsc"]["record"]["rows"]}
     assert "latency_mean_us" not in figures[8]
     assert figures[64]["latency_mean_us"]["median"] > 0
 
 
-def test_a_round_trip_s_percentiles_are_of_all_round_trips(said: dict[str, Said]) -> None:
-    for row in said["de-pp"]["record"]["rows"]:
+def test_a_round_trip_s_percentiles_are_of_all_round_trips(outcomes: dict[str, Outcome]) -> None:
+    for row in outcomes["de-pp"]["record"]["rows"]:
         for repeat in row["repeats"]:
             assert repeat["roles"]["publisher"]["latency_us"]["count"] == 20
 
 
-def test_they_are_listed_and_shown_and_compared(results: Path, said: dict[str, Said]) -> None:
+def test_they_are_listed_and_shown_and_compared(results: Path, outcomes: dict[str, Outcome]) -> None:
     def exchange(*words: str) -> Any:
         return CliRunner().invoke(main, ["results", *words, "--results", str(results)])
 

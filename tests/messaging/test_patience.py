@@ -1,4 +1,4 @@
-"""How long who plays a part waits for another, and what is said of a broker that has gone."""
+"""A session loses patience in time; a broker that has gone is named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_who_waits_for_one_peer_alone_loses_patience() -> None:
         waits(session, 2)
 
 
-def test_who_shares_a_queue_is_patient_until_the_crew_sees_nobody_get_on() -> None:
+def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -> None:
     theirs, ours = Pipe()
     session = Session([Stuck()], theirs, 0.0, until_stopped=True)  # type: ignore[list-item]
     waits(session, 3)

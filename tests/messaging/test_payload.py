@@ -15,10 +15,10 @@ SENT_NS, CAME_NS = 1_000, 51_000
 
 
 def frames_of(size: int, many: int, publisher: int = 0) -> tuple[Source, list[bytes]]:
-    """What a publisher sends, batch by batch."""
+    """Frames that a publisher sends, batch by batch."""
     source, frames = Source(size, publisher), []
-    while source.made < many:
-        source.fill(many - source.made, SENT_NS)
+    while source.count < many:
+        source.fill(many - source.count, SENT_NS)
         frames += list(source.batch)
     return source, frames
 

@@ -1,4 +1,4 @@
-"""What request-reply's rows say together."""
+"""Sentences that sum up request-reply's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who of perftest's roles meets whom, and with what keys."""
+"""Roles of perftest meet at the right destination, with the right keys."""
 
 from __future__ import annotations
 

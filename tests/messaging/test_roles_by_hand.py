@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from tests.messaging.by_hand import Scenario, play
+from tests.messaging.role_commands import Scenario, play
 from transports.rabbitmq import Node
 
 COUNT = 500
@@ -17,7 +17,7 @@ PUBLISHED = ("fanout", "topic")
 
 
 def scenarios(listen: str, connect: str, back: str = "") -> dict[str, Scenario]:
-    """Of the brokerless ones listeners come first, whose place is then known; through a broker subscribers do."""
+    """Without a broker listeners come first, since their place is known then; through a broker subscribers do."""
     shared = f"--pattern queue --publishers 2 --timeout 0.5 {listen}"
     found = {
         "pair": [f"consume {listen} --count {COUNT}", f"publish {connect} --count {COUNT}"],

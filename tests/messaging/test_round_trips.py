@@ -21,7 +21,7 @@ EACH = 3
 
 @contextmanager
 def echoing(link: Link, most: int) -> Iterator[list[int]]:
-    """What comes there goes back, from a thread of its own; how many in the end."""
+    """Echo what comes over the link, in a thread; yields a list that gets the number of echoes in the end."""
     echoed: list[int] = []
 
     def echo() -> None:

@@ -1,4 +1,4 @@
-"""What is said of an answer that is wrong."""
+"""Sentences name what is wrong with an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several `exchange bench` commands in one process of their own, which imports only once; what each said, as JSON."""
+"""Several `exchange bench` commands in one process of their own, which imports only once; their outcomes, as JSON."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 from click.testing import CliRunner
 
-Said = dict[str, Any]
+Outcome = dict[str, Any]
 """code, out, err, and the record that the command left, if any."""
 
 
-def benches(results: Path, *commands: str, **env: str) -> list[Said]:
+def benches(results: Path, *commands: str, **env: str) -> list[Outcome]:
     """Their folders are results/0, results/1, ..."""
     done = subprocess.run(
         [sys.executable, "-m", __name__, str(results), *commands],
@@ -25,20 +26,21 @@ def benches(results: Path, *commands: str, **env: str) -> list[Said]:
     return json.loads(done.stdout)
 
 
-def bench(results: Path, command: str, **env: str) -> Said:
+def bench(results: Path, command: str, **env: str) -> Outcome:
     return benches(results, command, **env)[0]
 
 
-def _said(results: Path, place: int, command: str) -> Said:
+def _outcome(results: Path, place: int, command: str) -> Outcome:
     from cli.main import main
 
     words = ["bench", *command.split(), "--results", str(results), "--name", str(place)]
     done = CliRunner().invoke(main, words)
     record = results / str(place) / "bench.json"
-    return {"code": done.exit_code, "out": done.stdout, "err": done.stderr,
+    unexpected = "" if isinstance(done.exception, SystemExit | None) else "".join(format_exception(done.exception))
+    return {"code": done.exit_code, "out": done.stdout, "err": done.stderr + unexpected,
             "record": json.loads(record.read_bytes()) if record.exists() else None}  # fmt: skip
 
 
 if __name__ == "__main__":
-    there, *asked = sys.argv[1:]
-    print(json.dumps([_said(Path(there), place, command) for place, command in enumerate(asked)]))
+    results, *commands = sys.argv[1:]
+    print(json.dumps([_outcome(Path(results), place, command) for place, command in enumerate(commands)]))

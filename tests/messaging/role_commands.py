@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 Scenario = list[str]
-"""`exchange bench role ...`, in the order of their start; {url} is where the listeners before listen."""
+"""Words after `exchange bench role`, in the order of their start; {url} is where earlier listeners listen."""
 
 
 def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str, Any]]]:
-    """Of each role its exit code, and what it printed."""
+    """The exit code of each role, and what it printed."""
     done = subprocess.run(
         [sys.executable, "-m", __name__, transport, json.dumps(scenarios)],
         capture_output=True, text=True, timeout=120, check=True,
@@ -25,15 +25,15 @@ def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str
     return json.loads(done.stdout)
 
 
-def _play(scenario: Scenario, there: Path) -> list[dict[str, Any]]:
+def _play(scenario: Scenario, folder: Path) -> list[dict[str, Any]]:
     urls: list[str] = []
     started = []
     for number, command in enumerate(scenario):
         place = ",".join([*urls[:1], *(url.partition("?")[0].partition("://")[2] for url in urls[1:])])
-        files = [there / f"{number}.{what}" for what in ("out", "err")]
+        files = [folder / f"{number}.{what}" for what in ("out", "err")]
         started.append((_start(command.format(url=place), *files), *files))
-        said = _first_line(files[1])
-        urls += [said.rpartition(" ")[2]] if "listens on" in said else []
+        line = _first_line(files[1])
+        urls += [line.rpartition(" ")[2]] if "listens on" in line else []
     return [_ended(*each) for each in started]
 
 
@@ -57,16 +57,17 @@ def _start(command: str, out: Path, err: Path) -> int:
 def _first_line(path: Path) -> str:
     end_s = time.monotonic() + 20
     while time.monotonic() < end_s:
-        if path.exists() and "\n" in (said := path.read_text()):
-            return said.partition("\n")[0]
+        if path.exists() and "\n" in (text := path.read_text()):
+            return text.partition("\n")[0]
         time.sleep(0.005)
-    raise AssertionError(f"nothing was said in {path}")
+    raise AssertionError(f"nothing was printed to {path}")
 
 
 def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:
     _, status = os.waitpid(pid, 0)
-    said = out.read_text()
-    return {"code": os.waitstatus_to_exitcode(status), "err": err.read_text(), **(json.loads(said) if said else {})}
+    printed = out.read_text()
+    outcome = {"code": os.waitstatus_to_exitcode(status), "err": err.read_text()}
+    return outcome | (json.loads(printed) if printed else {})
 
 
 if __name__ == "__main__":
@@ -80,6 +81,6 @@ if __name__ == "__main__":
     with Brokers() as brokers, Setup({sys.argv[1]: patterns}, None, None, brokers):
         played = []
         for scenario in json.loads(sys.argv[2]):
-            with tempfile.TemporaryDirectory() as there:
-                played.append(_play(scenario, Path(there)))
+            with tempfile.TemporaryDirectory() as folder:
+                played.append(_play(scenario, Path(folder)))
     print(json.dumps(played))
