@@ -145,28 +145,28 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def report_benchmark(folder: Path, asked: ReportOptions) -> int:
+def report_benchmark(folder: Path, options: ReportOptions) -> int:
     """Show a folder's table, or its record, and make its page and figures; returns the exit code.
 
     A benchmark that was killed has what it had measured.
     """
-    if asked.hlog or asked.as_csv:
-        option = "--hlog" if asked.hlog else "--csv"
+    if options.hlog or options.as_csv:
+        option = "--hlog" if options.hlog else "--csv"
         raise UserError(f"{option} is of a run, and {folder} is a benchmark's: say --json, or --figures for CSVs")
     record = read(folder)
-    if asked.as_json:
+    if options.as_json:
         click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
     else:
         show(record)
-    for what, path in _written(folder, record, asked).items():
-        click.echo(f"{what}: {path}", err=asked.quiet)
+    for what, path in _written(folder, record, options).items():
+        click.echo(f"{what}: {path}", err=options.quiet)
     return 0
 
 
-def _written(folder: Path, record: Record, asked: ReportOptions) -> dict[str, Path]:
+def _written(folder: Path, record: Record, options: ReportOptions) -> dict[str, Path]:
     """Write the files; returns them by what they are."""
     files = {"page": write_page(folder, record)}
-    if asked.figures:
+    if options.figures:
         from messaging.plots import figures_of
         from reports.drawing.figures import write_figures
 

@@ -26,7 +26,7 @@ from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
 from runs.record.host import host_facts, now, versions
-from transports.base import BadAddress, TransportError
+from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 
 SCHEMA = 1
@@ -201,7 +201,7 @@ def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -
 
     try:
         return tuple(transport for transport in transports if is_able(transport))
-    except BadAddress as error:
+    except TransportError as error:
         raise UserError(str(error)) from error
 
 

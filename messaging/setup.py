@@ -121,9 +121,10 @@ class Setup:
         return self
 
     def _broker(self, transport: str, stack: contextlib.ExitStack) -> RunningBroker:
-        asked = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
-        settings = settled(asked)
-        broker = stack.enter_context(broker_of_run(settings, self._processes.folder, self.group, self._brokers))
+        settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+        broker = stack.enter_context(
+            broker_of_run(settled(settings), self._processes.folder, self.group, self._brokers)
+        )
         os.environ.update(broker.environment)  # only our forks read it
         return broker
 
