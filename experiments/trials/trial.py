@@ -137,24 +137,24 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def report_trial(folder: Path, asked: ReportOptions) -> int:
+def report_trial(folder: Path, options: ReportOptions) -> int:
     """Make a trial's record, table, page and figure files from the runs in its folder. The exit code, 0."""
-    if asked.hlog:
+    if options.hlog:
         raise UserError(f"--hlog is of one run, and {folder} is a trial's folder: give the folder of a run in it")
     record = _write_results(folder, read_plan(folder))
-    if asked.as_json:
+    if options.as_json:
         click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
-    elif asked.as_csv:
+    elif options.as_csv:
         print_rows(map(flat, trial_rows(record)))
     else:
         SHOW[record["study"]](record)
-    for what, path in _write_page_and_figures(folder, record, asked).items():
-        click.echo(f"{what}: {path}", err=asked.quiet)
+    for what, path in _write_page_and_figures(folder, record, options).items():
+        click.echo(f"{what}: {path}", err=options.quiet)
     return 0
 
 
-def _write_page_and_figures(folder: Path, record: dict[str, Any], asked: ReportOptions) -> dict[str, Path]:
+def _write_page_and_figures(folder: Path, record: dict[str, Any], options: ReportOptions) -> dict[str, Path]:
     paths = {"page": write_page(folder, record)}
-    if asked.figures:
+    if options.figures:
         paths["figures"] = write_figures(folder, chain(trial_figures(record), paper_figures(record)))
     return paths
