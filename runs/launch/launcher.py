@@ -12,32 +12,32 @@ from exchange.settings import RunSettings
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup
-from runs.network import network_of
 from runs.options import arguments
-from runs.packets import capture_of
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 
 if TYPE_CHECKING:
     from runs.launch.broker_watch import BrokerWatch
     from runs.launch.brokers import Brokers
+    from runs.network.network import Network
+    from runs.packets.capture import Capture
 
 
 def launch(
     folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None = None
 ) -> tuple[str, Outcome]:
     """Run all components to their end; (the first engine's URL, the outcome). UserError if one refuses its settings."""
-    with contextlib.ExitStack() as held:
-        processes = held.enter_context(ProcessGroup())
+    lineup = Lineup.of(settings)
+    with contextlib.ExitStack() as stack:
+        processes = stack.enter_context(ProcessGroup())
         group = processes.id
-        network = held.enter_context(network_of(settings, group))
-        places = held.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
-        lineup = Lineup.of(settings)
-        for name, arguments in component_arguments(folder, settings, places).items():
-            there = network.prefix(role_of(name)) if network else ()
-            processes.start(name, arguments, folder / f"{name}.log", places.environment, there)
-        capture = held.enter_context(capture_of(settings, places.engines.values(), folder, network, group))
-        watch = Watch(processes, lineup, on_second, _broker_watch(places, folder.name, settings, held))
+        network = _network(settings, group, stack)
+        places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
+        for name, words in component_arguments(folder, settings, places).items():
+            prefix = network.prefix(role_of(name)) if network else ()
+            processes.start(name, words, folder / f"{name}.log", places.environment, prefix)
+        capture = _capture(settings, places, folder, network, group, stack)
+        watch = Watch(processes, lineup, on_second, _broker_watch(places, folder.name, settings, stack))
         try:
             watch.follow()
         finally:
@@ -52,14 +52,35 @@ def launch(
     return places.engines[1], outcome
 
 
-def _broker_watch(places: Places, run: str, settings: RunSettings, held: contextlib.ExitStack) -> BrokerWatch | None:
+def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:
+    """The run's network, which stays up until the stack is closed; None where all is on loopback."""
+    if settings.network == "local":
+        return None
+    from runs.network import network_of
+
+    return stack.enter_context(network_of(settings, group))
+
+
+def _capture(
+    settings: RunSettings, places: Places, folder: Path, network: Network | None, group: int,
+    stack: contextlib.ExitStack,
+) -> Capture | None:  # fmt: skip
+    """tcpdump beside the run until the stack is closed; None where nobody asked for it."""
+    if not settings.capture:
+        return None
+    from runs.packets import capture_of
+
+    return stack.enter_context(capture_of(settings, places.engines.values(), folder, network, group))
+
+
+def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contextlib.ExitStack) -> BrokerWatch | None:
     """A watch over the run's broker; None where there is no broker."""
     if places.broker is None:
         return None
     from runs.launch.broker_watch import BrokerWatch
 
     watch = BrokerWatch(places.broker, places.meetings(run), "broker" not in settings.nagle)
-    return held.enter_context(contextlib.closing(watch))
+    return stack.enter_context(contextlib.closing(watch))
 
 
 def component_arguments(folder: Path, settings: RunSettings, places: Places) -> dict[str, list[str]]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from runs.launch.brokers import Brokers, broker_of_run
 from runs.lineup import Lineup
 from runs.transport_settings import as_options, with_option
 from transports.base import Address, BadAddress
@@ -21,6 +20,7 @@ from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:
+    from runs.launch.brokers import Brokers
     from runs.network.network import Network
 
 
@@ -60,6 +60,8 @@ def meeting_places(
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
     with contextlib.ExitStack() as held:
         if transport.has_broker(scheme):
+            from runs.launch.brokers import broker_of_run
+
             broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
             engines = {k: _with_topology(_of_instance(broker.url, k), settings, held, network) for k in lineup.pairs}
             reporters = {k: _of_instance(broker.url, k) for k in lineup.reporters}
