@@ -26,16 +26,16 @@ def command(
     from runs.component import Events, Service, serve
     from runs.services import open_gateway, open_streams
 
-    events, held = Events(named("gateway", instance), launched), contextlib.ExitStack()
+    events, opened = Events(named("gateway", instance), launched), contextlib.ExitStack()
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 
     def open_service() -> tuple[Service, str]:
-        streams = held.enter_context(open_streams(Path(results) / name, settings, instance))
+        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance))
         service = open_gateway(name, engine_url, reporter_url, settings, streams, instance=instance)
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url
 
-    raise SystemExit(1 if serve(events, open_service, cpu, held).stopped else 0)
+    raise SystemExit(1 if serve(events, open_service, cpu, opened).stopped else 0)
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:

@@ -1,4 +1,4 @@
-"""Options that commands share which make a trial of runs: repeats, and how to go on with one."""
+"""Options of commands that make a trial of runs: repeats, its folder, and going on with one."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ folder_options = together([
 
 
 def typed(ctx: click.Context) -> dict[str, Any]:
-    """What stands on the command line, by parameter; no defaults."""
-    said = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
-    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in said}
+    """The options that were typed, by parameter, without defaults."""
+    typed_in = {ParameterSource.COMMANDLINE, ParameterSource.PROMPT}
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in typed_in}
 
 
 def nothing_beside_resume(ctx: click.Context) -> None:
-    """A trial goes on as it was planned, or its arms would not be comparable."""
+    """UsageError for options beside --resume: a trial goes on as planned, or its arms would not be comparable."""
     extra = typed(ctx).keys() - WITH_RESUME
     if extra:
         words = [param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")

@@ -1,4 +1,4 @@
-"""Who takes part in a run: pairs of a gateway and an engine, dealt in turns to the reporters that they report to."""
+"""Components of a run: pairs of a gateway and an engine, dealt in turns to the reporters that they report to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exchange.settings import RunSettings
 
 @dataclass(frozen=True)
 class Lineup:
-    """By their instances."""
+    """Instances of pairs and of reporters."""
 
     pairs: tuple[int, ...] = (1,)
     reporters: tuple[int, ...] = (1,)
@@ -23,17 +23,17 @@ class Lineup:
         return self.reporters[(pair - 1) % len(self.reporters)]
 
     def part_of(self, reporter: int) -> Lineup:
-        """That reporter, and the pairs that report to it."""
+        """One reporter with the pairs that report to it."""
         return Lineup(tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter), (reporter,))
 
     def group_of(self, name: str) -> int:
-        """The reporter of a component by its name, which ends when all have that report to it."""
+        """The reporter that a component belongs to; it ends when all that report to it have ended."""
         instance = instance_of(name)
         return instance if role_of(name) == "reporter" else self.reporter_of(instance)
 
     @property
     def sources(self) -> list[str]:
-        """Who reports."""
+        """Names of all components that report."""
         return [*self.engines, *self.gateways]
 
     @property
@@ -46,5 +46,5 @@ class Lineup:
 
     @property
     def names(self) -> list[str]:
-        """Of all components, those first to which others connect."""
+        """Names of all components, listeners before those that connect to them."""
         return [*(named("reporter", each) for each in self.reporters), *self.sources]

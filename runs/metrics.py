@@ -1,4 +1,4 @@
-"""What is read out of a run's record: one number a run and metric."""
+"""Metrics of a run: each reads one number out of a record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def never(_settings: RunSettings) -> bool:
 
 
 def scheduled(settings: RunSettings) -> bool:
-    """Orders have a due time, so completion can be told from it, and every arm is offered the same."""
+    """True if orders have a due time, which completion can be measured from, and all arms get the same load."""
     return settings.orders_per_s is not None
 
 
@@ -36,7 +36,7 @@ def unscheduled(settings: RunSettings) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A number of a run. `judged` tells for which settings it gets a verdict: each costs the others some power."""
+    """A number of a run. `judged` says for which settings it gets a verdict: each verdict costs the others power."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class Metric:
     read: Read
     judged: Callable[[RunSettings], bool] = never
     says: str = ""
-    """A verdict in words: `larger` and `smaller` are contenders, `times` their ratio."""
+    """A verdict's sentence, in which `larger` and `smaller` are arms and `times` is their ratio."""
 
 
 def completion_us(clock: str, percentile: str) -> Read:
@@ -60,7 +60,7 @@ def orders_per_s(record: Record) -> float | None:
 
 
 def messages_per_s(record: Record) -> float | None:
-    """Orders and answers."""
+    """Orders and answers together."""
     orders, answers = orders_per_s(record), answers_per_s(record)
     return None if orders is None or answers is None else orders + answers
 
@@ -70,7 +70,7 @@ def answers_per_s(record: Record) -> float | None:
 
 
 def cpu_percent(component: str) -> Read:
-    """Of a core, over the run's length."""
+    """CPU time in percent of a core, over the run's length."""
 
     def read(record: Record) -> float | None:
         cpu_s, duration_s = _number(record, "components", component, "cpu_s"), _number(record, "duration_s")
@@ -80,7 +80,7 @@ def cpu_percent(component: str) -> Read:
 
 
 def cpu_s_per_million(*components: str) -> Read:
-    """CPU seconds for a million answered orders; of the components that this run had, None where it had none."""
+    """CPU seconds per million answered orders, of those components that the run had; None where it had none."""
 
     def read(record: Record) -> float | None:
         used = [cpu_s for name in components if (cpu_s := _number(record, "components", name, "cpu_s")) is not None]
@@ -91,7 +91,7 @@ def cpu_s_per_million(*components: str) -> Read:
 
 
 def peak_mb(component: str) -> Read:
-    """The most memory that a component held, in millions of bytes."""
+    """A component's peak memory, in millions of bytes."""
 
     def read(record: Record) -> float | None:
         peak = _number(record, "components", component, "max_rss_bytes")
@@ -101,7 +101,7 @@ def peak_mb(component: str) -> Read:
 
 
 def switches_per_order(component: str) -> Read:
-    """Context switches, voluntary (it slept) and involuntary (it was made to wait), for an answered order."""
+    """Context switches per answered order: voluntary ones (it slept) and involuntary ones (it had to wait)."""
 
     def read(record: Record) -> float | None:
         kinds = [_number(record, "components", component, f"{kind}voluntary_context_switches") for kind in ("", "in")]
@@ -112,7 +112,7 @@ def switches_per_order(component: str) -> Read:
 
 
 def _number(record: Record, *path: str) -> float | None:
-    """None where it was not measured."""
+    """The number at that path of the record; None where it was not measured."""
     found: Any = record
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
@@ -120,7 +120,7 @@ def _number(record: Record, *path: str) -> float | None:
 
 
 def packets(field: str) -> Read:
-    """A figure of all packets of orders and answers, pure acknowledgements among them; see experiments/packets."""
+    """A figure of all packets of orders and answers, pure acknowledgements included; see runs/packets/rows.py."""
 
     def read(record: Record) -> float | None:
         total = exchange_total(record)
@@ -155,7 +155,7 @@ def _resources(component: str) -> tuple[Metric, ...]:
     )  # fmt: skip
 
 
-AS_IN_THE_PAPER = (
+PAPER_METRICS = (
     Metric(name="answers_per_s", title="answers", unit="answers/s", read=answers_per_s),
     *(
         Metric(
@@ -167,15 +167,15 @@ AS_IN_THE_PAPER = (
         for name in ("gateway", "engine", "broker")
     ),
 )
-"""What its figures 8 (a) and 9 show."""
+"""Metrics of the paper's figures 8 (a) and 9."""
 
 
 def _completions(*judged: str) -> tuple[Metric, ...]:
-    """Those named are judged, from due time."""
+    """All completion metrics; the percentiles named get a verdict, from due time."""
     return tuple(_completion(clock, percentile, frozenset(judged)) for clock in CLOCKS for percentile in PERCENTILES)
 
 
-COMPARED = (
+COMPARISON_METRICS = (
     *_completions("p50", "p99"),
     Metric(name="orders_per_s", title="achieved rate", unit="orders/s", read=orders_per_s, judged=unscheduled,
            says="{larger} carries {times} times as many orders as {smaller}"),
@@ -184,14 +184,14 @@ COMPARED = (
            read=cpu_s_per_million(*COMPONENTS), judged=always,
            says="{larger} takes {times} times the CPU of {smaller}"),
     *(metric for component in COMPONENTS for metric in _resources(component)),
-    *AS_IN_THE_PAPER,
+    *PAPER_METRICS,
 )  # fmt: skip
-"""Of a comparison of transports."""
-HELD_BACK = (
+"""Metrics of a comparison of transports."""
+NAGLE_METRICS = (
     *_completions("mean", "p50"),
     Metric(name="packets_per_order", title="packets an order", unit="packets", read=packets("per_order")),
     Metric(name="packet_bytes", title="mean size of a packet", unit="bytes of payload", read=packets("mean_bytes")),
     Metric(name="packet_gap_us", title="mean gap between packets", unit="us", read=packets("mean_gap_us")),
-    *(replace(metric, judged=never) for metric in COMPARED if not metric.name.endswith("_us")),
+    *(replace(metric, judged=never) for metric in COMPARISON_METRICS if not metric.name.endswith("_us")),
 )
-"""Of an experiment with Nagle's algorithm."""
+"""Metrics of an experiment with Nagle's algorithm."""

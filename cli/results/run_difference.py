@@ -8,7 +8,7 @@ from cli.results.difference import differing, part_of, print_heads, print_lines,
 from exchange.json_records import Record
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import number
-from runs.metrics import COMPARED, HELD_BACK, Metric, lag_us
+from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, lag_us
 
 CONDITIONS: dict[str, tuple[str, ...] | None] = {
     "settings": None, "host": None, "versions": None, "network": ("mechanism",),
@@ -19,7 +19,7 @@ LAG = tuple(
     Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=lag_us(name))
     for name in ("p50", "p99", "max")
 )
-PACKETS = tuple(metric for metric in HELD_BACK if metric.name == "packets_per_order")
+PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_per_order")
 NO_VERDICT = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
 
 
@@ -57,7 +57,7 @@ def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
 
 
 def _figures(first: Record, second: Record) -> Iterator[Record]:
-    for metric in (*COMPARED, *LAG, *PACKETS):
+    for metric in (*COMPARISON_METRICS, *LAG, *PACKETS):
         values = {"first": metric.read(first), "second": metric.read(second)}
         measured: dict[str, float] = {side: value for side, value in values.items() if value is not None}
         if measured:

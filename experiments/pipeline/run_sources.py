@@ -12,7 +12,7 @@ from exchange.settings import RunSettings
 from experiments.trials.observations import is_warm_up
 from runs.errors import UserError
 from runs.files import run_folders
-from runs.metrics import COMPARED, HELD_BACK, packets
+from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, packets
 from runs.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
@@ -20,7 +20,7 @@ from spark.run_record import read_run
 from spark.summary.columns import FACTS
 
 READERS = {
-    **{metric.name: metric.read for metric in (*COMPARED, *HELD_BACK)},
+    **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},
     "packets": packets("segments"),
     "packet_bytes": packets("mean_bytes"),
     "packet_gap_us": packets("mean_gap_us"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exchange.estimates import Estimate
-from runs.metrics import COMPARED, HELD_BACK, Metric
+from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 
 Wording = Callable[[str, str, str, Estimate, int], str]
 """Words a verdict from the metric's own wording, both contenders, their ratio and the number of repeats."""
@@ -72,10 +72,10 @@ class Study:
     differ: Wording = differ
 
 
-COMPARE = Study(name="compare", metrics=COMPARED)
+COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
 NAGLE = Study(
-    name="nagle", metrics=HELD_BACK, block="pair", against_the_first=True, by_metric=True,
+    name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, by_metric=True,
     differ=hurts_or_helps,
 )  # fmt: skip
-SWEEP = Study(name="sweep", metrics=COMPARED, block="block", rows_as_json=True)
+SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

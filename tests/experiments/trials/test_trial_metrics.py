@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runs.metrics import COMPARED
+from runs.metrics import COMPARISON_METRICS
 
-METRICS = {metric.name: metric for metric in COMPARED}
+METRICS = {metric.name: metric for metric in COMPARISON_METRICS}
 USED = {"cpu_s": 2.0, "max_rss_bytes": 150_000_000}
 USED |= {"voluntary_context_switches": 900, "involuntary_context_switches": 100}
 RECORD: dict[str, Any] = {"components": {"engine": USED}, "counts": {"orders_answered": 1_000}}
@@ -25,4 +25,4 @@ def test_what_a_component_used_is_told_by_order_or_at_its_most(name: str, value:
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:
-    assert len(METRICS) == len(COMPARED)
+    assert len(METRICS) == len(COMPARISON_METRICS)
