@@ -87,7 +87,8 @@ def write_smallest_run(folder: Path) -> Path:
     lines = [json.dumps({**about, "kind": kind, "payload": _example(kind)}) for kind in KINDS]
     (folder / "spool").mkdir()
     (folder / "spool" / "000001.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    (folder / "run.json").write_text(json.dumps({"schema": 1}))
+    run = {"schema": 1, "name": folder.name, "status": "complete", "reasons": []}
+    (folder / "run.json").write_text(json.dumps(run))
     return folder
 
 
