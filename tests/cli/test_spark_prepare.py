@@ -43,8 +43,8 @@ def test_a_machine_that_cannot_is_told_in_a_sentence(archive: ClassArchive, monk
         raise SparkUnavailableError("Java wrote no class archive: is there room for 200 MB?")
 
     monkeypatch.setattr(jobs, "write_archive", full)
-    said = CliRunner().invoke(main, COMMAND)
-    assert (said.exit_code, said.output.startswith("Error: Spark is not prepared: Java wrote no")) == (1, True)
+    result = CliRunner().invoke(main, COMMAND)
+    assert (result.exit_code, result.output.startswith("Error: Spark is not prepared: Java wrote no")) == (1, True)
     monkeypatch.setattr(jobs, "session_archive", lambda _: None)
     assert CliRunner().invoke(main, COMMAND).exit_code == 2
 
@@ -53,6 +53,6 @@ def test_a_machine_that_cannot_is_told_in_a_sentence(archive: ClassArchive, monk
 def test_sessions_use_what_it_wrote(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     script = "from spark.sessions import java, session; print(session.session_archive(java.find_java()).is_written)"
-    for words, told in ((["-m", "cli", *COMMAND], "Spark starts faster"), (["-c", script], "True")):
-        said = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=True)
-        assert told in said.stdout
+    for words, expected in ((["-m", "cli", *COMMAND], "Spark starts faster"), (["-c", script], "True")):
+        result = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=True)
+        assert expected in result.stdout

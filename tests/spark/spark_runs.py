@@ -1,4 +1,4 @@
-"""Made-up runs, in the format that docs/results.md describes, with the raw times kept beside the buckets."""
+"""Made-up runs, in the format that docs/results.md describes, with the raw times beside the buckets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def completion_payload(second: int, clock: str, times_ns: Times, last_order: boo
 
 
 def record(kind: str, payload: dict[str, Any], source: str = "gateway", at_s: float = 0.0) -> Record:
-    """A line of the spool, said `at_s` seconds after the gateway's first order."""
+    """A line of the spool, written `at_s` seconds after the gateway's first order."""
     passed_ns = round(at_s * 1e9)
     clocks = {"wall_ns": START_WALL_NS + passed_ns, "monotonic_ns": START_MONOTONIC_NS + passed_ns}
     return {"schema": 1, "run": "9f3c0a7716d2e845", "source": source, "kind": kind, **clocks, "payload": payload}
@@ -64,7 +64,7 @@ class MadeUpRun:
             self._second(second)
         self._last_order()
         sampled = [(sample(number), number / 4) for number in range(1, self.samples + 1)]
-        self.records += [record("sample", said, self._named("gateway"), at_s) for said, at_s in sampled]
+        self.records += [record("sample", payload, self._named("gateway"), at_s) for payload, at_s in sampled]
         closing = {"announced": 99, "received": 99, "reporters": self.reporters}
         self.records.append(record("end", closing, self._named("reporter"), self.seconds + 0.26))
 
@@ -85,7 +85,7 @@ class MadeUpRun:
 
     def write_beside(self, folder: Path) -> None:
         """Add another pair, with a reporter of its own, to the run that the folder holds."""
-        lines = "".join(f"{json.dumps(said)}\n" for said in self.records)
+        lines = "".join(f"{json.dumps(line)}\n" for line in self.records)
         (folder / "spool" / spool_file(1, self.pair)).write_text(lines)
         run = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps({**run, "pairs": [*run.get("pairs", [{}]), {}]}))

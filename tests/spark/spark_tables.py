@@ -24,16 +24,16 @@ def run_record(**known: Any) -> RunRecord:
 
 def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:
     """A table a kind, with the columns that a summary reads."""
-    kinds = dict.fromkeys(said["kind"] for said in records if said["kind"] in READ)
+    kinds = dict.fromkeys(record["kind"] for record in records if record["kind"] in READ)
     return [(kind, table(kind, records).select(READ[kind])) for kind in kinds]
 
 
 def table(kind: str, records: Sequence[Record]) -> pa.Table:
     """All columns of the records of one kind."""
     named = [
-        {**{name: said[key] for name, key in zip(TABLE_ORIGIN, ORIGIN, strict=True)}, **said["payload"]}
-        for said in records
-        if said["kind"] == kind
+        {**{name: record[key] for name, key in zip(TABLE_ORIGIN, ORIGIN, strict=True)}, **record["payload"]}
+        for record in records
+        if record["kind"] == kind
     ]
     return pa.Table.from_pylist(named, schema=to_arrow_schema(table_schema(kind)))
 
@@ -43,6 +43,6 @@ def summarized(*records: Record, **known: Any) -> dict[int | None, Row]:
     return {row.get("second"): row for row in rows_of_run(run_record(**known), tables(records))}
 
 
-def told(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:
+def column(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:
     """One column of them, where it is known."""
     return {second: row[name] for second, row in rows.items() if row.get(name) is not None}

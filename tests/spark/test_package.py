@@ -38,17 +38,17 @@ def test_the_same_sources_make_the_same_zip(tmp_path: Path) -> None:
 
 def test_an_executor_imports_from_a_folder_named_after_the_content_which_keeps_its_kernels(tmp_path: Path) -> None:
     """The zip lies elsewhere in each session."""
-    told = []
+    printed = []
     for session in ("first", "second"):
         (tmp_path / session).mkdir()
         shipped = package_zip(tmp_path / session)
         environ = {**os.environ, "PYTHONPATH": str(shipped), "XDG_CACHE_HOME": str(tmp_path / "cache")}
         command = [sys.executable, "-c", IMPORTED]
         done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
-        told.append(done.stdout.splitlines())
+        printed.append(done.stdout.splitlines())
     (folder,) = (tmp_path / "cache" / "exchange-simulation").glob("package-*")
-    assert told[0] == told[1]
-    assert told[0][:2] == [str(folder / "exchange" / "__init__.py"), str(folder / "gateway" / "__pycache__")]
+    assert printed[0] == printed[1]
+    assert printed[0][:2] == [str(folder / "exchange" / "__init__.py"), str(folder / "gateway" / "__pycache__")]
     assert list((folder / "gateway" / "__pycache__").glob("seeds.bits_beside*.nbi"))
 
 

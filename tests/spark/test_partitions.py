@@ -63,12 +63,13 @@ def test_a_worker_does_not_look_through_its_modules_for_garbage_after_every_part
 
 
 @pytest.mark.parametrize(
-    ("work", "told"), [(broken, "ValueError: no such number"), (broken_with_a_sentence, "what went wrong; what to do")]
+    ("work", "message"),
+    [(broken, "ValueError: no such number"), (broken_with_a_sentence, "what went wrong; what to do")],
 )
-def test_what_goes_wrong_in_a_part_is_one_line(work: object, told: str, spark: SparkSession) -> None:
+def test_what_goes_wrong_in_a_part_is_one_line(work: object, message: str, spark: SparkSession) -> None:
     with pytest.raises(SparkJobError) as failure:
         collect(each_number(spark, 2, work, SEEN, 2))  # type: ignore[arg-type]
-    assert str(failure.value) == told
+    assert str(failure.value) == message
 
 
 def test_what_an_executor_writes_spark_reads(spark: SparkSession, tmp_path: Path) -> None:

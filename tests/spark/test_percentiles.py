@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
-from spark_tables import summarized, told
+from spark_tables import column, summarized
 
 from exchange.measurements import CLOCKS, LogBuckets
 from spark.errors import SparkJobError, typed_errors
@@ -63,7 +63,7 @@ def test_clocks_and_seconds_stay_apart() -> None:
     times_ns = {(s, c): np.array([10 ** (s + 4)]) for s in (0, 1) for c in ("due", "lag")}
     rows = summarized(*(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()))
     for clock in ("due", "lag"):
-        assert told(rows, f"{clock}_max_us") == {0: 10.0, 1: 100.0, None: 100.0}
+        assert column(rows, f"{clock}_max_us") == {0: 10.0, 1: 100.0, None: 100.0}
 
 
 def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkey
 # pyspark drops its pipe to a JVM that did not start, and the garbage collector complains.
 @pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("printed", "reason"),
     [
         ("Error: too little memory", "Error: too little memory"),
         (
@@ -93,13 +93,13 @@ def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkey
     ],
 )
 def test_a_jvm_that_does_not_start_is_told_in_its_own_words(
-    said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    printed: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java = fake_java(tmp_path, None)
-    java.write_text(f"#!/bin/sh\necho hello >&2; echo '{said}' >&2; exit 1\n")
+    java.write_text(f"#!/bin/sh\necho hello >&2; echo '{printed}' >&2; exit 1\n")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with (
-        pytest.raises(SparkUnavailableError, match=rf"did not start \({told}\)"),
+        pytest.raises(SparkUnavailableError, match=rf"did not start \({reason}\)"),
         running_jvm(SparkConf(loadDefaults=False), tmp_path),
     ):
         pass

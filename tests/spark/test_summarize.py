@@ -112,7 +112,7 @@ def test_parts_of_a_killed_analysis_are_swept_and_those_of_a_living_one_are_not(
 )
 def test_a_java_stack_trace_becomes_one_sentence(spark: SparkSession, java_says: str, error: type[SparkError]) -> None:
     failing = spark.sql(f"select raise_error('java.io.IOException: {java_says}')")
-    with pytest.raises(error) as told, typed_errors(Path("results/a-run")):
+    with pytest.raises(error) as raised, typed_errors(Path("results/a-run")):
         failing.collect()
-    assert "results/a-run" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "results/a-run" in str(raised.value)
+    assert "\n" not in str(raised.value)

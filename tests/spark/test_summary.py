@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spark_runs import CORES, METERS, START_WALL_NS, MadeUpRun, Record, reading, record, source_of
-from spark_tables import run_record, summarized, tables, told
+from spark_tables import column, run_record, summarized, tables
 
 from exchange.measurements import CLOCKS, Meter
 from spark.summary.columns import MEASURED, RATE, ROWS
@@ -103,9 +103,9 @@ def test_several_gateways_of_a_run_add_up() -> None:
     second_one = [traffic(0, 1.5, source="gateway.2"), traffic(1, 2.5, source="gateway.2")]
     used = [cpu(0, 0.5, 1.0), cpu(0, 0.25, 1.0, source="gateway.2")]
     rows = summarized(traffic(0, 1.2), traffic(1, 2.2), *second_one, *used)
-    assert told(rows, RATE) == {0: 2.0, 1: 2.0}
-    assert told(rows, "orders_sent") == {0: 2, 1: 2, None: 4}
-    assert told(rows, CPU)[0] == 0.75
+    assert column(rows, RATE) == {0: 2.0, 1: 2.0}
+    assert column(rows, "orders_sent") == {0: 2, 1: 2, None: 4}
+    assert column(rows, CPU)[0] == 0.75
 
 
 def test_the_last_order_is_in_no_figure_of_completion(analysed: Analysed) -> None:
@@ -120,19 +120,19 @@ def test_the_warm_up_is_left_out_of_the_run_and_kept_in_its_seconds(gateways: in
         return record("completion", {**about, "count": 1, "sum_ns": 10, "min_ns": second, "max_ns": second})
 
     rows = summarized(times(5), times(6), times(7), times(8, last=True), warm_up_s=6.0, gateways=gateways)
-    assert told(rows, "due_count") == {5: 1, 6: 1, 7: 1, None: 2}
+    assert column(rows, "due_count") == {5: 1, 6: 1, 7: 1, None: 2}
 
 
 def test_a_meter_is_placed_by_the_gateway_s_first_second() -> None:
     at_s = {-5.0: 0, 0.5: 0, 1.5: 1, 2.2: 2, 9.0: 2}
-    said = [record("throughput", {"meter": 3, "rate_per_s": rate}, source_of(3), rate) for rate in at_s]
-    rows = summarized(traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5), *said)
-    assert told(rows, "engine_messages_sent_per_s") == {0: -2.25, 1: 1.5, 2: 5.6, None: 1.64}
+    readings = [record("throughput", {"meter": 3, "rate_per_s": rate}, source_of(3), rate) for rate in at_s]
+    rows = summarized(traffic(0, 1.2), traffic(1, 2.01), traffic(2, 2.5), *readings)
+    assert column(rows, "engine_messages_sent_per_s") == {0: -2.25, 1: 1.5, 2: 5.6, None: 1.64}
 
 
 def test_meters_without_a_gateway_s_clock_are_in_no_row() -> None:
-    said = record("throughput", {"meter": 3, "rate_per_s": 1.0}, source_of(3), 0.5)
-    assert told(summarized(said, cpu(0, 0.5, 1.0)), "engine_messages_sent_per_s") == {}
+    readings = record("throughput", {"meter": 3, "rate_per_s": 1.0}, source_of(3), 0.5)
+    assert column(summarized(readings, cpu(0, 0.5, 1.0)), "engine_messages_sent_per_s") == {}
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_the_gateway_s_clock_started_before_its_earliest_report(
 
 
 def test_cores_of_a_late_report_count_the_time_that_really_passed() -> None:
-    found = told(summarized(cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)), CPU)
+    found = column(summarized(cpu(0, 0.5, 1.0), cpu(3, 2.5, 5.0), cpu(4, 2.6, 5.1)), CPU)
     assert found == pytest.approx({0: 0.5, 3: 0.5, None: 2.6 / 5.1})  # a tenth of a second is too short to tell
 
 
 def test_cores_of_a_run_within_its_first_second_are_over_its_own_length() -> None:
-    assert told(summarized(cpu(0, 0.3, 0.6), duration_s=0.6), CPU) == pytest.approx({0: 0.5, None: 0.5})
-    assert told(summarized(cpu(0, 0.1, 0.2), duration_s=0.2), CPU) == pytest.approx({None: 0.5})
+    assert column(summarized(cpu(0, 0.3, 0.6), duration_s=0.6), CPU) == pytest.approx({0: 0.5, None: 0.5})
+    assert column(summarized(cpu(0, 0.1, 0.2), duration_s=0.2), CPU) == pytest.approx({None: 0.5})
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_the_rate_of_the_last_second_is_over_its_own_length(
     records: list[tuple[int, float, int]], duration_s: float | None, rates: dict[int, float]
 ) -> None:
     rows = summarized(*(traffic(second, at_s, orders) for second, at_s, orders in records), duration_s=duration_s)
-    assert told(rows, RATE) == pytest.approx(rates)
+    assert column(rows, RATE) == pytest.approx(rates)

@@ -43,7 +43,7 @@ def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunRecor
 
 def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     made = [(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + n)) for n, name in enumerate(NAMES)]
-    silent = run_record(run="nothing was said in it")
+    silent = run_record(run="no records")
     files = {path: file for run, made_up in made for path, file in written(tmp_path, run, made_up).items()}
     rows = [*(row for of_run in made for row in rows_of(*of_run)), *rows_of(silent)]
     expected = as_table(sorted(rows, key=lambda row: (row["run"], row.get("second", -1)))).to_pylist()

@@ -51,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> RecordedRuns:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The tables that the two commands made, and what they said."""
+    """The tables that the two commands made, and their output."""
 
     folder: DatasetFolder
     manifest: Manifest

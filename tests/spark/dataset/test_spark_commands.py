@@ -34,7 +34,7 @@ def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["summary", "{0}/nothing"], "is no folder: give the folder"),
         (["summary", "{0}"], "no runs have tables"),
@@ -42,16 +42,16 @@ def test_a_run_that_is_there_is_not_read_again(dataset: Dataset, typed: Typed) -
         (["summary", "{0}", "--tables", "nofs://x/y"], "nofs"),
     ],
 )
-def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list[str], message: str) -> None:
     done = typed(*(word.format(tmp_path) for word in arguments))
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert done.stderr.startswith("Error: ")
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["summary", "{0}", "--master", "spark://127.0.0.1:1"], "no Spark master answers"),
         (["submit", "--master", "spark://127.0.0.1:1", "summary", "{0}"], "no Spark master answers"),
@@ -59,10 +59,10 @@ def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list
     ],
 )
 def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts(
-    tmp_path: Path, arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.setattr(jobs, "open_session", open_session)
     done = CliRunner().invoke(main, ["spark", *(word.format(tmp_path) for word in arguments)])
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert message in done.stderr

@@ -60,7 +60,7 @@ def in_order(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record["wall_ns"])
 
 
-def said(records: Iterable[Record]) -> Counter[str]:
+def countable(records: Iterable[Record]) -> Counter[str]:
     """The records as texts that can be counted."""
     return Counter(
         json.dumps([*(r[name] for name in ORIGIN), r["kind"], _as_read(r["payload"])], sort_keys=True) for r in records
@@ -71,16 +71,16 @@ def _as_read(payload: dict[str, Any]) -> dict[str, Any]:
     return {name: float(value) if name == "rate_per_s" else value for name, value in payload.items()}
 
 
-def kept(folder: Path) -> Counter[str]:
+def in_table(folder: Path) -> Counter[str]:
     """The records in the live table, as pyarrow reads the folder."""
     rows = ds.dataset(folder / "live" / "records", format="parquet").to_table().to_pylist()
-    return said(_record(row) for row in rows if row["problem"] is None)
+    return countable(_record(row) for row in rows if row["problem"] is None)
 
 
-def kept_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
+def in_table_by_spark(spark: SparkSession, folder: Path) -> Counter[str]:
     read = spark.read.parquet(f"file://{folder}/live/records").where("problem IS NULL")
     rows = [row.asDict(recursive=True) for row in read.select(*TABLE_ORIGIN, "kind", *KINDS).collect()]
-    return said(map(_record, rows))
+    return countable(map(_record, rows))
 
 
 def _record(row: dict[str, Any]) -> Record:

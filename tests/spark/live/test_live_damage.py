@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from growing import GrowingRun, followed, in_order, kept, said
+from growing import GrowingRun, countable, followed, in_order, in_table
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
@@ -58,7 +58,7 @@ def test_what_was_begun_otherwise_or_is_damaged_is_to_be_deleted(spark: SparkSes
         shutil.copytree(whole, live)
     shutil.rmtree(live)
     followed(spark, begun.folder)
-    assert kept(begun.folder) == said(RECORDS)
+    assert in_table(begun.folder) == countable(RECORDS)
 
 
 def test_a_run_that_was_moved_is_looked_at_anew(spark: SparkSession, begun: GrowingRun) -> None:
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         with pytest.raises(TablesUnwritableError, match="make room"):
             followed(spark, begun.folder)
     assert followed(spark, begun.folder).totals.records == len(RECORDS)
-    assert kept(begun.folder) == said(RECORDS)
+    assert in_table(begun.folder) == countable(RECORDS)
 
 
 def test_spark_calls_back_on_this_machine_alone(spark: SparkSession, begun: GrowingRun) -> None:

@@ -16,10 +16,10 @@ from spark.live.batch import SMALL_KINDS, BatchSummary, LiveFacts
 JITTER_NS = 700_000_000
 
 
-def delayed(said: Record) -> Record:
+def delayed(line: Record) -> Record:
     """So that a later record may tell of an earlier start of the clock, and readings move."""
-    is_late = said["kind"] == "traffic" and said["payload"]["second"] % 2 == 0
-    return {**said, "wall_ns": said["wall_ns"] + JITTER_NS * is_late}
+    is_late = line["kind"] == "traffic" and line["payload"]["second"] % 2 == 0
+    return {**line, "wall_ns": line["wall_ns"] + JITTER_NS * is_late}
 
 
 SMALL = [r for r in MadeUpRun(seconds=5, orders_per_s=10).records if r["kind"] in (*SMALL_KINDS, "end")]
@@ -43,8 +43,8 @@ def batch_of(number: int, records: list[Record]) -> BatchSummary:
     return BatchSummary(batch_id=number, lines=len(records), records=len(records), facts=facts, ends=ends)
 
 
-def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
-    """Every row as it was when it was last said to have changed."""
+def changed_rows(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
+    """Every row as it was when it last changed."""
     facts, rows = LiveFacts(), dict[int, dict[str, Any]]()
     for number, batch in enumerate(batches):
         rows |= {
@@ -57,18 +57,18 @@ def told(batches: list[list[Record]]) -> dict[int, dict[str, Any]]:
 @given(st.randoms(use_true_random=False), st.integers(1, len(RECORDS)))
 def test_rows_depend_on_the_records_alone(chance: random.Random, of_a_batch: int) -> None:
     records = [*RECORDS, *OUTSIDE]
-    in_one = told([records])
+    in_one = changed_rows([records])
     chance.shuffle(records)
-    assert told([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)]) == in_one
+    assert changed_rows([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)]) == in_one
     assert len(in_one) == 6
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, len(OF_PAIRS)))
 def test_rows_of_several_pairs_depend_on_the_records_alone(chance: random.Random, of_a_batch: int) -> None:
     records = list(OF_PAIRS)
-    in_one = told([records])
+    in_one = changed_rows([records])
     chance.shuffle(records)
-    in_several = told([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)])
+    in_several = changed_rows([records[start : start + of_a_batch] for start in range(0, len(records), of_a_batch)])
     assert in_several.keys() == in_one.keys()
     for second, row in in_one.items():
         assert in_several[second] == pytest.approx(row, rel=1e-12)
@@ -77,22 +77,22 @@ def test_rows_of_several_pairs_depend_on_the_records_alone(chance: random.Random
 def test_a_second_is_final_when_each_gateway_has_told_of_a_later_one() -> None:
     traffic = [r for r in OF_PAIRS if r["kind"] == "traffic"]
     ends = [r for r in OF_PAIRS if r["kind"] == "end"]
-    assert [row["final"] for row in told([traffic]).values()] == [True, True, False, False]
-    assert [row["final"] for row in told([traffic, ends[:1]]).values()] == [True, True, False, False]
-    assert [row["final"] for row in told([traffic, ends]).values()] == [True] * 4
+    assert [row["final"] for row in changed_rows([traffic]).values()] == [True, True, False, False]
+    assert [row["final"] for row in changed_rows([traffic, ends[:1]]).values()] == [True, True, False, False]
+    assert [row["final"] for row in changed_rows([traffic, ends]).values()] == [True] * 4
 
 
 def test_a_clock_that_began_earlier_than_it_seemed_moves_readings_of_every_second() -> None:
     prompt = [r for r in RECORDS if r["kind"] == "traffic" and r["payload"]["second"] in {1, 3}]
     others = [r for r in RECORDS if r not in prompt]
-    assert told([others])[0] != told([RECORDS])[0]
-    assert told([others, prompt]) == told([RECORDS])
+    assert changed_rows([others])[0] != changed_rows([RECORDS])[0]
+    assert changed_rows([others, prompt]) == changed_rows([RECORDS])
 
 
 def test_a_reading_outside_of_the_run_is_in_its_first_or_last_second() -> None:
-    rows = told([[*(r for r in SMALL if r["kind"] == "traffic"), *OUTSIDE]])
+    rows = changed_rows([[*(r for r in SMALL if r["kind"] == "traffic"), *OUTSIDE]])
     rates = {second: row.get("gateway_orders_sent_per_s") for second, row in rows.items()}
-    first, last = (said["payload"]["rate_per_s"] for said in OUTSIDE)
+    first, last = (line["payload"]["rate_per_s"] for line in OUTSIDE)
     assert rates == {**dict.fromkeys(range(6)), 0: first, 5: last}
 
 

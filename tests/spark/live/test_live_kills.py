@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from growing import GrowingRun, Rows, followed, in_order, kept, kept_by_spark, said, table
+from growing import GrowingRun, Rows, countable, followed, in_order, in_table, in_table_by_spark, table
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, Record
 
@@ -103,7 +103,7 @@ def killed(feed: Feed, scratch: Path, chance: random.Random, of_jvm: bool, in_a_
         before, batches = len(list(follower.live.glob("notes/[0-9]*.json"))), chance.randint(1, 3)
         for number in range(before + 1, before + batches + 1):
             until(lambda number=number: follower.taken >= number)
-            assert kept(feed.growing.folder) <= said(feed.fed)
+            assert in_table(feed.growing.folder) <= countable(feed.fed)
             feed.file()
         if in_a_write:
             until(lambda: follower.is_writing, poll_s=0.0)
@@ -140,7 +140,7 @@ def check(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
     feed.rest()
     followed(spark, feed.growing.folder)
     assert table(feed.growing.folder) == undisturbed
-    assert kept(feed.growing.folder) == kept_by_spark(spark, feed.growing.folder) == said(RECORDS)
+    assert in_table(feed.growing.folder) == in_table_by_spark(spark, feed.growing.folder) == countable(RECORDS)
 
 
 @pytest.mark.always

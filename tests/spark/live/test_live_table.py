@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from growing import GrowingRun, followed, in_order, kept, kept_by_spark, said, table
+from growing import GrowingRun, countable, followed, in_order, in_table, in_table_by_spark, table
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
@@ -63,7 +63,7 @@ def test_what_is_said_twice_is_counted_and_what_is_late_is_merged_too(spark: Spa
         assert (run.totals.duplicates, run.totals.late) == (4, 2)
     assert table(growing.folder)[0]["due_count"] == 201
     assert table(growing.folder)[0]["due_max_us"] == 1e6
-    assert kept(growing.folder) == kept_by_spark(spark, growing.folder) == said([*records, more])
+    assert in_table(growing.folder) == in_table_by_spark(spark, growing.folder) == countable([*records, more])
 
 
 def test_a_follower_that_comes_back_goes_on_and_has_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSes
     assert run.totals.unread == 5
     assert {problem: lines for problem, (lines, _) in run.totals.problems.items()} == {NO_RECORD: 4, UNKNOWN_SCHEMA: 1}
     assert all(example.startswith("000001.jsonl: ") for _, example in run.totals.problems.values())
-    assert kept(growing.folder) == said(records)
+    assert in_table(growing.folder) == countable(records)
