@@ -9,7 +9,7 @@ import click
 from messaging.benchmarks.te_spsc import BINDING, KEY
 from messaging.options import SAMPLE_SECONDS, Size, timeout_option
 from runs.options import json_option, together
-from transports.pattern import Pattern
+from transports.base import Pattern
 
 LISTENER = {
     Pattern.QUEUE: "consume", Pattern.FANOUT: "publish", Pattern.TOPIC: "publish", Pattern.REQUESTS: "answer",

@@ -16,7 +16,7 @@ import click
 
 from exchange.words import counted
 from messaging.roles import Links, Role, RoleResult
-from transports.pattern import Pattern
+from transports.base import Pattern
 from transports.registry import has_broker
 
 Settings = Mapping[str, Any]

@@ -29,8 +29,7 @@ from messaging.session import OPEN_NS, Session
 from messaging.streams import flow_figures
 from runs.component import settle_down
 from runs.errors import UserError, sentence
-from transports.base import BadAddress, CannotListen, Link, PeerGone, TransportError
-from transports.pattern import PUBLISHED, Pattern
+from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 
 NO_CHECKSUM = f"{0:016x}"
 """The checksum of no message."""

@@ -17,9 +17,8 @@ from typing import Any
 from exchange.measurements import LogBuckets
 from messaging.session import OPEN_NS, Session
 from runs.errors import UserError
-from transports.base import Address, Link
+from transports.base import PUBLISHED, Address, Link, Pattern
 from transports.declaration import Transport
-from transports.pattern import PUBLISHED, Pattern
 from transports.registry import connect, listen, scheme_of, transport_of
 
 LINGER_S = 2.0

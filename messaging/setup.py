@@ -29,9 +29,8 @@ from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
 from runs.process_group import ProcessGroup
 from runs.transport_settings import settled
-from transports.base import Link, PeerGone, TransportError
+from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import RunningBroker
-from transports.pattern import Pattern
 from transports.registry import has_broker, scheme_of, transport_of
 
 WARM_SIZE, WARM_S = 64, 10.0

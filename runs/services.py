@@ -19,8 +19,7 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.lineup import Lineup
-from transports.base import Link
-from transports.pattern import Pattern
+from transports.base import Link, Pattern
 from transports.registry import connect, listen
 
 if TYPE_CHECKING:

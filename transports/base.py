@@ -16,10 +16,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
-
-from transports.pattern import Pattern
 
 if TYPE_CHECKING:  # numpy takes longer to import than the commands that only declare options may take
     from transports.frames import FrameBatch
@@ -44,6 +43,36 @@ class NotInstalled(TransportError):
 class PeerGone(TransportError):
     """The other end has left, or did not come in time. Everything that it had sent before has been delivered."""
 
+
+class Pattern(Enum):
+    """The shape of a conversation; each value is its name for users. docs/transports.md has the pattern's sockets.
+
+    PAIR      listener ⇄ connector                   both send and receive
+    FAN_IN    listener ⇄ connectors                  the listener receives from each, and sends to all
+    QUEUE     connectors ─▶ one queue ─▶ listeners   each message goes to one of the listeners
+    FANOUT    listeners ─▶ connectors                each connector gets every message; it can reply to a lone listener
+    TOPIC     listeners ─▶ connectors                the same, for the connectors whose patterns match the key
+    REQUESTS  connectors ⇄ listeners                 each request has an answer, which goes to its sender
+    SCAN      connectors ⇄ listeners                 the same, but each connector searches one queue of all answers
+    """
+
+    PAIR = "pair"
+    FAN_IN = "fan-in"
+    QUEUE = "queue"
+    FANOUT = "fanout"
+    TOPIC = "topic"
+    REQUESTS = "requests"
+    SCAN = "scan"
+
+
+ASKED = frozenset({Pattern.REQUESTS, Pattern.SCAN})
+"""The listener sends one frame for each frame that it has received, in the same order."""
+TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
+"""The patterns of every transport; a run of the exchange needs no others."""
+PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
+"""Listeners publish; the replies of subscribers come back another way."""
+MANY_LISTENERS = PUBLISHED | {Pattern.QUEUE}
+"""Without a broker, a connector connects to each of the listeners."""
 
 SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
 """Options that mean the same to every transport that takes them; the first value is the default."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from transports.base import Address, BadAddress, Link, NotInstalled
-from transports.pattern import TWO_ENDS, Pattern
+from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern
 
 BROKER = "broker"
 """The kind of place where a third process takes frames from one end and gives them to the other."""

@@ -13,9 +13,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import transports
-from transports.base import Address, BadAddress, Link, NotInstalled
+from transports.base import Address, BadAddress, Link, NotInstalled, Pattern
 from transports.declaration import Transport
-from transports.pattern import Pattern
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

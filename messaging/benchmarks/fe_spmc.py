@@ -18,7 +18,7 @@ from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, 
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role, check_descriptors
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
-from transports.pattern import Pattern
+from transports.base import Pattern
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
 CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How many get each message.")

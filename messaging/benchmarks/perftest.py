@@ -32,7 +32,7 @@ from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import Size
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from messaging.streams import transfer_figures, wrong_with, wrong_with_each
-from transports.pattern import Pattern
+from transports.base import Pattern
 
 ROLES = click.IntRange(1, 10_000)
 SHARED = "shared"

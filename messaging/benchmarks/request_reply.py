@@ -40,7 +40,7 @@ from messaging.roles import Links, Role, check_descriptors
 from reports.exports import grouped
 from reports.formats import number
 from runs.option_types import Listed
-from transports.pattern import Pattern
+from transports.base import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}

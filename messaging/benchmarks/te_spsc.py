@@ -20,7 +20,7 @@ from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
 from runs.errors import UserError
-from transports.pattern import Pattern
+from transports.base import Pattern
 from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)

@@ -14,9 +14,8 @@ from exchange.instances import named
 from exchange.settings import RunSettings
 from runs.lineup import Lineup
 from runs.transport_settings import as_options, with_option
-from transports.base import Address, BadAddress
+from transports.base import Address, BadAddress, Pattern
 from transports.declaration import RunningBroker
-from transports.pattern import Pattern
 from transports.registry import scheme_of, transport_of
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ if __name__ == "__main__":
     from messaging import by_hand  # noqa: F401 - once, for all forks
     from messaging.setup import Setup
     from runs.launch.brokers import Brokers
-    from transports.pattern import Pattern
+    from transports.base import Pattern
 
     patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]
     with Brokers() as brokers, Setup({sys.argv[1]: patterns}, None, None, brokers):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from messaging.benchmarks.perftest import Destination
 from messaging.roles import LinkEnd, Links, RoleResult
-from transports.base import Address
-from transports.pattern import Pattern
+from transports.base import Address, Pattern
 from transports.topics import matches
 
 

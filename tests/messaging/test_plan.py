@@ -14,7 +14,7 @@ from messaging.options import settings_of
 from messaging.running import jobs_of_suite
 from messaging.setup import check_cells, plan_of
 from runs.errors import UserError
-from transports.pattern import Pattern
+from transports.base import Pattern
 
 NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply"}
 """Benchmarks whose links join more than two."""

@@ -23,9 +23,9 @@ from exchange.session import Reporting, Terms
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
 from transports import registry
+from transports.base import Pattern
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
-from transports.pattern import Pattern
 
 RUN = 0xFEED
 

@@ -20,9 +20,8 @@ from exchange.messages import (
 from exchange.records import RecordWriter
 from exchange.session import Terms
 from transports import registry
-from transports.base import PeerGone
+from transports.base import Pattern, PeerGone
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 
 JUNK = [
     b"", b"\x00", b"\xff" * 40, encode(Throughput(1, 1))[:-1], encode(Throughput(1, 1)) + b"\x00",

@@ -14,9 +14,8 @@ import pytest
 from messaging.session import await_subscribers
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import Probe
-from transports.base import Link
+from transports.base import Link, Pattern
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.rabbitmq import Node
 from transports.registry import connect, known_schemes, listen, transport_of
 

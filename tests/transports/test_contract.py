@@ -12,9 +12,8 @@ from dataclasses import replace
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
-from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError
+from transports.base import Address, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.registry import connect, listen, transport_of
 from transports.waiting import LONGEST_SLEEP_NS
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transports.conftest import carry, joined, until
-from transports.base import Address, BadAddress
+from transports.base import Address, BadAddress, Pattern
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.registry import known_schemes, listen, transport_of
 from transports.sockets import (
     COUNTERS,

@@ -13,7 +13,7 @@ import zmq
 KERNELS = """
 import sys
 from numba.core.registry import CPUDispatcher
-from transports.pattern import Pattern
+from transports.base import Pattern
 from transports.registry import listen
 link = listen(sys.argv[1], "token", Pattern(sys.argv[2]))
 modules = [module for name, module in sys.modules.items() if name.startswith("transports.")]

@@ -11,9 +11,8 @@ import pytest
 
 from messaging.session import await_subscribers
 from tests.transports.conftest import TOKEN, carry, deadline_ns, placed, publishing, until, urls_with
-from transports.base import Address, BadAddress, Link, PeerGone, TransportError
+from transports.base import Address, BadAddress, Link, Pattern, PeerGone, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.pattern import Pattern
 from transports.registry import connect, listen
 from transports.topics import matches, prefixes
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
-from transports.base import Address, BadAddress, Link, TransportError
+from transports.base import Address, BadAddress, Link, Pattern, TransportError
 from transports.frames import LONGEST_FRAME, FrameBatch
-from transports.pattern import Pattern
 from transports.registry import connect, listen
 
 EACH = 900

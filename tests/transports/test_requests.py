@@ -10,9 +10,8 @@ import pytest
 
 from tests.transports.conftest import TOKEN, deadline_ns, placed, until, urls_with
 from transports.amqp.broker import Probe, leave_answers
-from transports.base import BadAddress, Link
+from transports.base import BadAddress, Link, Pattern
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.registry import connect, listen
 
 EACH = 500

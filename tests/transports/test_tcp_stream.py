@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transports.base import Address, PeerGone
+from transports.base import Address, Pattern, PeerGone
 from transports.frames import FrameBatch
-from transports.pattern import Pattern
 from transports.tcp.link import TcpLink
 from transports.tcp.stream import Stream, split_frames
 

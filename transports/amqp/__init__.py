@@ -7,9 +7,8 @@
 import time
 
 from transports.amqp.address import CLIENTS, DELIVERIES
-from transports.base import Address, Link
+from transports.base import Address, Link, Pattern
 from transports.declaration import Broker, Transport
-from transports.pattern import Pattern
 
 OPEN_S, QUEUE_S = 10.0, 0.02
 """The seconds that a broker may take for a link, and for each further queue."""

@@ -22,9 +22,8 @@ from transports.amqp.loops import OwnLoop
 from transports.amqp.session import Session, parameters
 from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
 from transports.amqp.wire import PERSISTENT
-from transports.base import Address, TransportError
+from transports.base import Address, Pattern, TransportError
 from transports.declaration import Broker, RunningBroker, Where
-from transports.pattern import Pattern
 from transports.rabbitmq import NodeAddress, NodeSettings, private_node, running_node
 
 PATIENCE_NS = 5_000_000_000

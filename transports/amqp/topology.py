@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 from transports.amqp.address import PREFETCH, Delivery
 from transports.amqp.session import Session
-from transports.base import Address
-from transports.pattern import ASKED, PUBLISHED, Pattern
+from transports.base import ASKED, PUBLISHED, Address, Pattern
 
 UNUSED_MS = 600_000
 """The broker removes a queue that nobody used for so long, such as a killed run's."""

@@ -4,9 +4,8 @@
 when the first link is made.
 """
 
-from transports.base import Address, Link
+from transports.base import Address, Link, Pattern
 from transports.declaration import Transport
-from transports.pattern import Pattern
 
 
 def listen(address: Address) -> Link:

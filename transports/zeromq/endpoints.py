@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import zmq
 
-from transports.base import Address, BadAddress, CannotListen, Link, TransportError
-from transports.pattern import MANY_LISTENERS, Pattern
+from transports.base import MANY_LISTENERS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
 from transports.topics import check_key, prefixes
 from transports.zeromq.calls import Socket
 from transports.zeromq.doorman import JOINED, Context

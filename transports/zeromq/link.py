@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from transports.base import Address, Link, PeerGone
+from transports.base import TWO_ENDS, Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch, Longs
-from transports.pattern import TWO_ENDS, Pattern
 from transports.sockets import read_back
 from transports.topics import key_prefix
 from transports.zeromq.calls import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transports.amqp.topology import Side
-from transports.base import Address
-from transports.pattern import Pattern
+from transports.base import Address, Pattern
 
 
 def side(url: str, pattern: Pattern, listens: bool) -> Side:
