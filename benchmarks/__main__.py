@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
-from benchmarks.comparing import Row, processor
+from benchmarks.comparison import Row, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
-PARTS = ("__main__", "comparing", "cpp", "exact_figures", "made_up_runs")  # of this package, and no benchmarks
+PARTS = ("__main__", "comparison", "cpp", "exact_figures", "synthetic_runs")  # modules that are no benchmarks
 BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
 
 

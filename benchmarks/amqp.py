@@ -1,7 +1,6 @@
-"""Through a broker: our frames against rabbitmq-c's, our clients and delivery guarantees against one another.
+"""Compares our frames through a broker with rabbitmq-c's, and our clients and delivery guarantees with one another.
 
-All on one private RabbitMQ node, which is started several times for its own row. Nothing is measured where there is
-no RabbitMQ.
+All rows use one private RabbitMQ node; its own row starts it several times. Without RabbitMQ nothing is measured.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.comparing import Row, in_turns
+from benchmarks.comparison import Row, in_turns
 from benchmarks.cpp import built
 from benchmarks.exchange import Figures, Limit
 from benchmarks.start_up import EXCHANGE
@@ -27,13 +26,13 @@ from transports.rabbitmq import Node, RabbitMqMissing, private_node
 from transports.registry import connect, listen
 
 MESSAGES, BYTES = 500_000, 10
-SECONDS, STEP, RATES = 3, 1.08, 28  # down to an eighth of what goes flat out
+SECONDS, STEP, RATES = 3, 1.08, 28  # down to an eighth of the flat-out rate
 FEW = 3
-"""Repeats are enough for what takes long and hardly varies."""
+"""Repeats for figures that take long and hardly vary."""
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Flow, exchange, completion, guarantees, start."""
+    """Start, flow, exchange, completion, guarantees."""
     few = min(repeats, FEW)
     try:
         starts = [start_s() for _ in range(few + 1)]
@@ -57,7 +56,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 @contextmanager
 def node() -> Iterator[Node]:
-    """Its password is in the environment, as for a component."""
+    """A running node, whose password is in the environment, as a component has it."""
     with tempfile.TemporaryDirectory() as folder, private_node(Path(folder) / "broker") as started:
         before = os.environ.get(PASSWORD)
         os.environ[PASSWORD] = started.password
@@ -76,7 +75,7 @@ def url(broker: Node) -> str:
 
 
 def flow(broker: Node, repeats: int) -> Row:
-    """Publisher and consumer are a process each, on both sides."""
+    """One-way flow; on both sides, publisher and consumer are a process each."""
     program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
     words = [str(word) for word in (broker.port, broker.user, broker.password, MESSAGES, BYTES)]
 
@@ -89,7 +88,7 @@ def flow(broker: Node, repeats: int) -> Row:
 
 
 def flow_per_s(broker_url: str) -> float:
-    """From the first publish to the last delivery."""
+    """Messages/s from the first publish to the last delivery."""
     done, write_end = os.pipe()
     name = f"flow-{time.monotonic_ns()}"
     child = os.fork()
@@ -135,15 +134,9 @@ def publish(broker_url: str, name: str) -> int:
 
 
 def run(broker: Node, *words: str) -> Figures:
-    """`run.json` of a run at the node."""
-    command = [
-        *EXCHANGE,
-        "run",
-        "--json",
-        "--no-spark",
-        "--transport",
-        f"amqp://{broker.user}@{broker.host}:{broker.port}",
-    ]
+    """The run.json of a run over the node."""
+    transport = f"amqp://{broker.user}@{broker.host}:{broker.port}"
+    command = [*EXCHANGE, "run", "--json", "--no-spark", "--transport", transport]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
         done = subprocess.run([*command, "--results", results, *words], capture_output=True, text=True, check=True)
     record: Figures = json.loads(done.stdout)
@@ -151,20 +144,20 @@ def run(broker: Node, *words: str) -> Figures:
 
 
 def flat_out(broker: Node, *words: str) -> float:
-    """Orders a second that are answered, none lost."""
+    """Answered orders/s at the highest rate."""
     return float(run(broker, "--rate", "max", "--orders", "100000", *words)["rates"]["orders_per_s"])
 
 
 def sustained(broker: Node, *words: str) -> float:
-    """The highest rate, within STEP, that a run of SECONDS holds: all is sent on time, and answered as it is sent."""
+    """The highest rate, within STEP, at which a run of SECONDS sends on time and is answered as fast."""
     fastest = flat_out(broker, *words)
     rates = [fastest * STEP ** (1 - below) for below in range(RATES)]
-    held = bisect.bisect_left(rates, True, key=lambda rate: holds(broker, rate, *words))
-    return rates[min(held, RATES - 1)]
+    reached = bisect.bisect_left(rates, True, key=lambda rate: is_sustained(broker, rate, *words))
+    return rates[min(reached, RATES - 1)]
 
 
-def holds(broker: Node, rate: float, *words: str) -> bool:
-    """Once of twice is enough: a machine may be busy with something else."""
+def is_sustained(broker: Node, rate: float, *words: str) -> bool:
+    """Whether one of two runs is complete: the machine may be busy in the other."""
     paced = ("--rate", f"{rate:.0f}", "--orders", f"{rate * SECONDS:.0f}", *words)
     return any(run(broker, *paced)["status"] == "complete" for _ in range(2))
 

@@ -1,4 +1,4 @@
-"""C++ references: built once a process, in a directory that goes with it."""
+"""Builds C++ references: once a process, in a directory that is removed with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compiler() -> str | None:
 
 @cache
 def compiler_version() -> str:
-    """Its first line about itself."""
+    """The first line of the compiler's --version."""
     if (found := compiler()) is None:
         return "no C++ compiler found: our side alone"
     return subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]

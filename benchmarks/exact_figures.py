@@ -1,6 +1,6 @@
-"""`python -m benchmarks.exact_figures numpy|duckdb FOLDER`: every run's percentiles, exactly, from its rows; no Spark.
+"""`python -m benchmarks.exact_figures numpy|duckdb FOLDER`: every run's exact percentiles, without Spark.
 
-What Spark is held against: two threads or one process, on the machine that has the files.
+The reference for Spark: two threads or one process, on the machine that has the files.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.made_up_runs import ROWS
+from benchmarks.synthetic_runs import ROWS
 from spark.tables.histograms import PERCENTS
 
 
 def with_numpy(folder: Path) -> int:
-    """How many runs."""
+    """Calculate with numpy. Returns the number of runs."""
     files = sorted((folder / ROWS).rglob("*.parquet"))
     for file in files:
         times_ns = pq.ParquetFile(file).read()["value_ns"].to_numpy()
@@ -26,21 +26,21 @@ def with_numpy(folder: Path) -> int:
 
 
 def with_duckdb(folder: Path) -> int:
-    """How many runs."""
+    """Calculate with DuckDB. Returns the number of runs."""
     import duckdb
 
     quantiles = ", ".join(str(percent / 100) for percent in PERCENTS.values())
     files = f"read_parquet('{folder / ROWS}/**/*.parquet', hive_partitioning = true)"
-    told = f"quantile_disc(value_ns, [{quantiles}]), count(*), avg(value_ns), min(value_ns), max(value_ns)"
+    figures = f"quantile_disc(value_ns, [{quantiles}]), count(*), avg(value_ns), min(value_ns), max(value_ns)"
     with duckdb.connect(config={"threads": 2}) as database:
-        return len(database.sql(f"SELECT run, {told} FROM {files} GROUP BY run").fetchall())
+        return len(database.sql(f"SELECT run, {figures} FROM {files} GROUP BY run").fetchall())
 
 
 WAYS = {"numpy": with_numpy, "duckdb": with_duckdb}
 
 
 def known() -> list[str]:
-    """Of WAYS those that are installed; duckdb is nothing that we depend on."""
+    """The WAYS that are installed; we do not depend on duckdb."""
     return [name for name in WAYS if find_spec(name)]
 
 

@@ -3,8 +3,8 @@
     ours    exchange run  ─▶  gateway ══zeromq══ engine, and a reporter
     C++     one program   ─▶  gateway ══libzmq══ engine
 
-Both run the same orders with the same window, high-water marks and waits, and must count the same answers. A pair
-of runs goes back to back. Memory and CPU time are ours alone, held against a limit.
+Both run the same orders with the same window, high-water marks and waits, and must count the same answers. Each run of
+ours is followed by one of the reference. Memory and CPU time are ours alone, and have a limit.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 
 import zmq
 
-from benchmarks.comparing import Row
+from benchmarks.comparison import Row
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
 
 SEED = 1
 LONGEST_RUN_S = 120.0
 FEW = 3
-"""Repeats are enough for what hardly varies."""
+"""Repeats for figures that hardly vary."""
 COUNTS = ("trades", "confirmations", "quotes", "rejections")
 AGAINST = "C++ on libzmq"
 
@@ -56,19 +56,19 @@ class Limit(Row):
 
 
 class Load(NamedTuple):
-    """What a run offers."""
+    """The load that a run offers."""
 
     rate: str  # orders a second, or max
     orders: int
 
     @property
     def window(self) -> int:
-        """Most unanswered orders; 0 is no bound, as `exchange run` has it where there is a rate."""
+        """Most unanswered orders; 0 for no bound, the default of `exchange run` with a rate."""
         return DEFAULT_WINDOW if self.rate == "max" else 0
 
 
-class Pair(NamedTuple):
-    """One run of each, back to back; no reference where it could not be built."""
+class Runs(NamedTuple):
+    """One run of each, back to back; the reference is None where it could not be built."""
 
     ours: Figures
     reference: Figures | None
@@ -77,8 +77,8 @@ class Pair(NamedTuple):
 def rows(repeats: int) -> Iterator[Row]:
     """Throughput, completion time, memory and CPU time of a run."""
     program = built("exchange_zeromq", *libzmq())
-    yield throughput(pairs(Load("max", 2_000_000), program, repeats))
-    paced = pairs(Load("8000", 40_000), program, repeats)
+    yield throughput(repeated(Load("max", 2_000_000), program, repeats))
+    paced = repeated(Load("8000", 40_000), program, repeats)
     yield completion("p50", paced, reach=1.3, aim=1.1)
     yield completion("p99", paced, reach=3.0, aim=1.5)
     long = [run(Load("max", 1_000_000)) for _ in range(min(repeats, FEW))]
@@ -90,48 +90,48 @@ def rows(repeats: int) -> Iterator[Row]:
     yield Limit("gateway's CPU at 1,000 orders/s", "", "% of a core", share, [], reach=20)
 
 
-def throughput(taken: list[Pair]) -> Row:
-    """From the first order's hand-over to the last answer."""
-    ours = [pair.ours["rates"]["orders_per_s"] for pair in taken]
-    reference = [pair.reference["orders_per_s"] for pair in taken if pair.reference]
+def throughput(taken: list[Runs]) -> Row:
+    """Orders/s from the first order's hand-over to the last answer."""
+    ours = [each.ours["rates"]["orders_per_s"] for each in taken]
+    reference = [each.reference["orders_per_s"] for each in taken if each.reference]
     return Row("whole exchange, flat out", AGAINST, "orders/s", ours, reference, reach=0.8, aim=1.0)
 
 
-def completion(percentile: str, taken: list[Pair], reach: float, aim: float) -> Row:
-    """From handing over to the first answer. A run that fell behind is said to have."""
-    ours = [pair.ours["completion_us"]["handed_over"][percentile] for pair in taken]
-    reference = [pair.reference["handed_over_us"][percentile] for pair in taken if pair.reference]
-    behind = sum(pair.ours["status"] == "saturated" for pair in taken)
+def completion(percentile: str, taken: list[Runs], reach: float, aim: float) -> Row:
+    """Completion time from hand-over to the first answer; the row says how many runs fell behind."""
+    ours = [each.ours["completion_us"]["handed_over"][percentile] for each in taken]
+    reference = [each.reference["handed_over_us"][percentile] for each in taken if each.reference]
+    behind = sum(each.ours["status"] == "saturated" for each in taken)
     what = f"completion {percentile} at 8,000 orders/s" + f" ({behind} runs saturated)" * (behind > 0)
     return Cost(what, AGAINST, "us", ours, reference, reach, aim)
 
 
 def used(record: Figures, role: str, what: str) -> float:
-    """From a component's usage."""
+    """A figure of a component's usage."""
     return float(record["components"][role][what])
 
 
 def libzmq() -> list[str]:
-    """What links the libzmq that pyzmq has loaded, or else the system's: a wheel keeps its own beside the package."""
+    """Flags that link the libzmq of pyzmq, which a wheel has beside the package, or else the system's."""
     bundled = sorted((Path(zmq.__file__).parent.parent / "pyzmq.libs").glob("libzmq*.so*"))
     return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
 
 
-def pairs(load: Load, program: Path | None, repeats: int) -> list[Pair]:
-    """Pairs of runs, after one that does not count."""
-    return [pair_of(load, program) for _ in range(repeats + 1)][1:]
+def repeated(load: Load, program: Path | None, repeats: int) -> list[Runs]:
+    """Repeated runs of both, after one round that does not count."""
+    return [runs_of(load, program) for _ in range(repeats + 1)][1:]
 
 
-def pair_of(load: Load, program: Path | None) -> Pair:
-    """AssertionError where the two did not answer alike."""
-    pair = Pair(run(load), run_reference(load, program) if program else None)
-    if pair.reference and any(pair.ours["counts"][name] != pair.reference[name] for name in COUNTS):
-        raise AssertionError(f"the reference's answers to {load} are not ours: {pair}")
-    return pair
+def runs_of(load: Load, program: Path | None) -> Runs:
+    """A run of ours, then one of the reference. AssertionError where their answers differ."""
+    both = Runs(run(load), run_reference(load, program) if program else None)
+    if both.reference and any(both.ours["counts"][name] != both.reference[name] for name in COUNTS):
+        raise AssertionError(f"the reference's answers to {load} are not ours: {both}")
+    return both
 
 
 def run(load: Load) -> Figures:
-    """run.json of one run. RuntimeError where it did not come to its proper end."""
+    """The run.json of one run. RuntimeError where the run failed."""
     command = [sys.executable, "-m", "cli", "run", "--json", "--no-spark", "--seed", str(SEED)]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
         command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results]

@@ -1,10 +1,10 @@
-"""The matching core: decode, validate, match and encode from memory to memory, a batch at a time.
+"""Measures the matching core: decode, validate, match and encode from memory to memory, a batch at a time.
 
-Ours is `MatchingEngine.handle`, called from Python. References: `reference/matching.cpp`, which finds the next best
-price in a bitmap or by walking the array of price levels; and `matching_engine/reference.py`, sorted dictionaries of
-queues. Time is the thread's own, so that what else runs on the machine counts as little as may be; files, making
-the batches and birth of the book are outside of it. A figure is the best of a few passes in a row, since the first
-finds cold caches; what takes a second does so once. Each reference must give our answers, byte for byte.
+Ours is `MatchingEngine.handle`, called from Python. The references are `reference/matching.cpp`, which finds the next
+best price in a bitmap or by walking the array of price levels, and `matching_engine/reference.py`, sorted dictionaries
+of queues. Time is CPU time of the thread, so other programs count as little as possible; files, batches and the book
+are made outside of it. A figure is the best of a few passes, since the first has cold caches; a reference that takes a
+second runs once. Each reference must give our answers, byte for byte.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.comparing import Measure, Row, in_turns
+from benchmarks.comparison import Measure, Row, in_turns
 from benchmarks.cpp import built
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
@@ -57,7 +57,7 @@ class Tape:
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Each comparison of the matching core."""
+    """The comparisons of the matching core."""
     default = Tape()
     yield compared("1,000,000 default orders", default, "C++, levels with bitmap", cpp("bitmap", default), repeats,
                    reach=1.0, aim=1.3)  # fmt: skip
@@ -143,7 +143,7 @@ def python_answers(tape: Tape, records: bytes) -> Iterator[bytes]:
 
 
 def agree(tape: Tape, answers: bytes) -> None:
-    """A reference that answers anything else is no reference."""
+    """AssertionError unless the reference's answers are ours."""
     checksum = StreamChecksum()
     checksum.update(np.frombuffer(answers, np.uint8))
     if checksum.hex != our_checksum(tape):

@@ -1,10 +1,10 @@
-"""The messaging benchmarks' rig against C: `exchange bench` beside programs that do no more than send and receive.
+"""The rig of the messaging benchmarks against C: `exchange bench` beside programs that only send and receive.
 
     ours   exchange bench throughput, latency, de-spsc: everything numbered, stamped, checked
     C      reference/zeromq_messages.cpp on the same libzmq; reference/amqp_flow.cpp on rabbitmq-c
 
-The same messages, sizes, high-water marks and clock readings; a pair of runs goes back to back. Over AMQP the clock
-runs from the first publish to the last delivery, on both sides.
+Messages, sizes, high-water marks and clock readings are the same, and the two sides run in turns. Over AMQP the clock
+of both sides runs from the first publish to the last delivery.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.amqp import node, url
-from benchmarks.comparing import Measure, Row, in_turns
+from benchmarks.comparison import Measure, Row, in_turns
 from benchmarks.cpp import built
 from benchmarks.exchange import Cost, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
@@ -27,7 +27,7 @@ FLOWS = {8: 5_000_000, 64: 4_000_000}
 """Messages by size."""
 BOUNCES = 20_000
 SMALL, LARGE = (8, 200_000), (1 << 20, 256)
-"""Over AMQP: size and messages."""
+"""Messages by size, over AMQP."""
 
 Record = dict[str, Any]
 
@@ -48,7 +48,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def over_amqp(broker: Node, repeats: int) -> Iterator[Row]:
-    """Messages/s of small ones, MB/s of large ones."""
+    """Messages/s of small messages, MB/s of large ones."""
     program = built("amqp_flow", "-lrabbitmq") if Path("/usr/include/amqp.h").exists() else None
     for (size, messages), unit in ((SMALL, "messages/s"), (LARGE, "MB/s")):
         factor = size / 1e6 if unit == "MB/s" else 1.0
@@ -76,7 +76,7 @@ def amqp_per_s(broker: Node, size: int, messages: int) -> float:
 
 
 def bench(name: str, transport: str, size: int, messages: int) -> Record:
-    """bench.json of one repeat of one cell. CalledProcessError where the answer was wrong."""
+    """The bench.json of one repeat of one cell. CalledProcessError where a check failed."""
     words = ["--transport", transport, "--sizes", str(size), "--count", str(messages), "--repeats", "1", "--json"]
     with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
         command = [sys.executable, "-m", "cli", "bench", name, *words, "--results", results]
@@ -86,7 +86,7 @@ def bench(name: str, transport: str, size: int, messages: int) -> Record:
 
 
 def in_c(program: Path | None, *words: object) -> Measure | None:
-    """A figure that a program prints."""
+    """A figure that the C program prints."""
     if program is None:
         return None
     command = [str(program), *map(str, words)]

@@ -3,8 +3,8 @@
     ours       exchange simulate --master local[2]  ─▶  two Python workers of Spark's
     reference  exchange simulate --master none      ─▶  this one process
 
-Both generate, match, checksum and write the same rows, and must come to the same checksums. The clock runs from the
-first order to the last row: start-up (Java, workers, kernels) is outside of it, and has a row of its own.
+Both generate, match, checksum and write the same rows, and their checksums must be equal. The clock runs from the first
+order to the last row; start-up (Java, workers, kernels) has a row of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.comparing import Row
+from benchmarks.comparison import Row
 from benchmarks.exchange import Limit
 
 MARKET = ("--instruments", "1000", "--orders", "4e8")
@@ -27,7 +27,7 @@ Record = dict[str, Any]
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Both in turns, after one round that does not count."""
+    """Measure both in turns, after one round that does not count."""
     pairs = [(simulated(MASTER), simulated("none")) for _ in range(repeats + 1)][1:]
     for pair in pairs:
         agree(*pair)
@@ -38,7 +38,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def simulated(master: str) -> Record:
-    """simulation.json of one. RuntimeError where it did not come to its end."""
+    """The simulation.json of one simulation. RuntimeError where it failed."""
     with tempfile.TemporaryDirectory(prefix="exchange-simulations-") as results:
         command = [sys.executable, "-m", "cli", "simulate", *MARKET, "--master", master, "--json"]
         done = subprocess.run(
@@ -51,6 +51,6 @@ def simulated(master: str) -> Record:
 
 
 def agree(ours: Record, reference: Record) -> None:
-    """Speed at another result is none."""
+    """AssertionError where the two results differ."""
     if ours["checksums"] != reference["checksums"] or ours["totals"] != reference["totals"]:
         raise AssertionError(f"Spark's simulation is not that of one process: {ours} {reference}")

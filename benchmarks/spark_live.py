@@ -1,9 +1,9 @@
-"""How late the live table is, beside a run: from a spool file's rename to the rename of its seconds' rows.
+"""Measures how late the live table is: from a spool file's rename to the rename of its seconds' rows.
 
     exchange run --live-spark ─▶ gateway ══zeromq══ engine, reporter ─▶ spool/N.jsonl ─▶ query ─▶ live/seconds/M.parquet
 
-Both moments are the file system's own: a rename changes a file's ctime. Spark's checkpoint tells which file was
-in which batch.
+Both times are from the file system, since a rename changes a file's ctime. Spark's checkpoint has the batch of each
+file.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparing import Row
+from benchmarks.comparison import Row
 from benchmarks.exchange import Limit
 
 SECONDS = 20
 FEW = 3
-"""Repeats are enough: each has one latency a second."""
+"""Repeats; each has one latency a second."""
 LONGEST_RUN_S = 180.0
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Over all spool files of a few runs, their median and the slowest."""
+    """Median and slowest latency over the spool files of a few runs."""
     taken = [latencies_s(run_folder) for run_folder in runs(min(repeats, FEW))]
     medians = [sorted(each)[len(each) // 2] for each in taken]
     yield Limit("spool file to live table, median", "", "s", medians, [], reach=2, aim=1)
@@ -33,7 +33,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def runs(repeats: int) -> Iterator[Path]:
-    """The folder of each run, as long as it is looked at."""
+    """The folder of each run; it is removed when the next one is asked for."""
     words = ["run", "--live-spark", "--no-spark", "--no-page", "--rate", "8000", "--duration", str(SECONDS)]
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
@@ -43,11 +43,11 @@ def runs(repeats: int) -> Iterator[Path]:
 
 
 def latencies_s(run_folder: Path) -> list[float]:
-    """Of each spool file whose records changed a row; Spark's log names some files again when it is compacted."""
+    """Latency of each spool file that changed a row. Spark's log names some files again when it is compacted."""
     log = (run_folder / "live" / "checkpoint" / "sources" / "0").glob("[0-9]*")
     entries = [json.loads(line) for file in log for line in file.read_text().splitlines()[1:]]
     batch_of = {Path(entry["path"]).name: entry["batchId"] for entry in entries}
     renamed_ns = {name: (run_folder / "spool" / name).stat().st_ctime_ns for name in batch_of}
     seconds = run_folder / "live" / "seconds"
-    told_ns = {number: (seconds / f"{number:06}.parquet").stat().st_ctime_ns for number in set(batch_of.values())}
-    return [(told_ns[batch_of[name]] - renamed_ns[name]) / 1e9 for name in batch_of]
+    shown_ns = {number: (seconds / f"{number:06}.parquet").stat().st_ctime_ns for number in set(batch_of.values())}
+    return [(shown_ns[batch_of[name]] - renamed_ns[name]) / 1e9 for name in batch_of]

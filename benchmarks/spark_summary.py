@@ -1,10 +1,10 @@
-"""How long Spark takes for the figures of 100 runs of 1,000,000 completions each, a JVM's start included.
+"""Measures how long Spark takes for the figures of 100 runs of 1,000,000 completions each, with a JVM's start.
 
     tables as ingest leaves them ─▶ exchange spark summary         37,500 records of completions, 435 buckets in each
     100,000,000 single values    ─▶ spark.tables.histograms.row_figures  from Parquet, 4 GB of heap
     the same                     ─▶ benchmarks.exact_figures       without Spark
 
-In turns. Percentiles are held against numpy's of the values themselves.
+The three run in turns. Percentiles are compared with numpy's of the single values.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.comparing import Row
+from benchmarks.comparison import Row
 from benchmarks.exact_figures import known
 from benchmarks.exchange import Limit
-from benchmarks.made_up_runs import ROWS, write_runs
+from benchmarks.synthetic_runs import ROWS, write_runs
 
 HEAP = {"spark.driver.memory": "4g"}
 FEW = 3
@@ -42,7 +42,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def _ways(folder: str) -> dict[str, list[str]]:
-    """By name, what is typed behind `python -m`."""
+    """The words after `python -m`, by name."""
     summary = ["cli", "spark", "summary", folder, "--tables", folder, "--json"]
     exact = {f"the rows, exactly, {name}": ["benchmarks.exact_figures", name, folder] for name in known()}
     return {BUCKETS: summary, SINGLY: ["benchmarks.spark_summary", folder], **exact}
@@ -55,7 +55,7 @@ def _timed(words: list[str]) -> float:
 
 
 def summarize_rows(folder: Path) -> None:
-    """In a process of its own: a session with its heap, the figures of all rows, written."""
+    """Write the figures of all rows, in a Spark session with HEAP; this runs in a process of its own."""
     from pyspark.sql import functions as fn
 
     from spark.sessions.session import open_session
@@ -74,7 +74,7 @@ def _summary(folder: Path) -> Path:
 
 
 def _errors(figures: Path, exact: list[dict[str, float]]) -> Iterator[float]:
-    """Relative, of every percentile of every run."""
+    """Relative error of every percentile of every run."""
     prefix = "due_" if figures.name.startswith("summary=") else ""
     for row in pq.read_table(figures, partitioning=None).to_pylist():
         for name, value in exact[int(row["run"])].items():

@@ -1,4 +1,4 @@
-"""How long a user waits: for help, and for a run's first order. Caches are warm, Spark stays out."""
+"""Measures how long a user waits for help, and for a run's first order. Caches are warm; Spark does not start."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparing import Row
+from benchmarks.comparison import Row
 from benchmarks.exchange import Limit
 
 EXCHANGE = [sys.executable, "-m", "cli"]
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Both waits, after one that fills the caches."""
+    """Both waits, after a round that fills the caches."""
     helped = [until_help() for _ in range(repeats + 1)]
     yield Limit("exchange --help", "", "s", helped[1:], [], reach=0.4, aim=0.2)
     offered = [until_first_order() for _ in range(repeats + 1)]
@@ -31,7 +31,7 @@ def until_help() -> float:
 
 
 def until_first_order() -> float:
-    """The gateway stamps a sampled order with the monotonic clock, which is the same in every process of a machine."""
+    """Seconds until the gateway hands over an order, by the monotonic clock, which all processes of a machine share."""
     run = [*EXCHANGE, "run", "--json", "--no-spark", "--orders", "1", "--sampling-interval", "1"]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
         start_ns = time.monotonic_ns()
@@ -40,7 +40,7 @@ def until_first_order() -> float:
 
 
 def handed_over_ns(results: Path) -> int:
-    """When the only sample of the only run went."""
+    """When the only sampled order of the only run was handed over."""
     lines = [line for path in results.glob("*/spool/*.jsonl") for line in path.read_text().splitlines()]
     samples = [record["payload"] for record in map(json.loads, lines) if record["kind"] == "sample"]
     return int(samples[0]["handed_over_ns"])

@@ -74,26 +74,27 @@ def test_the_method_s_test_vectors_and_checksum_are_the_code_s() -> None:
 
 
 def test_the_workload_s_normal_prices_are_the_code_s() -> None:
-    text = (ROOT / "docs" / "workload.md").read_text()
+    text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     three = decode_all(SeededOrders(7, (450, 549), "normal").records(1, 3))
     prices = ", ".join(str(order.price) for order in three if isinstance(order, Order))
     million = xxhash.xxh64_hexdigest(SeededOrders(1, (450, 549), "normal").records(1, 1_000_000))
-    assert f"orders 1 to 3 of seed 7: {prices}; XXH64 of the first 1,000,000 of seed 1: `{million}`" in text
+    assert f"orders 1 to 3 of seed 7 have the normal prices {prices};" in text
+    assert f"the first 1,000,000 orders of seed 1 have XXH64 `{million}`" in text
 
 
 def test_the_workload_s_seeds_of_instruments_are_the_code_s() -> None:
     text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     three = ", ".join(str(instrument_seed(7, instrument)) for instrument in (1, 2, 3))
-    assert f"of instruments 1 to 3 of seed 7: {three}." in text
+    assert f"For instruments 1 to 3 of seed 7 that is {three}." in text
 
 
 def test_the_workload_s_due_times_are_the_code_s() -> None:
     text = " ".join((ROOT / "docs" / "workload.md").read_text().split())
     four = ", ".join(str(due_ns) for due_ns in due_times("poisson", 7, 4))
-    assert f"orders 1 to 4 of seed 7 at 8,000 orders/s under `poisson`: {four};" in text
-    assert f"under `ramp:0.1..1`: {due_times('ramp:0.1..1', 7, 4)[3]}." in text
+    assert f"Test vectors at 8,000 orders/s: orders 1 to 4 of seed 7 are due at {four} under `poisson`;" in text
+    assert f"orders is due at {due_times('ramp:0.1..1', 7, 4)[3]} under `ramp:0.1..1`." in text
     million = due_times("poisson", 1, 1_000_000).astype("<u8")
-    assert f"`{xxhash.xxh64_hexdigest(million.tobytes())}`" in text
+    assert f"as u64 little-endian, have XXH64 `{xxhash.xxh64_hexdigest(million.tobytes())}`" in text
 
 
 def due_times(arrivals: str, seed: int, count: int) -> Longs:

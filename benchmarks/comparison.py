@@ -1,4 +1,4 @@
-"""What a benchmark says: our figures beside a reference's, taken in turns, since a machine's speed drifts."""
+"""A benchmark's rows: our figures beside a reference's, measured in turns, since a machine's speed drifts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Measure = Callable[[], float]
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison, in which more is better; no reference where it could not be built."""
+    """One comparison, in which more is better. It has no reference where none could be built."""
 
     what: str
     against: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[list[float], list[float]]:
-    """Both measured in turns, after one round that does not count."""
+    """Measure both in turns, after one round that does not count."""
     figures: tuple[list[float], list[float]] = [], []
     for _ in range(repeats + 1):
         figures[0].append(ours())
@@ -48,7 +48,7 @@ def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[li
 
 
 def processor() -> str:
-    """The processor's name, as far as the system tells, and how many there are."""
+    """The processor's name, as far as the system knows it, and how many there are."""
     name, lines = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
     if lines.exists():
         named = [line.partition(":")[2].strip() for line in lines.read_text().splitlines() if "model name" in line]

@@ -1,6 +1,6 @@
-"""Tables of 100 runs of 1,000,000 completions each, as ingest would leave them, and the same completions as rows.
+"""Writes tables of 100 synthetic runs of 1,000,000 completions each, as ingest leaves them, and the same as rows.
 
-Made up: lognormal, and one in fifty waits for an acknowledgement that Nagle's algorithm delays.
+Times are lognormal; one in fifty also waits for an acknowledgement that Nagle's algorithm delays.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EXPERIMENT = "made-up"
 NS = 1_000_000_000
 METERS = [meter for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED]
 ROWS = "rows"
-"""The folder of the completions one by one: no table of ingest's."""
+"""The folder of the single completions, which is no table of ingest's."""
 
 Record = dict[str, Any]
 
 
 def write_runs(folder: Path) -> list[dict[str, float]]:
-    """The exact percentiles of each run in us."""
+    """Write them all. Returns the exact percentiles of each run, in us."""
     exact = [_write_run(folder, run) for run in range(RUNS)]
     _write_manifest(folder)
     return exact
@@ -56,7 +56,7 @@ def _times_ns(random: np.random.Generator) -> np.ndarray:
 
 
 def _records(times_ns: np.ndarray) -> dict[str, Iterator[Record]]:
-    """Of every kind that a summary reads, what a run reports in each of its seconds."""
+    """A run's records of every second, by each kind that a summary reads."""
     messages = {"orders_sent": ORDERS_PER_S, "orders_answered": ORDERS_PER_S, "messages_received": ORDERS_PER_S * 2}
     rss = {"max_rss_bytes": 1 << 27, "voluntary_context_switches": 0, "involuntary_context_switches": 0}
     seconds = range(SECONDS)
