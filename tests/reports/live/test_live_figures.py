@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.live.figures import SECONDS, Figures
-from tests.reports.live.told import Record, buckets, completion, figures_of, process, told, traffic
+from tests.reports.live.spool_records import Record, buckets, completion, figures_of, process, spool_record, traffic
 
 
 def last(figures: Figures, name: str, seconds: int) -> list[float | None]:
@@ -66,7 +66,12 @@ def test_cores_in_use_are_what_each_component_s_cpu_time_grew_by() -> None:
 
 
 def test_kinds_that_are_not_drawn_are_passed_over() -> None:
-    assert figures_of(told("reporter", "end", 0), told("engine", "throughput", 0, meter=2, rate_per_s=1)).newest == -1
+    assert (
+        figures_of(
+            spool_record("reporter", "end", 0), spool_record("engine", "throughput", 0, meter=2, rate_per_s=1)
+        ).newest
+        == -1
+    )
 
 
 def test_no_more_than_the_last_minute_is_kept() -> None:

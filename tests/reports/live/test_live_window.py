@@ -25,7 +25,7 @@ from reports.live.window import Window, live_window
 from runs.launch.watch import Moment
 from stats_reporter.writer import SpoolWriter
 from tests.exchange_command import PATIENCE_S, command
-from tests.reports.live.told import traffic
+from tests.reports.live.spool_records import traffic
 
 SHOW_CURSOR, HIDE_CURSOR, ERASE_LINE = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"
 

@@ -11,7 +11,7 @@ from exchange.settings import RunSettings
 from runs.lineup import Lineup
 from runs.record.outcome import Outcome
 from runs.record.record import Conditions, make_record
-from tests.reports.live.told import completion
+from tests.reports.live.spool_records import completion
 
 
 @pytest.mark.parametrize(
