@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
 import pytest
 
-from transports.rabbitmq import Node, RabbitMqMissing, private_node
+from transports.base import NotInstalled
+from transports.declaration import RunningBroker, Where
+from transports.rabbitmq import Node
 from transports.rabbitmq.boot import find_server
+from transports.registry import transport_of
 from transports.sockets import borrowed
 
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
@@ -20,28 +25,44 @@ PATIENCE_S = 20.0
 
 
 def need_rabbitmq() -> None:
-    """Fail with one sentence where there is no RabbitMQ; leave the test out where that was asked for."""
-    missing = _why_missing()
-    if missing and os.environ.get(LEFT_OUT_BY) == "1":
-        pytest.skip(missing)
-    if missing:
+    """Fail with one sentence if there is no RabbitMQ, or leave the test out if the user asked for that."""
+    with needing_a_broker():
+        find_server()
+
+
+@contextlib.contextmanager
+def needing_a_broker() -> Iterator[None]:
+    """Around what starts a broker: its absence fails the test with one sentence, or leaves it out."""
+    try:
+        yield
+    except NotInstalled as missing:
+        if os.environ.get(LEFT_OUT_BY) == "1":
+            pytest.skip(str(missing))
         pytest.fail(f"{missing}; {LEFT_OUT_BY}=1 leaves this test out", pytrace=False)
 
 
-def _why_missing() -> str | None:
-    try:
-        find_server()
-    except RabbitMqMissing as error:
-        return str(error)
-    return None
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningBroker]]:
+    """Starts the broker of a scheme, the same for all tests: each test uses names of its own."""
+    with contextlib.ExitStack() as stack:
+
+        @cache
+        def running(scheme: str) -> RunningBroker:
+            declared = transport_of(scheme).broker
+            assert declared, f"{scheme} declares no broker that a test could start"
+            folder = tmp_path_factory.mktemp("broker") / f"of {scheme}"
+            with needing_a_broker():
+                return stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
+
+        yield running
 
 
 @pytest.fixture(scope="session")
-def rabbitmq_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A private node, shared: each test uses names of its own."""
-    need_rabbitmq()
-    with private_node(tmp_path_factory.mktemp("rabbitmq") / "a node") as node:
-        yield node
+def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
+    """The private RabbitMQ that all tests share."""
+    node = brokers("amqp").server
+    assert isinstance(node, Node)
+    return node
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

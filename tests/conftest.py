@@ -4,10 +4,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.broker import rabbitmq_node
+from tests.broker import brokers, rabbitmq_node
 from tests.exchange_command import matched, running
 
-__all__ = ["matched", "rabbitmq_node", "running"]
+__all__ = ["brokers", "matched", "rabbitmq_node", "running"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,7 +21,8 @@ from experiments.sweep.planning import EXAMPLE
 from gateway.due_times import Longs, due_times_of
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
-from transports.registry import known_schemes
+from transports.declaration import Transport
+from transports.registry import built_in
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -106,9 +108,23 @@ def due_times(arrivals: str, seed: int, count: int) -> Longs:
     return due
 
 
-def test_the_transports_page_lists_every_scheme() -> None:
-    text = (ROOT / "docs" / "transports.md").read_text()
-    assert [scheme for scheme in known_schemes() if f"`{scheme}`" not in text] == []
+def test_the_transports_page_has_the_row_that_each_transport_declares() -> None:
+    page = (ROOT / "docs" / "transports.md").read_text()
+    rows = [row for transport in built_in().values() for row in declared_rows(transport)]
+    missing = [row for row in rows if not re.search(rf"^{re.escape(row)}.*\|$", page, re.MULTILINE)]
+    assert missing == [], "put these rows into the table of docs/transports.md"
+    in_table = re.findall(r"`([a-z+]+)`", "".join(re.findall(r"^\| (`.*?) \|", page.partition("## ")[0], re.MULTILINE)))
+    assert sorted(in_table) == sorted(scheme for transport in built_in().values() for scheme in transport.places)
+
+
+def declared_rows(transport: Transport) -> Iterator[str]:
+    """The beginning of a row for all schemes that are described alike; a row may end with a link."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for scheme, kind in transport.places.items():
+        form = {"port": "host:port", "broker": transport.broker().place if transport.broker else "host:port"}
+        kinds.setdefault((form.get(kind, kind), transport.about[scheme]), []).append(f"`{scheme}`")
+    for (place, about), schemes in kinds.items():
+        yield f"| {', '.join(schemes)} | {place} | {about}"
 
 
 def test_every_recipe_that_is_written_down_exists_and_make_lists_it() -> None:

@@ -166,7 +166,7 @@ class Link(ABC):
         """Append the frames that have come, up to the batch's capacity, and return their number.
 
         PeerGone once the peer has left and every frame of it has been delivered; a listener with several peers raises
-        it when the last of them has left. A connector whose token was refused gets PeerGone too.
+        it when the last of them has left. A refused connector gets PeerGone too, or at the least receives nothing.
         """
 
     @abstractmethod

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from messaging.session import await_subscribers
-from transports.amqp.address import PASSWORD
-from transports.amqp.broker import Probe
-from transports.base import Link, Pattern
+from transports.base import Address, Link, Pattern
+from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
-from transports.rabbitmq import Node
-from transports.registry import connect, known_schemes, listen, transport_of
+from transports.registry import connect, has_broker, known_schemes, listen, transport_of
 
 PATIENCE_S = 20.0
 TOKEN = "a-run"
@@ -25,17 +23,25 @@ NAMES = itertools.count()
 
 
 def urls() -> list[str]:
-    """Every scheme that the package serves, in each of its variants: a new transport is picked up unasked."""
+    """Every scheme that a transport serves, in each of its variants: a new transport is picked up unasked.
+
+    A broker that no test can start is left out, as that of amqps: tests/transports/amqp has its own.
+    """
     return [
         f"{scheme}://{{{transport_of(scheme).places[scheme]}}}{'?' + variant if variant else ''}"
         for scheme in known_schemes()
-        if scheme != "amqps"  # amqp over TLS: tests/transports/amqp has its own
+        if not has_broker(scheme) or _can_start(scheme)
         for variant in _variants(scheme)
     ]
 
 
+def _can_start(scheme: str) -> bool:
+    declared = transport_of(scheme).broker
+    return declared is not None and scheme in declared().starts
+
+
 def _variants(scheme: str) -> list[str]:
-    """A scheme that can also comes with a connection for each direction."""
+    """The variants that a scheme declares, and a connection for each direction if it can have that."""
     transport = transport_of(scheme)
     return [*(transport.variants or ("",)), *(["topology=simplex"] if scheme in transport.simplex else [])]
 
@@ -61,21 +67,44 @@ def urls_with(pattern: Pattern) -> list[str]:
 
 
 def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of the parameter with a free place in it, and what a test left at a broker taken down behind it."""
     template: str = request.param
-    place = request.getfixturevalue("broker_place") if "{broker}" in template else ""
+    place = ""
+    if "{broker}" in template:
+        place = request.getfixturevalue("broker_place_of")(template.partition(":")[0])
     return template.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}", broker=place)
 
 
 @pytest.fixture
-def broker_place(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """user@host:port/vhost, its password in the environment; what a test left there is taken down."""
-    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
-    place = f"{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}/%2F"
-    yield place
-    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
-    probe = Probe(f"amqp://{place}", TOKEN)
-    probe.take_down()
-    probe.close()
+def broker_place_of(
+    brokers: Callable[[str], RunningBroker], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], str]]:
+    """Gives the place of a scheme's broker, with what its clients need in the environment."""
+    used: dict[str, RunningBroker] = {}
+
+    def environment(broker: RunningBroker) -> None:
+        for name, value in broker.environment.items():
+            monkeypatch.setenv(name, value)
+
+    def place_of(scheme: str) -> str:
+        used[scheme] = brokers(scheme)
+        environment(used[scheme])
+        return used[scheme].url.partition("://")[2]
+
+    yield place_of
+    for scheme, broker in used.items():
+        environment(broker)
+        declared = transport_of(scheme).broker
+        probe = declared().probe(broker.url, [Address.parse(broker.url, TOKEN)]) if declared else None
+        if probe is not None:
+            probe.take_down()
+            probe.close()
+
+
+@pytest.fixture
+def broker_place(broker_place_of: Callable[[str], str]) -> str:
+    """user@host:port/vhost of the RabbitMQ that all tests share."""
+    return broker_place_of("amqp")
 
 
 def until(condition: Callable[[], bool], *links: Link) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.transports.conftest import carry, joined, until
 from transports.base import Address, BadAddress, Pattern
 from transports.frames import FrameBatch
-from transports.registry import known_schemes, listen, transport_of
+from transports.registry import has_broker, known_schemes, listen, transport_of
 from transports.sockets import (
     COUNTERS,
     TCP_INFO_BYTES,
@@ -26,7 +26,7 @@ from transports.sockets import (
 )
 
 OVER_TCP = sorted(scheme for scheme in known_schemes() if scheme in transport_of(scheme).over_tcp)
-LISTENING = [scheme for scheme in OVER_TCP if not scheme.startswith("amqp")]
+LISTENING = [scheme for scheme in OVER_TCP if not has_broker(scheme)]
 ORDERS = FrameBatch.of(*[bytes(10)] * 300)
 
 

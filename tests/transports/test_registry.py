@@ -1,0 +1,78 @@
+"""How transports are found, and what becomes of one that cannot be imported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import transports
+from exchange.settings import RunSettings
+from runs.errors import UserError
+from runs.transport_settings import settled
+from tests.transports.distributions import add_distribution, installed
+from transports import registry
+from transports.base import BadAddress, NotInstalled
+from transports.registry import GROUP, built_in, connect, has_broker, known_schemes, transport_of
+
+BROKEN = "import a_client_that_nobody_has\n"
+LACKS = "'broken' needs the Python module 'a_client_that_nobody_has', which is not installed: try `pip install"
+OURS = ["amqp", "amqps", "memory", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
+
+
+def test_the_schemes_of_this_repository_are_found() -> None:
+    assert set(OURS) <= set(known_schemes())
+    assert sorted(scheme for transport in built_in().values() for scheme in transport.places) == OURS
+
+
+def test_a_distribution_s_transport_that_lacks_its_library_says_so_and_harms_no_other(tmp_path: Path) -> None:
+    add_distribution(tmp_path, "broken", "exchange_broken", BROKEN)
+    with installed(tmp_path):
+        assert set(OURS) <= set(known_schemes())
+        assert "broken" not in known_schemes()
+        with pytest.raises(NotInstalled, match=LACKS):
+            transport_of("broken")
+        with pytest.raises(UserError, match=LACKS):
+            settled(RunSettings(transport="broken"))
+        with pytest.raises(BadAddress, match=rf"unknown transport 'pigeon': known are amqp, .*; the transport {LACKS}"):
+            transport_of("pigeon")
+        assert transport_of("tcp").places == {"tcp": "port"}
+
+
+def test_a_file_of_this_package_that_cannot_be_imported_harms_no_other(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transports, "__path__", [*transports.__path__, str(tmp_path)])
+        registry._of_this_package.cache_clear()
+        assert set(OURS) <= set(known_schemes())
+        with pytest.raises(NotInstalled, match=LACKS):
+            transport_of("broken")
+    registry._of_this_package.cache_clear()
+
+
+def test_an_entry_point_without_a_transport_says_so(tmp_path: Path) -> None:
+    add_distribution(tmp_path, "empty", "exchange_empty", "")
+    with installed(tmp_path), pytest.raises(NotInstalled, match=r"'empty' cannot be imported: .*TRANSPORT"):
+        transport_of("empty")
+
+
+def test_a_client_library_that_is_missing_is_named_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pika", None)
+    lacks = "amqp needs the Python module 'pika', which is not installed: `pip install pika`"
+    with pytest.raises(NotInstalled, match=lacks):
+        connect("amqp://127.0.0.1:1", "token", 0)
+    with pytest.raises(UserError, match=lacks):
+        settled(RunSettings(transport="amqp"))
+    assert "amqp" in known_schemes()
+
+
+def test_only_a_declared_broker_stands_between() -> None:
+    assert [name for name in (*OURS, "pigeon", "amqp://me@host:1/?delivery=acked") if has_broker(name)] == [
+        "amqp", "amqps", "amqp://me@host:1/?delivery=acked",
+    ]  # fmt: skip
+
+
+def test_the_group_of_entry_points_is_the_documented_one() -> None:
+    page = Path(__file__).parents[2] / "docs" / "transports.md"
+    assert f'[project.entry-points."{GROUP}"]' in page.read_text()

@@ -1,0 +1,142 @@
+"""The example of docs/transports.md keeps the contract, and carries a run, as a distribution of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.exchange_command import STREAM, VALID, Said, exchange
+from tests.transports.distributions import add_distribution, installed
+from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
+from transports.registry import GROUP
+
+PAGE = (Path(__file__).parents[2] / "docs" / "transports.md").read_text()
+RELAY = r"""
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import exchange_unix
+from transports.declaration import Broker, RunningBroker, Transport
+from transports.rabbitmq import NodeUsage
+
+
+class Server:
+    def __init__(self, pid):
+        self.pid = pid
+
+    def usage(self):
+        return NodeUsage.of(self.pid)
+
+    def cpu_ns(self):
+        return self.usage().cpu_ns
+
+    def facts(self):
+        return {"product": "a relay", "pid": self.pid}
+
+    def accepted(self):
+        return []
+
+
+class Probe:
+    facts = {"version": "1"}
+
+    def __init__(self, meetings):
+        self.names = [f"{each.pattern.value}{each.options.get('pair', '')}" for each in meetings]
+
+    def depth(self):
+        return dict.fromkeys(self.names, 0)
+
+    def take_down(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class Relay(Broker):
+    starts = frozenset({"relay"})
+
+    @contextlib.contextmanager
+    def start(self, folder, process_group, nodelay, where):
+        folder.mkdir()
+        work = "import time\nwhile True: sum(range(100_000)); time.sleep(0.01)"
+        with subprocess.Popen([sys.executable, "-c", work], process_group=process_group) as process:
+            yield RunningBroker(f"relay://{folder}", {"RELAY_PASSWORD": "open"}, Server(process.pid))
+            process.kill()
+
+    def probe(self, url, meetings):
+        return Probe(meetings)
+
+
+def at_broker(address):
+    assert os.environ["RELAY_PASSWORD"] == "open"
+    assert address.options["delivery"] == "acked"
+    return replace(address, place=f"{address.place}/{address.pattern.value}{address.options.get('pair', '')}")
+
+
+TRANSPORT = Transport(
+    places={"relay": "broker"},
+    listen=lambda address: exchange_unix.listen(at_broker(address)),
+    connect=lambda address, until_ns: exchange_unix.connect(at_broker(address), until_ns),
+    options={"delivery": ("fast", "acked"), "pair": ()},
+    run_settings={"delivery": "delivery"},
+    broker=Relay,
+)
+"""
+"""A transport that claims to have a broker: a process that only works, beside the example's own links."""
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for sys.path, with the page's example as its page says."""
+    folder = tmp_path_factory.mktemp("distribution")
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (project,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    ((scheme, module),) = tomllib.loads(project)["project"]["entry-points"][GROUP].items()
+    add_distribution(folder, scheme, module, example)
+    add_distribution(folder, "relay", "exchange_relay", RELAY)
+    return folder
+
+
+@pytest.fixture
+def url(distribution: Path, tmp_path: Path) -> Iterator[str]:
+    """A place of its own for each claim of the contract."""
+    with installed(distribution):
+        yield f"unix://{tmp_path / 'link'}"
+
+
+def run_with(distribution: Path, results: Path, *words: object) -> Said:
+    path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
+    shared = ("run", "--json", "--no-spark", "--no-page", "--results", results)
+    return exchange(*shared, *words, PYTHONPATH=path)
+
+
+def test_a_run_goes_over_a_transport_of_another_distribution(
+    distribution: Path, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    said = run_with(distribution, tmp_path, "--transport", "unix", *STREAM)
+    assert said.code == 0, said.err
+    assert said.record["status"] in VALID
+    assert said.record["checksums"] == matched["checksums"]
+
+
+def test_any_transport_s_broker_is_measured_and_inspected(distribution: Path, tmp_path: Path) -> None:
+    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, "--rate", 500, "--orders", 500)
+    said = run_with(distribution, tmp_path, *words)
+    assert said.code == 0, said.err
+    record = said.record
+    assert record["components"]["broker"]["cpu_s"] > 0
+    assert record["settings"]["delivery"] == "acked"
+    broker = record["broker"]
+    assert (broker["product"], broker["version"], broker["is_private"]) == ("a relay", "1", True)
+    assert broker["deepest_queue"] == {"pair": 0, "pair2": 0, "fan-in": 0}
+    assert not psutil.pid_exists(broker["pid"])
