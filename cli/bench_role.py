@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from messaging.benchmarks.te_spsc import BINDING, KEY
-from messaging.options import SAMPLE_SECONDS, Size, timeout_option
+from messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from runs.options import json_option, together
 from transports.base import Pattern
 
@@ -25,7 +25,7 @@ _options = together([
     click.option("--listen", metavar="URL", help="Be connected to: who consumes, answers, or publishes to many."),
     click.option("--connect", metavar="URL", help="Connect to who listens; over a broker both name it."),
     click.option("--run", "token", required=True, help="A name; who does not know it is refused."),
-    click.option("--size", type=Size(), default="64", show_default=True, help="Of a message."),
+    click.option("--size", type=SIZE, default="64", show_default=True, help="Of a message."),
     click.option("--count", type=click.IntRange(2, 1 << 39), default=100_000, show_default=True,
                  help="Messages of each publisher, or of a pair."),
     click.option("--consumers", type=MANY, default=1, show_default=True, help="Who publishes to many awaits so many."),

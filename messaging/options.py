@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -21,85 +21,63 @@ TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
 
 
-class BadSizes(ValueError):
-    """A sentence: what was given, what is allowed."""
-
-
 def sizes_of(text: str) -> tuple[int, ...]:
-    """Parse `256`, `8,64,1KiB`, or `1B..1MiB`, which doubles; returns bytes, ascending. BadSizes."""
+    """Parse `256`, `8,64,1KiB`, or `1B..1MiB`, which doubles; returns bytes, ascending. BadParameter."""
     low, dots, high = text.partition("..")
     if dots:
-        return _doubling(_size(low), _size(high), text)
-    found = tuple(_size(part) for part in text.split(","))
-    if list(found) != sorted(set(found)):
-        raise BadSizes(f"{text!r} is not in order: give each size once, from small to large")
-    return found
+        return _doubling(size_of(low), size_of(high), text)
+    return _in_order(text, "size", [size_of(part) for part in text.split(",")])
 
 
 def _doubling(low: int, high: int, text: str) -> tuple[int, ...]:
     if low > high:
-        raise BadSizes(f"{text!r} goes down: give the smaller size first")
+        raise click.BadParameter(f"{text!r} goes down: give the smaller size first")
     for end in (low, high):
         if end & (end - 1):
-            raise BadSizes(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
+            raise click.BadParameter(f"{text!r}: a range doubles, so its ends are powers of two, and {end} is none")
     return tuple(low << step for step in range((high // low).bit_length()))
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
+    """Parse `64`, `1KiB` or the like; returns bytes. BadParameter."""
     typed = TYPED_SIZE.fullmatch(text.strip())
     if typed is None or typed[2] not in UNITS:
-        raise BadSizes(f"{text.strip()!r} is no size: give bytes, as 64, 1KiB or 1MiB")
+        raise click.BadParameter(f"{text.strip()!r} is no size: give bytes, as 64, 1KiB or 1MiB")
     size = int(typed[1]) * UNITS[typed[2]]
     if not 1 <= size <= LARGEST:
-        raise BadSizes(f"{text.strip()} is {size:,} bytes; a message has 1 to {LARGEST:,}")
+        raise click.BadParameter(f"{text.strip()} is {size:,} bytes; a message has 1 to {LARGEST:,}")
     return size
 
 
-class Size(click.ParamType[int]):
-    """`--size`."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return value if isinstance(value, int) else _size(str(value))
-        except BadSizes as error:
-            self.fail(str(error), param, ctx)
-
-
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """`--sizes`."""
-
-    name = "sizes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        try:
-            return value if isinstance(value, tuple) else sizes_of(str(value))
-        except BadSizes as error:
-            self.fail(str(error), param, ctx)
+def numbers_of(text: str, what: str, low: int, high: int) -> tuple[int, ...]:
+    """Parse whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8. BadParameter."""
+    first, dots, last = text.partition("..")
+    words = [first, last] if dots else text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise click.BadParameter(f"{text!r} is no list of {what}: give whole numbers, as 1,2,4,8, or 1..8")
+    found = _in_order(text, "number", list(map(int, words)))
+    if not low <= found[0] <= found[-1] <= high:
+        raise click.BadParameter(f"{text!r}: {what} are {low:,} to {high:,}")
+    return tuple(range(found[0], found[1] + 1)) if dots else found
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
-    """Whole numbers, from small to large: a list, as 1,2,4,8, or a range, as 1..8."""
+def _in_order(text: str, noun: str, found: list[int]) -> tuple[int, ...]:
+    if found != sorted(set(found)):
+        raise click.BadParameter(f"{text!r} is not in order: give each {noun} once, from small to large")
+    return tuple(found)
 
-    name = "numbers"
 
-    def __init__(self, what: str, low: int, high: int) -> None:
-        self._what, self._low, self._high = what, low, high
+class Parsed(click.ParamType[Any]):
+    """Values that a function parses; a default may be parsed already."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        first, dots, last = str(value).partition("..")
-        words = [first, last] if dots else str(value).split(",")
-        if not all(word.strip().isdecimal() for word in words):
-            self.fail(f"{value!r} is no list of {self._what}: give whole numbers, as 1,2,4,8, or 1..8", param, ctx)
-        found = tuple(map(int, words))
-        if list(found) != sorted(set(found)):
-            self.fail(f"{value!r} is not in order: give each number once, from small to large", param, ctx)
-        if not self._low <= found[0] <= found[-1] <= self._high:
-            self.fail(f"{value!r}: {self._what} are {self._low:,} to {self._high:,}", param, ctx)
-        return tuple(range(found[0], found[1] + 1)) if dots else found
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        return self._parse(value) if isinstance(value, str) else value
+
+
+SIZE = Parsed("size", size_of)
 
 
 class Seconds(click.FloatRange):
@@ -114,14 +92,17 @@ class Seconds(click.FloatRange):
 
 def sizes(default: str) -> click.Option:
     """`--sizes`."""
-    return click.Option(["--sizes"], type=Sizes(), default=default, show_default=True, metavar="SIZE..SIZE",
-                        help="Message sizes: a range that doubles, or a list, as 8,64,1KiB.")  # fmt: skip
+    about = "Message sizes: a range that doubles, or a list, as 8,64,1KiB."
+    return click.Option(["--sizes"], type=Parsed("sizes", sizes_of), default=default, show_default=True,
+                        metavar="SIZE..SIZE", help=about)  # fmt: skip
 
 
-def numbers(option: str, what: str, most: int, default: str, letter: str, help: str) -> click.Option:
-    """An option that takes whole numbers from 1 to `most`."""
-    return click.Option([option], type=Numbers(what, 1, most), default=default, show_default=True,
-                        metavar=f"{letter}[,...]", help=help)  # fmt: skip
+def numbers(
+    option: str, what: str, most: int, default: str, letter: str, help: str, least: int = 1,
+) -> click.Option:  # fmt: skip
+    """An option that takes whole numbers from `least` to `most`."""
+    parsed = Parsed("numbers", lambda text: numbers_of(text, what, least, most))
+    return click.Option([option], type=parsed, default=default, show_default=True, metavar=f"{letter}[,...]", help=help)
 
 
 SIZES = sizes("1B..1MiB")

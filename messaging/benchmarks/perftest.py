@@ -29,7 +29,7 @@ import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Published, Results, Settings
 from messaging.flow import ConsumeShared, Publish, rest_s
-from messaging.options import Size
+from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from messaging.streams import transfer_figures, wrong_with, wrong_with_each
 from transports.base import Pattern
@@ -43,7 +43,7 @@ OPTIONS = (
     click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
     click.Option(["--count"], type=click.IntRange(1, 1 << 39), default=100_000, show_default=True,
                  help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs."),
-    click.Option(["--size"], type=Size(), default="256", show_default=True, help="Of a message."),
+    click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
     click.Option(["--mode"], type=click.Choice(list(MODES)), default=SHARED, show_default=True,
                  help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all."),
 )  # fmt: skip

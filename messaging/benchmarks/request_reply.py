@@ -34,7 +34,7 @@ from messaging.benchmark import (
     Settings,
     size_in_words,
 )  # fmt: skip
-from messaging.options import SAMPLE_SECONDS, Numbers, numbers, sizes
+from messaging.options import SAMPLE_SECONDS, numbers, sizes
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from messaging.roles import Links, Role, check_descriptors
 from reports.exports import grouped
@@ -52,8 +52,8 @@ OPTIONS = (
     numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
     numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
     sizes("1KiB"),
-    click.Option(["--preload"], type=Numbers("messages", 0, 1_000_000), default="0", show_default=True,
-                 metavar="Q0[,...]", help="Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB."),
+    numbers("--preload", "messages", 1_000_000, "0", "Q0",
+            "Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.", least=0),
     click.Option(["--match"], type=Listed(click.Choice(list(PATTERN))), default="indexed", show_default=True,
                  help="How a thread finds its own reply."),
     click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from messaging.benchmark import size_in_words
-from messaging.options import BadSizes, sizes_of
+from messaging.options import sizes_of
 
 
 def test_a_range_doubles_from_one_end_to_the_other() -> None:
@@ -33,7 +34,7 @@ def test_a_list_may_have_any_size_and_unit() -> None:
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(text: str, told: str) -> None:
-    with pytest.raises(BadSizes) as refused:
+    with pytest.raises(click.BadParameter) as refused:
         sizes_of(text)
     assert told in str(refused.value)
 
