@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern
 
+if TYPE_CHECKING:
+    import socket
+
 BROKER = "broker"
 """The kind of place where a third process takes frames from one end and gives them to the other."""
+
+
+def open_socket() -> socket.socket:
+    """A new TCP socket of this process."""
+    import socket  # commands that only declare options do not need it
+
+    return socket.socket()
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Where:
     """The address on which it listens."""
     prefix: tuple[str, ...] = ()
     """The words before its command that start it in its place."""
-    open_socket: Callable[[], socket.socket] = socket.socket
+    open_socket: Callable[[], socket.socket] = open_socket
     """Makes a TCP socket in that place, while our process stays where it is."""
 
 
