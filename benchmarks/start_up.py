@@ -40,7 +40,7 @@ def until_first_order() -> float:
 
 
 def handed_over_ns(results: Path) -> int:
-    """When the only sampled order of the only run was handed over."""
+    """Time at which the only sampled order of the only run was handed over."""
     lines = [line for path in results.glob("*/spool/*.jsonl") for line in path.read_text().splitlines()]
     samples = [record["payload"] for record in map(json.loads, lines) if record["kind"] == "sample"]
     return int(samples[0]["handed_over_ns"])

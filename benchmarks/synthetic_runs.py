@@ -75,8 +75,8 @@ def _records(times_ns: np.ndarray) -> dict[str, Iterator[Record]]:
 
 
 def _completion(second: int, clock: str, times_ns: np.ndarray) -> Record:
-    told = LogBuckets.of(times_ns).sparse()
-    return {**_origin(second, "gateway"), "second": second, "clock": clock, "last_order": False, **told}
+    sparse = LogBuckets.of(times_ns).sparse()
+    return {**_origin(second, "gateway"), "second": second, "clock": clock, "last_order": False, **sparse}
 
 
 def _origin(second: int, source: str) -> Record:

@@ -7,6 +7,7 @@ access is checked.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -37,10 +38,10 @@ def fingerprint(*modules: ModuleType) -> int:
 
 
 def cached_kernel(*frozen: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A `kernel` that is compiled anew when one of these modules, whose constants it uses, changes."""
+    """A `kernel` that is compiled anew when this module changes, or one of these, whose constants it uses."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        function.__qualname__ += f"_{fingerprint(*frozen):08x}"  # names the file on disk
+        function.__qualname__ += f"_{fingerprint(sys.modules[__name__], *frozen):08x}"  # names the file on disk
         return kernel(function)
 
     return decorate

@@ -30,7 +30,7 @@ class GatewayResult:
     junk_frames: int
     samples: int
     began_wall_ns: int = 0
-    """When the first order was handed over."""
+    """Time at which the first order was handed over."""
     duration_s: float | None
     """From the first order's hand-over to the last answer; None where nothing was answered."""
     handing_over_s: float | None = None

@@ -44,9 +44,9 @@ class Terms:
         """Compare terms with the other end's hello. Disagreement, with option and values, where they differ."""
         ours, others = (_terms_in(hello) for hello in (self.hello(Source.GATEWAY), theirs))
         for name, here in ours.items():
-            if here != (there := others[name]):
+            if here != (other := others[name]):
                 raise Disagreement(
-                    f"{source_of(theirs) or 'a stranger'} was started with {_typed(name)} {_value(name, there)}, "
+                    f"{source_of(theirs) or 'a stranger'} was started with {_typed(name)} {_value(name, other)}, "
                     f"this end with {_value(name, here)}: give both the same"
                 )
 

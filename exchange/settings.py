@@ -67,7 +67,7 @@ class RunSettings:
     orders_per_s: float | None = 8000.0
     """Offered load of each pair; None: as fast as it goes."""
     arrivals: str = "fixed"
-    """When orders arrive at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
+    """The schedule at that rate, as `Arrivals.parse` reads it; without a rate it means nothing."""
     orders: int | None = 80_000
     """Orders of each pair; None where only `duration_s` ends the run."""
     duration_s: float | None = None

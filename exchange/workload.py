@@ -67,7 +67,7 @@ PRICE_MODELS = {"uniform": PriceModel(), "normal": PriceModel(), "wide": PriceMo
 
 @dataclass(frozen=True)
 class Arrivals:
-    """When orders arrive, without their rate."""
+    """A schedule of orders without its rate."""
 
     kind: str = "fixed"
     """One of ARRIVALS."""

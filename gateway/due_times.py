@@ -1,4 +1,4 @@
-"""When orders are due, in ns since the start: a class for each kind of arrivals. docs/workload.md has the formulas.
+"""Due times of orders, in ns since the start: a class for each kind of arrivals. docs/workload.md has the formulas.
 
 Only whole numbers and correctly rounded arithmetic are used, so every machine has the same due times. GENERATORS has
 the class of each word of `--arrivals`.

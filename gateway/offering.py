@@ -47,7 +47,7 @@ class Offering:
         self.limit = self._completion.last_id = self._prepared
 
     def next_due_ns(self) -> int:
-        """When to offer again; earlier, if an answer opens the window or the link has room again."""
+        """The time to offer again; earlier, if an answer opens the window or the link has room again."""
         if self.done or self.pending or self._allowed() <= 0:
             return NEVER_NS
         return self._pacer.next_due_ns(self._prepared)

@@ -1,4 +1,4 @@
-"""The open loop: when each order may go. Due times are fixed at the start; falling behind moves none of them."""
+"""The open loop, which says when each order may go. Due times are fixed at the start; being late moves none."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Pacer:
         return due if due == self._order_limit else due - due % self._packing
 
     def next_due_ns(self, sent: int) -> int:
-        """When the next pack after `sent` orders is complete and may go."""
+        """The time at which the next pack after `sent` orders is complete and may go."""
         if sent >= self._order_limit:
             return NEVER_NS
         return self.due_ns(min(sent + self._packing, self._order_limit))

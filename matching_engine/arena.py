@@ -51,7 +51,7 @@ LEVEL = 1  # the word of an index entry with the order's price level
 
 
 class Kind(NamedTuple):
-    """What never changes while an engine lives; its kernels are compiled for it."""
+    """Facts of an engine that never change; its kernels are compiled for them."""
 
     exact: bool
     keeps_ids: bool

@@ -51,7 +51,7 @@ MOST_FRAMES = 2 * LARGEST_VOLUME + SLACK_FRAMES
 
 
 class Answers(NamedTuple):
-    """Where answers go, and how much of it they may fill."""
+    """The memory for answers, and how much of it they may fill."""
 
     buffer: Bytes
     offsets: Offsets

@@ -27,7 +27,7 @@ class RestingOrder(NamedTuple):
 
 
 class Resting(NamedTuple):
-    """What rests on one side of a book."""
+    """The total that rests on one side of a book."""
 
     orders: int
     volume: int  # lots

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sized(folder: Path, size: int) -> str:
-    """What a process says that runs the kernel while the other file has this constant, and hits in the cache."""
+    """Output of a process that runs the kernel with this constant in the other file: the constant, and cache hits."""
     (folder / "constants.py").write_text(f"SIZE = {size}\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.getcwd()]), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run([sys.executable, folder / "kernel.py"], env=env, capture_output=True, text=True, check=True)

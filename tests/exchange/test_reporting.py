@@ -1,4 +1,4 @@
-"""What a component tells the reporter, seen where a link's outbox would stand."""
+"""A component's reports, as a link's outbox would get them."""
 
 from __future__ import annotations
 

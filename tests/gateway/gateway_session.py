@@ -53,7 +53,7 @@ class Session:
         return whole
 
     def stamps(self, meter: Meter) -> dict[int, int]:
-        """When, since the clock's start, by order."""
+        """Times since the clock's start, by order."""
         stamps = [m for m in self.reporter.messages if isinstance(m, Timestamp) and m.meter == meter]
         return {stamp.correlation_id: stamp.time_ns - self.started_ns for stamp in stamps}
 

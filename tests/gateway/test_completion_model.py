@@ -28,7 +28,7 @@ ANSWERS = (Trade, Confirmation, Quote, Rejection, Cancelled)
 
 
 class Model:
-    """What a completion is, in the plainest words: a dictionary of who waits, and a list of times for each clock."""
+    """Completion times as plainly as possible: a dictionary of waiting orders, and a list of times for each clock."""
 
     def __init__(self, period_ns: float, sampling_interval: int, last_id: int) -> None:
         self.period_ns, self.interval, self.last_id = period_ns, sampling_interval, last_id

@@ -1,4 +1,4 @@
-"""When orders are due under each kind of arrival: the formulas of docs/method.md in plain Python, rates, chance."""
+"""Due times under each kind of arrivals: the formulas of docs/workload.md in plain Python, rates, chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gateway tells the reporter: samples, meters, and each second what it held."""
+"""The gateway's reports: samples, meters, and the counts of each second."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transports.outbox import Outbox
 
 
 class Drawer(ScriptedLink):
-    """What the reporter would get."""
+    """The messages that the reporter would get."""
 
     def __init__(self) -> None:
         super().__init__()

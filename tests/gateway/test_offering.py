@@ -47,7 +47,7 @@ class Desk:
 
     @property
     def stream(self) -> bytes:
-        """What the specification says the first `sent` orders are."""
+        """The first `sent` orders, as the specification has them."""
         return SeededOrders.of(self.settings).records(1, self.offering.sent)
 
 

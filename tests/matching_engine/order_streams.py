@@ -1,4 +1,4 @@
-"""What the engine's tests are made of: the two books behind one face, frames, and streams of orders."""
+"""Parts of the engine's tests: the two books with the same methods, frames, and streams of orders."""
 
 from __future__ import annotations
 

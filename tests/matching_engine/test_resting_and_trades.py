@@ -1,4 +1,4 @@
-"""What is counted in a book and copied out of answers, against the plain way to do it."""
+"""Totals of a book, and trades copied out of answers, against the plain way to get them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class ScriptedSource:
 
     @property
     def reply(self) -> Message | None:
-        """What the reporter said at the end."""
+        """The reporter's message at the end."""
         batch = FrameBatch(16)
         self.link.receive(batch)
         [frame] = list(filter(None, batch)) or [None]

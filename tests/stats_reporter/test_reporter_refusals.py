@@ -1,4 +1,4 @@
-"""What a reporter refuses: junk, records of the wrong shape or of another run, and strangers."""
+"""A reporter refuses junk, records of the wrong shape or of another run, and strangers."""
 
 from __future__ import annotations
 

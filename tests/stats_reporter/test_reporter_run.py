@@ -1,4 +1,4 @@
-"""What a reporter makes of two sources' messages: counts, records, samples and results."""
+"""A reporter writes two sources' messages to its spool: counts, records, samples and results."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ HANDED, ANSWERED, DUE = Meter.ORDER_HANDED_OVER, Meter.ORDER_ANSWERED, Meter.ORD
 
 
 def stamps_of(order_id: int, scheduled: bool = True) -> list[Timestamp]:
-    """As the gateway sends them; each time tells its order and its meter."""
+    """Stamps as the gateway sends them; each time encodes its order and its meter."""
     meters = (HANDED, DUE, ANSWERED) if scheduled else (HANDED, ANSWERED)
     return [Timestamp(meter, order_id, 1_000 * order_id + meter) for meter in meters]
 
