@@ -59,9 +59,9 @@ def test_each_second_shows_what_the_spool_holds_by_then_and_the_orders_so_far(tm
     for second, sent in enumerate((8_000, 4_000)):
         spool.write(orjson.dumps(traffic(second, sent)))
         spool.publish()
-    said = window.at(Moment(12_010, 12_000)).plain
-    assert said.startswith("zeromq at 8,000 orders/s: 12,000 of 80,000 orders answered, 11 s left\n")
-    assert "\nsent     4,000 " in said
+    text = window.at(Moment(12_010, 12_000)).plain
+    assert text.startswith("zeromq at 8,000 orders/s: 12,000 of 80,000 orders answered, 11 s left\n")
+    assert "\nsent     4,000 " in text
     assert window.at_the_end().plain.startswith("zeromq at 8,000 orders/s: ended\n")
 
 

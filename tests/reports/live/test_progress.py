@@ -17,20 +17,20 @@ from tests.exchange_command import exchange
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         (RunSettings(), "zeromq: 1,234 of 80,000 orders answered\n"),
         (RunSettings(orders_per_s=None, orders=None, duration_s=1.0), "zeromq: 1,234 orders answered\n"),
     ],
 )
 def test_without_a_terminal_there_is_a_line_now_and_then(
-    settings: RunSettings, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    settings: RunSettings, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with progress.progress_bar(settings) as on_second:
         on_second(Moment(sent=2_000, answered=1_234))
         monkeypatch.setattr(progress, "SAY_EVERY_S", 0.0)
         on_second(Moment(sent=2_000, answered=1_234))
-    assert capsys.readouterr() == ("", said)
+    assert capsys.readouterr() == ("", expected)
 
 
 def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
@@ -67,9 +67,9 @@ def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None
     exchange("run", *words)
     for name in ("run.json", "report.html"):
         (tmp_path / "x" / name).unlink()
-    said = exchange("report", tmp_path / "x")
-    assert said.code == 0, said.err
-    assert "has no run.json" in said.out
+    result = exchange("report", tmp_path / "x")
+    assert result.code == 0, result.err
+    assert "has no run.json" in result.out
     assert (tmp_path / "x" / "report.html").exists()
 
 
@@ -77,6 +77,6 @@ def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None
 def test_a_folder_that_is_no_run_s_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "run.json").write_bytes(content)
-    said = exchange("report", tmp_path)
-    assert said.code == 2
-    assert error in said.err
+    result = exchange("report", tmp_path)
+    assert result.code == 2
+    assert error in result.err

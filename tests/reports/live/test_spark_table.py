@@ -18,11 +18,11 @@ def row(second: int, final: bool = True, **figures: float) -> dict[str, Any]:
     return {"second": second, "final": final, **dict.fromkeys(FIGURES), **known}
 
 
-def shown(is_terminal: bool, *told: list[dict[str, Any]]) -> str:
+def shown(is_terminal: bool, *batches: list[dict[str, Any]]) -> str:
     """All that is written for these changes, one after the other, and the end of the run."""
     file = io.StringIO()
     with SecondsOnScreen(Console(file=file, width=80, force_terminal=is_terminal, color_system=None)) as showing:
-        for rows in told:
+        for rows in batches:
             showing.rows(RUN, rows)
             showing.draw()
         showing.end(RUN, 12, Totals(records=90, late=2, problems={"unknown kind": (1, "weather")}), is_closed=True)
@@ -30,14 +30,14 @@ def shown(is_terminal: bool, *told: list[dict[str, Any]]) -> str:
 
 
 def test_elsewhere_than_in_a_terminal_a_second_is_said_once_when_it_is_final() -> None:
-    said = shown(
+    output = shown(
         False, [row(0, final=False, due_p50_us=1.0)], [row(0), row(1, final=False)], [row(0, due_p50_us=99.0), row(1)]
     )
-    assert said.splitlines()[:2] == [
+    assert output.splitlines()[:2] == [
         "first: second 0, orders/s 8,000, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
         "first: second 1, orders/s 8,001, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
     ]
-    assert said.splitlines()[2:] == [
+    assert output.splitlines()[2:] == [
         "first: 12 seconds, 90 records, 2 of them late; 0 said twice, 1 line unread",
         "  unread: 1 line, unknown kind, as: weather",
     ]
@@ -51,5 +51,5 @@ def test_in_a_terminal_the_newest_seconds_are_a_table_with_the_newest_last() -> 
 
 
 def test_without_a_schedule_times_are_from_handing_over() -> None:
-    said = shown(False, [row(0, due_count=0, handed_over_p50_us=7.0)])
-    assert "p50 us 7," in said
+    output = shown(False, [row(0, due_count=0, handed_over_p50_us=7.0)])
+    assert "p50 us 7," in output

@@ -19,14 +19,14 @@ def opened(
 ) -> Iterator[Page]:
     """The page, which must load without a word on the console and without a second request."""
     page = browser.new_page(color_scheme=scheme, viewport=size)
-    said: list[str] = []
+    messages: list[str] = []
     requested: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("dialog", lambda dialog: messages.append(dialog.message))
     page.on("request", lambda request: requested.append(request.url))
     page.goto((folder / name).as_uri())
     yield page
     page.close()
-    assert said == []
+    assert messages == []
     assert requested == [(folder / name).as_uri()]

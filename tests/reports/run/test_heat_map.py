@@ -1,4 +1,4 @@
-"""The heat map, held against the seconds it is drawn from."""
+"""The heat map, compared with the seconds it is drawn from."""
 
 from __future__ import annotations
 

@@ -86,12 +86,12 @@ def test_a_killed_run_s_log_starts_when_its_first_second_began(written: Any, tmp
 @pytest.mark.parametrize("times_ns", [[7], [0, 0], [3, 900], [1, 1, 1, 2**46]])
 def test_every_order_is_told_once_whatever_it_took(times_ns: list[int]) -> None:
     counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
-    told = dict.fromkeys(sorted(times_ns), 0)
+    expected = dict.fromkeys(sorted(times_ns), 0)
     buckets = LogBuckets(counts, sum(times_ns), min(times_ns), max(times_ns))
     entries = list(values_of(buckets))
     assert sum(count for _, count in entries) == len(times_ns)
-    assert min(value for value, _ in entries) == min(told)
-    assert max(value for value, _ in entries) == min(max(told), HIGHEST_NS)
+    assert min(value for value, _ in entries) == min(expected)
+    assert max(value for value, _ in entries) == min(max(expected), HIGHEST_NS)
     histogram = HdrHistogram(1, HIGHEST_NS, DIGITS)
     assert all(histogram.record_value(*entry) for entry in entries)
 

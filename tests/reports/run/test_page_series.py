@@ -1,4 +1,4 @@
-"""What the figures draw, held against the spool they are drawn from."""
+"""What the figures draw, compared with the spool they are drawn from."""
 
 from __future__ import annotations
 
@@ -46,8 +46,13 @@ def test_the_curve_passes_through_run_jsons_percentiles(complete_run: Path) -> N
 
 
 def test_the_curve_leaves_out_the_warm_up_and_the_last_order() -> None:
-    told = [completion(0, 9_000), completion(1, 9_000), completion(2, 100, 100), completion(3, 9_000, last_order=True)]
-    curve = percentile_curves(told, warm_up_s=1.5)["handed_over"]
+    completions = [
+        completion(0, 9_000),
+        completion(1, 9_000),
+        completion(2, 100, 100),
+        completion(3, 9_000, last_order=True),
+    ]
+    curve = percentile_curves(completions, warm_up_s=1.5)["handed_over"]
     assert curve.y == pytest.approx([100] * len(curve.y), rel=0.003)
 
 
@@ -59,8 +64,8 @@ def test_a_second_without_an_answer_is_a_gap() -> None:
 
 @pytest.mark.parametrize(("last", "points"), [([900], 2), ([900] * 3, 3)])
 def test_a_last_second_of_few_orders_is_no_point(last: list[int], points: int) -> None:
-    told = [completion(0, *[100] * 20), completion(1, *[100] * 20), completion(2, *last)]
-    assert len(completion_lines(told, point_s=1)["p50"].y) == points
+    completions = [completion(0, *[100] * 20), completion(1, *[100] * 20), completion(2, *last)]
+    assert len(completion_lines(completions, point_s=1)["p50"].y) == points
 
 
 @pytest.mark.parametrize("slowest_us", [7_770, 7_785, 7_800])  # wherever in its bucket
@@ -101,14 +106,14 @@ def test_cores_of_several_engines_are_added_up() -> None:
 
 
 def test_readings_of_several_gateways_are_added_up() -> None:
-    def said(source: str, at_s: float, rate_per_s: int) -> Record:
+    def gateway_reading(source: str, at_s: float, rate_per_s: int) -> Record:
         return {"source": source, "wall_ns": at_s * 1e9, "payload": {"meter": 1, "rate_per_s": rate_per_s}}
 
     readings = [
-        said("gateway", 1.0, 10),
-        said("gateway.2", 1.5, 20),
-        said("gateway.2", 2.5, 30),
-        said("gateway", 2, 40),
+        gateway_reading("gateway", 1.0, 10),
+        gateway_reading("gateway.2", 1.5, 20),
+        gateway_reading("gateway.2", 2.5, 30),
+        gateway_reading("gateway", 2, 40),
     ]
     dots = meter_dots(readings, sampling_interval=10)[Meter.GATEWAY_ORDERS_SENT]
     assert (dots.x.tolist(), dots.y.tolist()) == ([1.25, 2.25], [30, 70])

@@ -51,8 +51,8 @@ def test_the_title_names_the_transport(transport: str, named: str) -> None:
 def test_arrivals_that_are_not_at_a_fixed_rate_and_a_tape_are_named() -> None:
     settings = {"transport": "tcp", "orders_per_s": 799.5, "tape": "taped/orders.bin", "speed": 2.0}
     assert title({"settings": {**settings, "arrivals": "recorded"}}) == "Orders over TCP, as recorded, speed 2"
-    for arrivals, said in (("fixed", ""), ("bursts:9", " (bursts:9)")):
-        assert title({"settings": {**settings, "arrivals": arrivals}}) == f"Orders over TCP at 799.5 orders/s{said}"
+    for arrivals, words in (("fixed", ""), ("bursts:9", " (bursts:9)")):
+        assert title({"settings": {**settings, "arrivals": arrivals}}) == f"Orders over TCP at 799.5 orders/s{words}"
     assert circumstances({"settings": settings}) == ["Orders of the tape taped/orders.bin."]
 
 
@@ -68,8 +68,8 @@ def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
 
 @pytest.mark.parametrize("transport", ["memory", "zeromq+inproc"])
 def test_threads_of_one_process_are_labelled_and_claim_nothing_of_tcp(transport: str) -> None:
-    said = " ".join(circumstances({"settings": {"transport": transport, "nagle": []}}))
-    assert said == "All components ran as threads of one process: not comparable with runs over a network."
+    words = " ".join(circumstances({"settings": {"transport": transport, "nagle": []}}))
+    assert words == "All components ran as threads of one process: not comparable with runs over a network."
 
 
 def test_nagle_is_named_where_it_was_on(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ def run(tmp_path: Path) -> Path:
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run's folder with its figures."""
     folder = SyntheticRun(seconds=3).write(tmp_path_factory.mktemp("results") / "run")
-    said = report(folder, "--figures")
-    assert said.exit_code == 0, said.output
+    result = report(folder, "--figures")
+    assert result.exit_code == 0, result.output
     return folder
 
 
@@ -61,9 +61,9 @@ def test_the_numbers_of_a_figure_are_those_of_the_record(drawn: Path) -> None:
 
 
 def test_json_is_run_json_and_nothing_else_and_no_figure_is_made_unasked(run: Path) -> None:
-    said = report(run, "--json")
-    assert said.exit_code == 0
-    assert said.stdout.encode() == (run / "run.json").read_bytes()
+    result = report(run, "--json")
+    assert result.exit_code == 0
+    assert result.stdout.encode() == (run / "run.json").read_bytes()
     assert sorted(path.name for path in run.iterdir()) == ["report.html", "run.json", "spool"]
 
 
@@ -101,10 +101,10 @@ DAMAGED = {
 @pytest.mark.parametrize("sentence", DAMAGED)
 def test_what_is_damaged_or_newer_is_said_in_a_sentence(run: Path, sentence: str) -> None:
     DAMAGED[sentence](run)
-    said = report(run)
-    assert said.exit_code == 2
-    assert sentence in " ".join(said.output.split())
-    assert isinstance(said.exception, SystemExit)
+    result = report(run)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
+    assert isinstance(result.exception, SystemExit)
     assert not (run / "report.html").exists()
 
 
