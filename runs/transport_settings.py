@@ -84,8 +84,12 @@ def defaults_of(transport: str) -> dict[str, str]:
 
 
 def settings_of_url(url: str) -> dict[str, Any]:
-    """The settings that a component's URL carries. UserError if there is no such transport."""
-    options, carried = dict(parse_qsl(url.partition("?")[2])), _declared(url).run_settings
+    """The settings that a component's URL carries; without a transport's own if there is no such transport."""
+    options = dict(parse_qsl(url.partition("?")[2]))
+    try:
+        carried = transport_of(scheme_of(url)).run_settings
+    except TransportError:
+        carried = {}
     own = {name: options.get(option) for name, option in carried.items()}
     return {"transport": mask(url), "topology": options.get("topology", "duplex"), **own}
 
