@@ -137,12 +137,12 @@ def test_what_is_no_tcp_socket_has_no_counters() -> None:
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this system has no TCP_QUICKACK")
 def test_who_acknowledges_at_once_does_not_let_nagle_wait() -> None:
-    """Of two small messages the second waits for the acknowledgement of the first, which is late or not."""
+    """The second of two small messages waits for the acknowledgement of the first, unless that comes at once."""
     assert late_acknowledgements("off") > late_acknowledgements("on") == 0
 
 
 def late_acknowledgements(quickack: str, tries: int = 40) -> int:
-    """Of so many pairs, how often the second message was still held back once the first had been read."""
+    """Send pairs of messages; count how often the second had not come when the first was read."""
     held_back = 0
     with joined(f"tcp://127.0.0.1:0?nodelay=off&quickack={quickack}") as (listener, connector):
         for _ in range(tries):

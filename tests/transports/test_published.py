@@ -1,4 +1,4 @@
-"""What is published once, for many: fanout, and topics. Nothing is lost at the start, nor to who is slow."""
+"""Messages published once for many: fanout and topics. None is lost at the start, or to a slow subscriber."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
 
 
 def publish_until_paused(connector: Link) -> list[bytes]:
-    """What went out before the broker said that it is blocked, which it says when something is published."""
+    """Messages that left before the broker reported its alarm, which it does at the next publish."""
     sent: list[bytes] = []
 
     def is_paused() -> bool:

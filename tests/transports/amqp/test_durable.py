@@ -1,4 +1,4 @@
-"""What `durable` promises: a confirmed message outlives the broker's restart, whether it was ended or killed."""
+"""`durable`: a confirmed message outlives the broker's restart, whether the broker was ended or killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a link over a real broker promises beyond the contract, and how it fails."""
+"""Promises of a link over a real broker beyond the contract, and its failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def at_broker(broker_place: str) -> str:
 
 
 def abandon(link: object) -> None:
-    """What SIGKILL does to a connection: the socket is closed, and nothing is said."""
+    """End a connection as SIGKILL does: close the socket without a word to the broker."""
     descriptor = link._loop.descriptor  # type: ignore[attr-defined]
     sock = socket.socket(fileno=os.dup(descriptor))
     sock.shutdown(socket.SHUT_RDWR)

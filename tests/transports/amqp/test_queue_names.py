@@ -1,4 +1,4 @@
-"""What the queues of a run with several pairs and reporters are called."""
+"""The names of the queues of a run with several pairs and reporters."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_requests_are_numbered_and_say_where_their_answers_go(
 
 
 def layout_end(out: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
-    """Where what is written ends: a frame's end is not 0."""
+    """The end of the bytes written: a frame's last byte is not 0."""
     return int(np.flatnonzero(out)[-1]) + 1
 
 

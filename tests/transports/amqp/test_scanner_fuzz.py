@@ -78,7 +78,7 @@ class Surrounded:
         return self.seen._replace(state=self._scanner._state.tolist(), settled=self._scanner._waiting.tobytes())
 
     def _scan_all(self, at: int, until: int) -> int:
-        """What a link does with what has come; every call either consumes, or stops for good."""
+        """Scan what has come, as a link does; every call consumes bytes or stops for good."""
         while True:
             stop, after, begin = self._scanner.scan(self._data, at, until, self._batch)
             assert at <= begin <= after <= until
@@ -102,7 +102,7 @@ class Surrounded:
 def test_whatever_comes_the_scanner_reads_and_writes_only_what_is_its_own(
     stream: bytes, cuts: list[int], frames: int, largest: int
 ) -> None:
-    """What it makes of a stream does not depend on what lies around it, nor does that change."""
+    """The scanner's result does not depend on the bytes around a stream, and it leaves these bytes unchanged."""
     dark, bright = (Surrounded(stream, value, frames, largest) for value in (0, wire.FRAME_END))
     assert dark.scan_in_pieces(cuts) == bright.scan_in_pieces(cuts)
     assert dark.is_untouched()

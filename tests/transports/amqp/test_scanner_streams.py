@@ -18,7 +18,7 @@ OTHERS = [
     frame.Body(3, b"\xce" * 5).marshal(),
     frame.Method(3, spec.Basic.Ack(1, True)).marshal(),
 ]
-"""Of other channels and of none: they may stand anywhere."""
+"""Frames of other channels and of none, which may stand anywhere."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What cannot start says why, in a sentence, and leaves nothing."""
+"""A node that cannot start gives the reason in a sentence, and leaves nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A link that is open is ready: nothing compiles once frames flow, and so nothing compiles on a run's clock."""
+"""A link is ready when it is made: nothing compiles once frames flow, so nothing compiles on a run's clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ kernels = {name: each for module in modules for name, each in vars(module).items
 print(*sorted(f"{name}:{len(kernel.signatures)}" for name, kernel in kernels.items()))
 link.close()
 """
-"""A process of its own: in this one other tests have compiled them."""
+"""Runs in a process of its own, since other tests have compiled kernels in this one."""
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ link.close()
     ],
 )
 def test_an_open_link_has_its_kernels(url: str, kind: str, kernels: str) -> None:
-    said = subprocess.run([sys.executable, "-c", KERNELS, url, kind], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == kernels.split()
+    output = subprocess.run([sys.executable, "-c", KERNELS, url, kind], capture_output=True, text=True, check=True)
+    assert output.stdout.split() == kernels.split()
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
