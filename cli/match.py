@@ -82,7 +82,7 @@ def _read(tape: Path) -> Bytes:
 
 
 def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
-    """What --json prints; `answers` is their checksum."""
+    """The figures that --json prints; `answers` is a checksum."""
     from exchange.checksum import NAME, StreamChecksum
 
     counts, checksum = engine.counts._asdict(), StreamChecksum()

@@ -14,7 +14,7 @@ import orjson
 Record = dict[str, Any]
 
 SCHEMA = 1
-"""Of run.json, the spool, and every other record that is decoded here."""
+"""The schema of run.json, of the spool, and of every other record that is decoded here."""
 DAMAGED, NEWER = "damaged", "newer"
 
 

@@ -21,7 +21,7 @@ class Socket(TypedDict):
 
 
 class RunSettingsRecord(TypedDict):
-    """Of a run by hand whose gateway left no result, no setting is known."""
+    """The settings of a run. A run by hand whose gateway left no result has none."""
 
     transport: NotRequired[str]
     orders_per_s: NotRequired[float | None]

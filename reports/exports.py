@@ -17,7 +17,7 @@ Some = TypeVar("Some", bound=Mapping[str, Any])
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """What a report is to hold beside its page."""
+    """The parts of a report beside its page."""
 
     with_spark: bool = True
     figures: bool = False

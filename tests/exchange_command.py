@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Said:
-    """What a finished command left."""
+    """The exit code and output of a finished command."""
 
     code: int
     out: str
@@ -69,7 +69,7 @@ STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
 
 @pytest.fixture(scope="session")
 def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What `exchange match` says of STREAM's tape."""
+    """The record that `exchange match` prints about STREAM's tape."""
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
     exchange("tape", *STREAM[2:], "--output", tape)
     return exchange("match", tape, "--json").record

@@ -1,7 +1,8 @@
-"""What README and docs say is what the code does, where a test can tell."""
+"""README and docs agree with the code, as far as a test can tell."""
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
@@ -144,3 +145,19 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def main_path() -> list[str]:
+    """The files of docs/architecture.md's main path, in reading order."""
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("## The main path")[2].partition("\n## ")[0]
+    return re.findall(r"^ +\d+ +(\S+\.py) ", text, re.MULTILINE)
+
+
+def test_the_main_path_has_at_most_twelve_files_and_never_leads_back() -> None:
+    path = main_path()
+    assert 8 < len(path) <= 12
+    modules = [file.removesuffix(".py").replace("/", ".") for file in path]
+    for at, file in enumerate(path):
+        nodes = [node for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.ImportFrom)]
+        names = {f"{node.module}.{name.name}" for node in nodes for name in node.names}
+        assert not (names | {node.module for node in nodes}) & set(modules[:at]), f"{file} leads back"

@@ -38,7 +38,7 @@ def part_of(record: Record, part: str, names: Iterable[str] | None = None) -> di
 
 
 def differing_conditions(first: Record, second: Record, fields: Iterable[str], parts: Iterable[str]) -> list[Record]:
-    """What differs in some fields, and in all fields of some parts, but for the machine's load."""
+    """The differences in some fields, and in all fields of some parts; the machine's load is left out."""
     names = list(fields)
     own = differing({name: first[name] for name in names}, {name: second[name] for name in names})
     of_parts = (differing(part_of(first, part), part_of(second, part), f"{part}.") for part in parts)

@@ -1,4 +1,4 @@
-"""What `exchange results` asks of a kind of folder: a line of the list, its record, what differs, a rerun."""
+"""A kind of folder, as `exchange results` uses it: a line of the list, a record, a difference, a rerun."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Row:
     """How many of a trial's planned runs count."""
     planned_runs: int | None = None
     told: str | None = None
-    """What the list says in place of figures, if they do not apply."""
+    """Words in place of figures, if figures do not apply."""
 
 
 class Kind(ABC):
@@ -48,7 +48,7 @@ class Kind(ABC):
     record: type
     """The TypedDict of what `file` holds."""
     unfinished = ""
-    """What is said of a folder without `file`, with {folder} in it; empty if every folder of the kind has one."""
+    """The sentence about a folder without `file`, with {folder} in it; empty if every folder has one."""
 
     def read(self, folder: Path) -> Record:
         """The folder's record. Unusable if there is none, or none that this version can use."""
@@ -73,7 +73,7 @@ class Kind(ABC):
 
     @abstractmethod
     def differ(self, first: Record, second: Record) -> Record:
-        """What differs between two records, as `results diff --json` prints it."""
+        """The differences between two records, as `results diff --json` prints them."""
 
     @abstractmethod
     def show_difference(self, difference: Record) -> None:
@@ -90,7 +90,7 @@ def unusable_row(folder: Path, what: str, error: Unusable) -> Row:
 
 
 def last_written_at(folder: Path) -> str | None:
-    """When something in the folder, or in a folder in it, last changed; None if it was taken away meanwhile."""
+    """The time of the last change in the folder, or one level below; None if the folder is gone."""
     try:
         newest_s = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
     except OSError:

@@ -1,4 +1,4 @@
-"""What `exchange results rerun` shares: settings as a record has them, and what will be unlike the first time."""
+"""Reruns: settings as a record has them, and a warning of what will be unlike the first time."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _nodelay(sockets: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _network(record: Record) -> str:
-    """What joined the components, and how it was emulated."""
+    """The network that joined the components, and how it was emulated."""
     network = record.get("network")
     if not network:
         profile = (record.get("settings") or {}).get("network")

@@ -1,4 +1,4 @@
-"""What differs between two runs: first the conditions, then what was counted, then the figures."""
+"""The difference between two runs: first the conditions, then the counts, then the figures."""
 
 from __future__ import annotations
 

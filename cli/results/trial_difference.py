@@ -1,4 +1,4 @@
-"""What differs between two trials: their plans and conditions, then the medians of arms that both have."""
+"""The difference between two trials: plans and conditions, then the medians of arms that both have."""
 
 from __future__ import annotations
 

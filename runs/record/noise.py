@@ -35,7 +35,7 @@ class MachineTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """What the machine did between two readings."""
+    """The machine's work between two readings."""
 
     window_s: float
     busy_s: float

@@ -1,4 +1,4 @@
-"""What a run leaves: the results of its components, and what went wrong outside of them."""
+"""A run's outcome: the results of its components, and what went wrong outside of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Outcome:
     reporters: Mapping[int, ReporterResult] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     broker: dict[str, Any] | None = None
-    """What the broker is, and how deep its queues were; None without a broker."""
+    """Facts about the broker and the depth of its queues; None without a broker."""
     broker_usage: dict[str, Any] | None = None
     """The broker's use of the machine; None if it could not be measured."""
     noise: Noise | None = None
-    """What else the machine did while the clock ran; None if the clock never stopped."""
+    """The machine's other work while the clock ran; None if the clock never stopped."""
     network: dict[str, Any] | None = None
     """The network that joined the components; None for loopback."""
     capture: dict[str, int] | None = None

@@ -19,7 +19,7 @@ from runs.record.totals import checksums, components, counts, duration_s, rates
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What the launcher knows of a run. What is not known is None; settings that are not known are left out."""
+    """The launcher's knowledge of a run. An unknown field is None; unknown settings are left out."""
 
     name: str
     url: str | None

@@ -76,7 +76,7 @@ def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
 
 
 def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
-    """What a reporter's sources sent and it did not receive."""
+    """Messages that a reporter's sources sent and it did not receive."""
     reporter, pairs = outcome.reporters[instance], outcome.lineup.part_of(instance).pairs
     prefix = "" if len(outcome.lineup.reporters) == 1 else f"{named('reporter', instance)}: "
     sent = sum(outcome.gateways[pair].statistics_sent + outcome.engines[pair].statistics_sent for pair in pairs)
@@ -99,7 +99,7 @@ def _sockets_differ(outcome: Outcome) -> Iterator[str]:
 
 
 def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
-    """What each end's end message says, against what the other end saw."""
+    """Each end's last message against what the other end saw."""
     for who, said, facts in (
         ("gateway", engine.gateway_said, {"sent": engine.orders}),
         ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),

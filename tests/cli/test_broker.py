@@ -19,7 +19,7 @@ from transports.rabbitmq import running_node
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the standing node of this test lives; it does not outlive the test."""
+    """The folder of this test's standing node, which does not outlive the test."""
     folder = tmp_path / "broker of mine"
     monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(folder))
     yield folder

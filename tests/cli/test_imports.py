@@ -1,4 +1,4 @@
-"""What every process of a run does not pay for: it would be paid four times a run, and before its first order."""
+"""Imports that no process of a run pays for: they would be paid four times a run, before its first order."""
 
 import subprocess
 import sys

@@ -34,7 +34,7 @@ AS_JSON = {
     },
     **{f"report {name}": ("report", "RESULTS/" + name, "--json", "--no-spark") for name in ("run-pairs", "nagle")},
 }  # fmt: skip
-"""What is said of the folders as JSON, by a name of ours."""
+"""Commands that print JSON about the folders, by a name of ours."""
 
 
 def unpack(folder: Path) -> Path:

@@ -16,7 +16,7 @@ from experiments.trials.results import results as results_of_trial
 from tests.experiments.trials.sample_trials import HOST, VERSIONS, plan, put_all
 
 DAY = f"{datetime.now().year}-11-21T14:42"
-"""Of this year, which a list leaves out."""
+"""A day of this year; lists leave the year out."""
 
 
 def results(folder: Path, *words: object) -> Result:

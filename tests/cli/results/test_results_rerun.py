@@ -23,7 +23,7 @@ HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions":
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What would have been run."""
+    """The arguments of the run that would have started."""
     said: dict[str, Any] = {}
 
     def run(settings: RunSettings, results: str, name: str | None, **how: bool) -> int:
