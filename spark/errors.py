@@ -68,7 +68,7 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
 def root_cause(failure: Exception) -> str:
     """Return the first line of the innermost exception, without stack trace. Call it while the JVM still runs."""
     try:
-        return _first_line(_innermost(failure))
+        return next(iter(_lines(_innermost(failure))), "no reason given")
     except (Py4JError, OSError):
         return "its JVM died; is there enough memory?"
 
@@ -82,7 +82,7 @@ def _innermost(failure: Exception) -> str:
             java = inner
         return str(java.toString())
     if isinstance(failure, PythonException):
-        return _last_line(str(failure)).split(": ", 1)[-1]
+        return _lines(str(failure))[-1].split(": ", 1)[-1]
     causes = [line for line in str(failure).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ") if causes else str(failure)
 
@@ -92,9 +92,5 @@ def _is_without_answer(failure: Exception) -> bool:
     return type(failure) is Py4JError and "Trace:" not in str(failure)
 
 
-def _last_line(text: str) -> str:
-    return [line.strip() for line in text.splitlines() if line.strip()][-1]
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

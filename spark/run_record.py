@@ -1,4 +1,4 @@
-"""What run.json says that the summary needs; a folder without it holds no finished run."""
+"""The fields of run.json that a summary needs. A folder without run.json holds no finished run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spark.errors import RunUnfinishedError, RunUnreadableError
 
 TRIAL_MARKS = ("plan.json", "capacity.json")
 ALONE = "alone"
-"""The experiment of runs that are no trial's."""
+"""The experiment of runs that belong to no trial."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """What a summary needs to know of a run. Absent means not measured: a rate is None then, never 0."""
+    """The facts of a run that a summary needs. A figure that was not measured is None, never 0."""
 
     experiment: str
     run: str
@@ -26,19 +26,19 @@ class RunRecord:
     transport: str | None
     offered_orders_per_s: float | None
     offered_each_second_per_s: float | None
-    """None as well where it is another from second to second."""
+    """None also if the offered rate changes from second to second."""
     orders_per_s: float | None
     warm_up_s: float
     duration_s: float | None
     gateways: int = 1
     arm: str = ""
-    """What repeats have in common: the settings, but for the seed."""
+    """The settings that repeats share: all but the seed and those with a column of their own."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
-    """What was measured beside the spool, by the names of spark.summary.columns.FACTS."""
+    """Figures from run.json, by the names in spark.summary.columns.FACTS."""
 
 
 def read_run(folder: Path) -> RunRecord:
-    """The record of a finished run, whose spool is there too. RunUnfinishedError, RunUnreadableError."""
+    """Read the record of a finished run that still has its spool. RunUnfinishedError, RunUnreadableError."""
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
@@ -57,7 +57,7 @@ def read_run(folder: Path) -> RunRecord:
 
 
 def experiment_of(folder: Path) -> str:
-    """The trial that holds the run's folder, by name."""
+    """Return the name of the trial that holds the run's folder, or ALONE."""
     above = folder.resolve().parent
     return above.name if any((above / mark).exists() for mark in TRIAL_MARKS) else ALONE
 
