@@ -9,7 +9,6 @@ import click
 
 from exchange.instances import role_of
 from exchange.settings import MAX_RATE_PER_S, ROLES
-from transports.registry import transport_of
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -103,6 +102,8 @@ class Declared(click.ParamType[str]):
 
     @property
     def _choice(self) -> click.Choice[str]:
+        from transports.registry import transport_of
+
         return click.Choice(transport_of(self._scheme).options[self._option])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

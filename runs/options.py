@@ -26,8 +26,6 @@ from exchange.settings import (
 )
 from exchange.workload import PRICE_MODELS
 from runs.option_types import Cpus, Declared, Nagle, Prices, Rate, SettingType
-from runs.transport_settings import settled
-from transports.registry import has_broker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -185,6 +183,8 @@ results_option = options_for("results")
 
 def run_settings(**given: Any) -> RunSettings:
     """The settings that the options give. UsageError names the option whose value is refused."""
+    from runs.transport_settings import settled
+
     with naming_options():
         return settled(RunSettings(**_completed(given)))
 
@@ -209,6 +209,8 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("orders_per_s") is None and given.get("window") is None:
         given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
     if given.get("nagle") == ("all",):
+        from transports.registry import has_broker
+
         given["nagle"] = NAGLE_ROLES if has_broker(given.get("transport", "zeromq")) else ROLES
     return given
 
