@@ -1,4 +1,4 @@
-"""What a second of a run is, for everyone who reads statistics records: page, terminal, live view, run.json, Spark.
+"""The definition of a second of a run, for all readers of statistics records: page, terminal, live, run.json, Spark.
 
 - A line that stands twice in a spool counts once: `Once`.
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
@@ -157,7 +157,7 @@ class History:
 
 
 class Shares(Generic[T]):
-    """What several sources report of the same second, while it is recent. A source's newer share replaces its older."""
+    """Shares of several sources in one second, while it is recent. A source's newer share replaces its older one."""
 
     def __init__(self) -> None:
         self._shares: dict[int, dict[str, T]] = {}

@@ -143,7 +143,7 @@ class Setup:
         with contextlib.ExitStack() as stack:
             broker = self.brokers.get(transport)
             token = f"bench-{secrets.token_hex(6)}"
-            find = partial(free_place, held=stack)
+            find = partial(free_place, reserved=stack)
             yield Links(broker.url if broker else transport, token, self._processes.folder, find)
 
     def __exit__(

@@ -1,1 +1,1 @@
-"""What people look at: pages, terminal tables, figures, exports and the live view. Reads records, measures nothing."""
+"""Pages, terminal tables, figures, exports and the live view. Reads records, measures nothing."""

@@ -1,4 +1,4 @@
-"""What a run's settings ask of its transport: filled in, and refused if the transport lacks it."""
+"""Fills in and checks those of a run's settings that depend on its transport."""
 
 from __future__ import annotations
 

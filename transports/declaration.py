@@ -1,4 +1,4 @@
-"""What a transport says of itself: TRANSPORT in its file, and the broker between its links, if it has one."""
+"""A transport's declaration: TRANSPORT in its file, and the broker between its links, if it has one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Probe(Protocol):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the broker says of itself: product, version, platform."""
+        """The broker's own words about itself: product, version, platform."""
 
     def depth(self) -> dict[str, int]:
         """The number of messages that lie in each queue of the run, by the queue's name."""

@@ -34,7 +34,7 @@ class Row:
     runs: int | None = None
     """How many of a trial's planned runs count."""
     planned_runs: int | None = None
-    told: str | None = None
+    words: str | None = None
     """Words in place of figures, if figures do not apply."""
 
 

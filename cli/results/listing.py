@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
@@ -33,7 +34,7 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
     chosen = chosen[-last:] if last else chosen
     if as_json:
-        click.echo(orjson.dumps([asdict(row) for row in chosen], option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps([_as_json(row) for row in chosen], option=orjson.OPT_INDENT_2))
     elif chosen:
         click.echo("\n".join(lines(chosen)))
     else:
@@ -41,6 +42,13 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
         click.echo(f"{results}: {nothing}", err=True)
     if others := len(kinds) - len(rows):
         click.echo(f"not listed: {counted(others, 'folders')} of {results} that no run or trial left", err=True)
+
+
+def _as_json(row: Row) -> dict[str, Any]:
+    """The row as --json prints it; its interface calls the words `told`."""
+    fields = asdict(row)
+    words = fields.pop("words")
+    return {**fields, "told": words}
 
 
 def _at(row: Row) -> tuple[float, str]:
@@ -72,7 +80,7 @@ def _bodies(rows: Sequence[Row]) -> list[str]:
 
 
 def _has_figures(row: Row) -> bool:
-    return row.reason is None and row.repeats is None and row.told is None
+    return row.reason is None and row.repeats is None and row.words is None
 
 
 def _figures(row: Row) -> tuple[str, ...]:
@@ -83,8 +91,8 @@ def _figures(row: Row) -> tuple[str, ...]:
 
 def _words(row: Row) -> str:
     """How far a trial is, what is wrong with a record, or the record's own words."""
-    if row.told is not None:
-        return row.told
+    if row.words is not None:
+        return row.words
     progress = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
     if row.status == UNFINISHED:
         return f"{progress}written {_ago(row)}"

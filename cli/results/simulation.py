@@ -34,7 +34,7 @@ class SimulationFolder(Kind):
         orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
         return Row(
             name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
-            told=f"{orders:.4g} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g}M/s",
+            words=f"{orders:.4g} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g}M/s",
         )  # fmt: skip
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002

@@ -29,20 +29,25 @@ NEAR_THE_CEILING = 0.8
 class Edge:
     """The highest rate that held, 0 if none did; and the lowest one that failed, infinity if none did."""
 
-    held: float
-    failed: float
+    highest_held: float
+    lowest_failed: float
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Both ends, None for one that was not found."""
+        failed = None if self.lowest_failed == float("inf") else self.lowest_failed
+        return {"held": self.highest_held or None, "failed": failed}
 
     @property
     def is_found(self) -> bool:
-        return self.held > 0 and self.failed != float("inf")
+        return self.highest_held > 0 and self.lowest_failed != float("inf")
 
     @property
     def middle(self) -> float:
         """The geometric mean of the bracket, at most half its width from the true edge."""
-        return sqrt(self.held * self.failed)
+        return sqrt(self.highest_held * self.lowest_failed)
 
     def is_within(self, precision: float) -> bool:
-        return self.is_found and log(self.failed / self.held) <= log(1 + precision) * 1.0001
+        return self.is_found and log(self.lowest_failed / self.highest_held) <= log(1 + precision) * 1.0001
 
 
 def find_edge(
@@ -52,17 +57,17 @@ def find_edge(
     edge = Edge(0.0, float("inf"))
     rate = min(max(start, least), most)
     for _ in range(runs):
-        edge = Edge(rate, edge.failed) if holds(rate) else Edge(edge.held, rate)
-        if edge.is_within(precision) or edge.held >= most or edge.failed <= least:
+        edge = Edge(rate, edge.lowest_failed) if holds(rate) else Edge(edge.highest_held, rate)
+        if edge.is_within(precision) or edge.highest_held >= most or edge.lowest_failed <= least:
             break
         rate = min(max(_next(edge, step), least), most)
     return edge
 
 
 def _next(edge: Edge, step: float) -> float:
-    if edge.held == 0:
-        return edge.failed / step
-    return edge.held * step if edge.failed == float("inf") else edge.middle
+    if edge.highest_held == 0:
+        return edge.lowest_failed / step
+    return edge.highest_held * step if edge.lowest_failed == float("inf") else edge.middle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +125,10 @@ class CapacitySearch:
             flags.append(f"{self.stopped}: what was found until then")
         if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
             flags.append(f"over {NEAR_THE_CEILING:.0%} of the generator's own ceiling, {ceiling:,.0f} orders/s")
-        if any(edge.held >= ceiling > 0 for edge in self.edges):
+        if any(edge.highest_held >= ceiling > 0 for edge in self.edges):
             flags.append(f"held at the generator's own ceiling, {ceiling:,.0f} orders/s: the generator is the limit")
-        if any(edge.failed <= LEAST_PER_S for edge in self.edges):
-            flags.append(f"not held even at {LEAST_PER_S:g} order/s")
+        if any(edge.lowest_failed <= LEAST_PER_S for edge in self.edges):
+            flags.append(f"not highest_held even at {LEAST_PER_S:g} order/s")
         return flags
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,6 +140,5 @@ class CapacitySearch:
             "capacity_orders_per_s": None if capacity is None else asdict(capacity),
             "ceiling_orders_per_s": self.ceiling_per_s or None,
             "search": asdict(self._settings),
-            "searches": [{"held": edge.held or None, "failed": edge.failed if edge.failed < float("inf") else None}
-                         for edge in self.edges],
+            "searches": [edge.as_dict() for edge in self.edges],
         }  # fmt: skip

@@ -21,7 +21,7 @@ def title(record: Record) -> str:
 
 
 def circumstances(record: Record) -> list[str]:
-    """When, how often, in which order, and what an interval is."""
+    """The time, repeats and order of the runs, and the meaning of an interval."""
     started, seed = record["conditions"].get("started_at"), record["seed"]
     rows, tests = record["statistics"]["rows"], record["statistics"]
     return [

@@ -51,34 +51,39 @@ def meeting_places(
     scheme = scheme_of(settings.transport)
     transport = transport_of(scheme)
     kind = transport.places[scheme]
-    asked, question_mark, options = settings.transport.partition("?")
-    if asked.endswith("://"):
+    place, question_mark, options = settings.transport.partition("?")
+    if place.endswith("://"):
         raise BadAddress(f"{settings.transport} lacks a place: say where, or {scheme} alone to have one found")
     lineup = Lineup.of(settings)
-    if lineup.pairs[1:] and "://" in asked and not transport.has_broker(scheme):
+    if lineup.pairs[1:] and "://" in place and not transport.has_broker(scheme):
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as reserved:
         if transport.has_broker(scheme):
-            from runs.launch.brokers import broker_of_run
-
-            broker = held.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
-            engines = {k: _with_topology(_of_instance(broker.url, k), settings, held, network) for k in lineup.pairs}
-            reporters = {k: _of_instance(broker.url, k) for k in lineup.reporters}
-            yield Places(engines, reporters, broker, broker.environment)
+            yield _at_broker(settings, scratch, process_group, brokers, network, reserved)
             return
 
-        def found(role: str, instance: int) -> str:
-            return free_place(kind, scratch / named(role, instance), held, network, role)
+        def free(role: str, instance: int) -> str:
+            return free_place(kind, scratch / named(role, instance), reserved, network, role)
 
-        reporters = {k: f"{scheme}://{found('reporter', k)}" for k in lineup.reporters}
-        given = asked.partition("://")[2]
-        own = as_options(settings)
-        places = {
-            k: with_option(f"{scheme}://{given or found('engine', k)}{question_mark}{options}", own)
-            for k in lineup.pairs
-        }
-        engines = {k: _with_topology(url, settings, held, network) for k, url in places.items()}
-        yield Places(engines, {k: with_option(url, own) for k, url in reporters.items()})
+        given, own = place.partition("://")[2], as_options(settings)
+        reporters = {k: with_option(f"{scheme}://{free('reporter', k)}", own) for k in lineup.reporters}
+        urls = {k: f"{scheme}://{given or free('engine', k)}{question_mark}{options}" for k in lineup.pairs}
+        engines = {k: _with_topology(with_option(url, own), settings, reserved, network) for k, url in urls.items()}
+        yield Places(engines, reporters)
+
+
+def _at_broker(
+    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None, network: Network | None,
+    reserved: contextlib.ExitStack,
+) -> Places:  # fmt: skip
+    """All components meet at one broker; those of further pairs and reporters have queues of their own."""
+    from runs.launch.brokers import broker_of_run
+
+    broker = reserved.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
+    lineup = Lineup.of(settings)
+    urls = {k: _of_instance(broker.url, k) for k in lineup.pairs}
+    engines = {k: _with_topology(url, settings, reserved, network) for k, url in urls.items()}
+    return Places(engines, {k: _of_instance(broker.url, k) for k in lineup.reporters}, broker, broker.environment)
 
 
 def _of_instance(url: str, instance: int) -> str:
@@ -86,27 +91,27 @@ def _of_instance(url: str, instance: int) -> str:
     return url if instance == 1 else with_option(url, f"pair={instance}")
 
 
-def _with_topology(url: str, settings: RunSettings, held: contextlib.ExitStack, network: Network | None) -> str:
+def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitStack, network: Network | None) -> str:
     """Add the options that make it two connections if the settings ask for them; some transports need a second port."""
     if settings.topology != "simplex":
         return url
     url = with_option(url, "topology=simplex")
     if "back" not in transport_of(scheme_of(url)).options or "back=" in url:
         return url
-    port = free_place("port", Path(), held, network, "engine").rpartition(":")[2]
+    port = free_place("port", Path(), reserved, network, "engine").rpartition(":")[2]
     return with_option(url, f"back={port}")
 
 
 def free_place(
-    kind: str, path: Path, held: contextlib.ExitStack, network: Network | None = None, role: str = ""
+    kind: str, path: Path, reserved: contextlib.ExitStack, network: Network | None = None, role: str = ""
 ) -> str:
-    """A free port, which stays reserved while `held` is open, a path, or a name."""
+    """A free port, which stays reserved while `reserved` is open, a path, or a name."""
     if kind == "path":
         return str(path)
     if kind == "name":
         return secrets.token_hex(8)
     host = network.address[role] if network else "127.0.0.1"
-    holder = held.enter_context(network.socket(role) if network else socket.socket())
+    holder = reserved.enter_context(network.socket(role) if network else socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((host, 0))
     return f"{host}:{holder.getsockname()[1]}"

@@ -93,8 +93,8 @@ def _pair(
     """One pair's entry in `pairs`."""
     alone, gateway = outcome.of_pair(pair), outcome.gateways.get(pair)
     status, reasons = judge(alone, offered_per_s, lags)
-    told = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
-    return told | _measured(alone, offered_per_s, times)
+    head = {"pair": pair, "seed": gateway.seed if gateway else None, "status": status, "reasons": reasons}
+    return head | _measured(alone, offered_per_s, times)
 
 
 def _broker(outcome: Outcome) -> dict[str, Any]:

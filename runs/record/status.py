@@ -94,23 +94,23 @@ def _sockets_differ(outcome: Outcome) -> Iterator[str]:
     for role, sockets in outcome.sockets.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
-                asked, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
-                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {asked}, and is {found}"
+                wanted, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")
+                yield f"TCP_NODELAY of the {role}'s {socket['local']} was to be {wanted}, and is {found}"
 
 
 def _ends_differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
     """Each end's last message against what the other end saw."""
-    for who, said, facts in (
+    for end, message, facts in (
         ("gateway", engine.gateway_said, {"sent": engine.orders}),
         ("engine", gateway.engine_said, {"sent": gateway.answers, "received": gateway.orders}),
     ):
-        if said is None:
-            yield f"the {who}'s end never came"
+        if message is None:
+            yield f"the {end}'s end never came"
             continue
         for done, seen in facts.items():
-            announced = StreamCounts(messages=said[done], checksum=f"{said[done + '_checksum']:016x}")
+            announced = StreamCounts(messages=message[done], checksum=f"{message[done + '_checksum']:016x}")
             if announced != seen:
-                yield f"the {who}'s end says {announced} {done}, the other end saw {seen}"
+                yield f"the {end}'s end says {announced} {done}, the other end saw {seen}"
 
 
 def _saturated(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int, float]) -> Iterator[str]:

@@ -84,9 +84,9 @@ def _rows(run: RunRecord, facts: list[Fact], times: Times) -> list[Row]:
     seconds = {fact["second"] for fact in facts if fact["kind"] != THROUGHPUT} | figures.keys()
     each = [others.row(second) | figures[second] | {"second": second} for second in sorted(seconds)]
     about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
-    of_second = about | {OFFERED: run.offered_each_second_per_s}
-    of_run = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-    return [*(of_second | row for row in each), of_run | whole | {name: run.facts.get(name) for name in FACTS}]
+    second_facts = about | {OFFERED: run.offered_each_second_per_s}
+    run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
+    return [*(second_facts | row for row in each), run_facts | whole | {name: run.facts.get(name) for name in FACTS}]
 
 
 class Times:

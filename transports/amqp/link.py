@@ -102,11 +102,11 @@ class AmqpLink(Link):
             self._acknowledged, self._acknowledged_ns = taken, now_ns
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if self._room <= 0:
+        if self._free_places <= 0:
             self._client.serve()  # confirms, or the end of a pause, may have come
             self._loop.flush()
             self._session.check()
-        last = min(batch.count, first + self._room)
+        last = min(batch.count, first + self._free_places)
         if last > first:
             first = self._client.publish(batch, first, last)
             self._loop.flush()
@@ -117,7 +117,7 @@ class AmqpLink(Link):
         if not (readable and self._has_looked):
             self._client.serve()  # what came and is no message would wake it again and again
         self._has_looked = False
-        if (readable and self._client.has_more) or (writable and self._room > 0):
+        if (readable and self._client.has_more) or (writable and self._free_places > 0):
             return
         self._acknowledge()
         self._loop.sleep(until_ns)
@@ -135,10 +135,10 @@ class AmqpLink(Link):
     @property
     def has_room(self) -> bool:
         """True if something may be published now."""
-        return self._room > 0
+        return self._free_places > 0
 
     @property
-    def _room(self) -> int:
+    def _free_places(self) -> int:
         """The number of messages that may be published now."""
         if not self._publishes:
             raise TransportError(f"this end of {self.url} only receives")

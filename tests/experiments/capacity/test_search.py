@@ -50,8 +50,8 @@ def test_searches_from_near_need_few_runs_and_agree_with_the_capacity_on_average
 
 def test_an_edge_is_bracketed_to_the_precision_that_was_asked_for() -> None:
     edge = search(lambda rate: rate <= 61_234.0)
-    assert edge.held <= 61_234.0 < edge.failed
-    assert edge.failed / edge.held <= 1 + PRECISION + 1e-4
+    assert edge.highest_held <= 61_234.0 < edge.lowest_failed
+    assert edge.lowest_failed / edge.highest_held <= 1 + PRECISION + 1e-4
 
 
 @pytest.mark.parametrize(("holds", "edge"), [(True, Edge(MOST_PER_S, float("inf"))), (False, Edge(0.0, 1.0))])
