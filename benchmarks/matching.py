@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.comparison import Measure, Row, in_turns
 from benchmarks.cpp import built
-from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
-from gateway.order_flow import OrderFlow
+from exchange.results import StreamChecksum
+from gateway.offering import OrderFlow
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook

@@ -46,7 +46,7 @@ def report(folder: Path, asked: ReportOptions) -> int:
 
         return report_benchmark(folder, asked)
     if (folder / "run.json").exists() or (folder / "spool").is_dir():
-        from reports.run.report import report_run
+        from reports.run.page import report_run
 
         return report_run(folder, asked)
     raise UserError(

@@ -1,12 +1,13 @@
-"""Reads our JSON records back: one decoder, which names the field that is wrong.
+"""Our JSON records: one decoder, which names the field that is wrong, and the kinds of records in results folders.
 
-A record's kind is a TypedDict of what readers rely on. Fields that it does not name are left alone, since later
-versions add some. A record stays the dictionary that was written, since it is drawn and printed as JSON.
+A record's kind is a TypedDict of what readers rely on; docs/results.md has all fields. Fields that it does not name are
+left alone, since later versions add some. A record stays the dictionary that was written, since it is drawn and printed
+as JSON. A value that was not measured is absent, or null.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 import orjson
@@ -49,3 +50,138 @@ def check(part: Record, kind: type) -> None:
         msgspec.convert(part, kind)
     except msgspec.ValidationError as error:
         raise UnusableRecord(DAMAGED, f"is damaged: {error}") from error
+
+
+Figures = dict[str, float | None]
+"""By name; the unit is in the name, or in that of the figures."""
+
+
+class Socket(TypedDict):
+    """One end of a connection, as it was read back; its counters are absent where the system has none."""
+
+    component: str
+    local: str
+    peer: str
+    tcp_nodelay: bool | None
+
+
+class RunSettingsRecord(TypedDict):
+    """The settings of a run. A run by hand whose gateway left no result has none."""
+
+    transport: NotRequired[str]
+    orders_per_s: NotRequired[float | None]
+    arrivals: NotRequired[str]
+    warm_up_s: NotRequired[float | None]
+    pairs: NotRequired[int]
+
+
+class RunRecord(TypedDict):
+    schema: int
+    name: str
+    status: str
+    reasons: list[str]
+    started_at: NotRequired[str | None]
+    duration_s: NotRequired[float | None]
+    settings: NotRequired[RunSettingsRecord | None]
+    counts: NotRequired[dict[str, int | None] | None]
+    checksums: NotRequired[dict[str, str | None] | None]
+    rates: NotRequired[Figures | None]
+    completion_us: NotRequired[dict[str, Figures] | None]
+    lag_us: NotRequired[Figures | None]
+    components: NotRequired[dict[str, Figures] | None]
+    sockets: NotRequired[list[Socket] | None]
+    host: NotRequired[dict[str, Any] | None]
+    versions: NotRequired[dict[str, Any] | None]
+    network: NotRequired[dict[str, Any] | None]
+    pairs: NotRequired[list[dict[str, Any]] | None]
+
+
+Part = dict[str, Any]
+
+
+class ArmRecord(TypedDict):
+    contender: str
+    block: str
+    settings: Part
+    levels: NotRequired[dict[str, str]]
+
+
+class PlanRecord(TypedDict):
+    """plan.json: what a trial was to do."""
+
+    schema: int
+    study: NotRequired[str | None]
+    seed: int
+    repeats: int
+    pause_s: NotRequired[float]
+    arms: list[ArmRecord]
+    order: list[str]
+
+
+class ComparisonRecord(TypedDict):
+    """comparison.json: what a trial found."""
+
+    schema: int
+    name: str
+    study: str
+    status: str
+    caveats: list[str]
+    seed: int
+    repeats: int
+    blocks: list[str]
+    metrics: dict[str, Part]
+    verdicts: list[Part]
+    arms: list[Part]
+    conditions: Part
+
+
+class CapacityRecord(TypedDict):
+    """capacity.json: an objective, and the highest rate that holds it; null before an edge is found."""
+
+    schema: int
+    name: str
+    status: str
+    started_at: str
+    objective: str
+    settings: RunSettingsRecord
+    search: Part
+    flags: list[str]
+    capacity_orders_per_s: NotRequired[dict[str, float | None] | None]
+    probes: list[Part]
+    searches: list[Any]
+    host: Part
+    versions: Part
+
+
+class SimulationRecord(TypedDict):
+    """simulation.json: many instruments, matched without messaging."""
+
+    schema: int
+    name: str
+    status: str
+    started_at: str
+    settings: Part
+    master: str
+    partitions: int
+    totals: dict[str, int]
+    per_instrument: dict[str, Part]
+    checksums: dict[str, str]
+    rates: dict[str, float]
+    trades: NotRequired[Part | None]
+    host: Part
+    versions: Part
+
+
+class BenchRecord(TypedDict):
+    """bench.json: the cells of a messaging benchmark."""
+
+    schema: int
+    name: str
+    benchmark: str
+    status: str
+    reasons: list[str]
+    started_at: str
+    settings: Part
+    rows: list[Part]
+    host: Part
+    versions: Part

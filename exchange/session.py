@@ -11,8 +11,8 @@ from exchange.instances import named, tagged, untagged
 from exchange.measurements import Source
 from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
 from exchange.records import PROCESS, RESULT, RecordWriter
+from exchange.results import Usage
 from exchange.settings import POLICIES
-from exchange.usage import Usage
 
 SECOND_NS = 1_000_000_000
 

@@ -7,18 +7,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from exchange.checksum import Stream
 from exchange.measurements import Source
 from exchange.messages import LAYOUTS, Confirmation, End, Message, Quote, Rejection, Trade, encode
-from exchange.results import GatewayResult, StreamCounts
+from exchange.results import GatewayResult, Stream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
-from gateway.completion import Completion
+from gateway.completion import Completion, Intake
 from gateway.due_times import NEVER_NS
-from gateway.intake import Intake
 from gateway.journal import Journal
-from gateway.offering import Offering
-from gateway.order_flow import OrderFlow
+from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
 from gateway.seeds import settings_of_pair
 from transports.base import Link, PeerGone

@@ -6,10 +6,9 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from exchange.checksum import StreamChecksum
 from exchange.measurements import Meter, RateMeter, Source
 from exchange.messages import End, Hello, Message, encode, read
-from exchange.results import EngineResult, StreamCounts
+from exchange.results import EngineResult, StreamChecksum, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import Counts, MatchingEngine, Stop
 from transports.base import Link, PeerGone

@@ -18,7 +18,7 @@ from typing import Any
 import click
 import orjson
 
-from exchange.usage import Usage
+from exchange.results import Usage
 from messaging.benchmark import Figures
 from messaging.benchmarks.te_spsc import patterns_of
 from messaging.flow import Consume, ConsumeShared, Publish, rest_s

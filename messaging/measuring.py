@@ -16,7 +16,7 @@ from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
 from reports.live.progress import OnCount, counting
 from runs.errors import UserError
-from runs.record.noise import NoiseMeter
+from runs.record.machine import NoiseMeter
 from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from exchange.json_records import Record
-from exchange.study_records import BenchRecord
+from exchange.json_records import BenchRecord, Record
 from messaging.benchmark import Cell, Figures
 from messaging.measuring import COMPLETE, INVALID, PARTIAL
 from runs.files import new_run_folder, write_json

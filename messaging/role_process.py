@@ -27,7 +27,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
 
-from exchange.usage import Usage
+from exchange.results import Usage
 from messaging.roles import Role, open_link
 from messaging.session import LONGEST_PAUSE_NS, Session
 from runs.errors import sentence

@@ -25,7 +25,7 @@ from reports.formats import number
 from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
-from runs.record.host import host_facts, now, versions
+from runs.record.machine import host_facts, now, versions
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 

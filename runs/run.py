@@ -16,7 +16,7 @@ from exchange.settings import RunSettings
 from runs.errors import UserError, sentence
 from runs.files import is_measured
 from runs.lineup import Lineup
-from runs.record.host import host_facts, now, versions
+from runs.record.machine import host_facts, now, versions
 from runs.record.outcome import Outcome, outcome_of, read_results
 from runs.record.record import Conditions, exit_code, make_record, write_record
 from runs.transport_settings import runs_in_one_process, settled

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from exchange.checksum import Stream, StreamChecksum
 from exchange.instances import named
 from exchange.messages import LAYOUTS, Order
+from exchange.results import Stream, StreamChecksum
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from runs.errors import UserError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exchange import run_record
+from exchange import json_records
 from exchange.json_records import Record, UnusableRecord, decode
 from exchange.workload import is_steady
 from spark.errors import RunUnfinishedError, RunUnreadableError
@@ -42,7 +42,7 @@ def read_run(folder: Path) -> RunRecord:
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
-        record = decode((folder / "run.json").read_bytes(), run_record.RunRecord)
+        record = decode((folder / "run.json").read_bytes(), json_records.RunRecord)
     except FileNotFoundError as missing:
         raise RunUnfinishedError(
             f"{folder} has no run.json, so the run has not finished: wait for its end, or repeat it"

@@ -14,10 +14,9 @@ from exchange.instances import named, role_of, untagged
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
 from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
-from exchange.results import ReporterResult
+from exchange.results import ReporterResult, Usage
 from exchange.session import source_of
 from exchange.settings import POLICIES
-from exchange.usage import Usage
 from stats_reporter.writer import SpoolWriter
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch

@@ -45,7 +45,7 @@ class Usage(Protocol):
     def cpu_ns(self) -> int: ...
 
     def since(self, start: Any, /) -> dict[str, Any]:
-        """The differences to an earlier reading, by the names of exchange.usage: cpu_s, rss_bytes, ..."""
+        """The differences to an earlier reading, by the names of exchange.results: cpu_s, rss_bytes, ..."""
 
 
 class Server(Protocol):

@@ -10,7 +10,7 @@ from cli.results.difference import differing_conditions, heads, print_heads, pri
 from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.json_records import Record
-from exchange.study_records import BenchRecord
+from exchange.json_records import BenchRecord
 from transports.registry import scheme_of
 
 CAVEAT = "Two benchmarks were run at different times, so what differs may be the machine's."

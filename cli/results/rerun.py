@@ -15,8 +15,8 @@ from exchange.settings import RunSettings
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import plain
 from runs.errors import UserError
-from runs.record.host import host_facts, versions
-from runs.record.written_settings import UnknownSettings, settings_as_written
+from runs.record.machine import host_facts, versions
+from runs.record.reading import UnknownSettings, settings_as_written
 from runs.transport_settings import settled
 
 LEAST = ("transport", "orders_per_s", "orders", "seed")

@@ -12,7 +12,7 @@ from cli.results import run_difference
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import Record
-from exchange.run_record import RunRecord
+from exchange.json_records import RunRecord
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.run.terminal import COLUMNS

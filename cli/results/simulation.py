@@ -17,7 +17,7 @@ from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
 from exchange.json_records import Record
-from exchange.study_records import SimulationRecord
+from exchange.json_records import SimulationRecord
 from exchange.words import counted
 from runs.errors import UserError
 

@@ -12,7 +12,7 @@ from cli.results import trial_difference
 from cli.results.kind import Kind, Row, last_written_at, unusable_row
 from cli.results.rerun import warn_of_differences
 from exchange.json_records import NEWER, Record
-from exchange.study_records import ComparisonRecord, PlanRecord
+from exchange.json_records import ComparisonRecord, PlanRecord
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from transports.registry import scheme_of
 

@@ -24,7 +24,7 @@ from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
-from runs.record.host import host_facts, now, versions
+from runs.record.machine import host_facts, now, versions
 from runs.run import measure
 from runs.transport_settings import runs_in_one_process
 

@@ -24,7 +24,7 @@ from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.options import warn_of_prices
-from runs.record.host import host_facts, now, versions
+from runs.record.machine import host_facts, now, versions
 
 FILE = "simulation.json"
 ORDERS_A_PART = 20_000_000

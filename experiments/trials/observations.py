@@ -10,8 +10,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exchange.json_records import NEWER, SCHEMA, Record, UnusableRecord, decode
-from exchange.run_record import RunRecord
+from exchange.json_records import NEWER, SCHEMA, Record, RunRecord, UnusableRecord, decode
 from experiments.trials.arms import Arm
 from experiments.trials.plan import FILE as PLAN
 from experiments.trials.plan import WARM_UP, Plan, Step

@@ -14,15 +14,13 @@ from random import Random
 from typing import Any
 
 from exchange.allowed import BadSetting
-from exchange.json_records import SCHEMA
+from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
-from exchange.study_records import PlanRecord
 from experiments.trials.arms import Arm
 from experiments.trials.study import COMPARE, STUDIES, Study
 from runs.errors import UserError
 from runs.files import write_json
-from runs.record.reading import record_for_report
-from runs.record.written_settings import UnknownSettings, settings_as_written
+from runs.record.reading import UnknownSettings, record_for_report, settings_as_written
 
 FILE = "plan.json"
 ANEW = "start anew under another name"

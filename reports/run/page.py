@@ -1,15 +1,26 @@
-"""A run's page, `report.html`: one offline file, made from the run's folder."""
+"""A run's page, and the report that makes it again: terminal output, Spark's tables, figures, exports."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from reports.drawing.templates import templates
-from reports.run.figures import run_drawings
+import click
+
+from exchange.json_records import RunRecord
+from reports.drawing.figures import write_figures
+from reports.exports import ReportOptions, flat, print_rows
+from reports.formats import templates
+from reports.run.figures import run_drawings, run_figures
+from reports.run.hlog import FILE, write_hlog
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.sentences import page_words
+from reports.run.terminal import show_record
+from reports.seconds import show_seconds
+from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
+from runs.record.reading import record_for_report
 
 TEMPLATES = templates(Path(__file__).parent)
 
@@ -23,3 +34,38 @@ def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
 def page_html(folder: RunFolder) -> str:
     """Equal folders give equal pages, to the byte."""
     return TEMPLATES.get_template("page.html").render(page_words(folder.run), drawings=run_drawings(folder))
+
+
+def report_run(folder: Path, options: ReportOptions) -> int:
+    """Show and write the report; the exit code is 1 if Spark could make no tables."""
+    finished = (folder / "run.json").exists()
+    if options.quiet and not finished:
+        raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
+    record = record_for_report(folder / "run.json", RunRecord) if finished else {}
+    known = read_run_folder(folder)
+    _show(folder, record, options)
+    has_tables = show_seconds(folder, quiet=options.quiet) if finished and options.with_spark else True
+    for what, path in _written(folder, known, options).items():
+        click.echo(f"{what}: {path}", err=options.quiet)
+    return 0 if has_tables else 1
+
+
+def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
+    if options.as_json:
+        click.echo((folder / "run.json").read_bytes(), nl=False)
+    elif options.as_csv:
+        print_rows([flat(record)])
+    elif record:
+        show_record(record)
+    else:
+        click.echo(f"{folder} has no run.json: the run was killed, or goes on; the page shows what its spool holds")
+
+
+def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str, Path]:
+    """The paths of the files, by their titles."""
+    written = {"page": write_page(folder, known)}
+    if options.hlog:
+        written["HdrHistogram log"] = write_hlog(folder / FILE, known)
+    if options.figures:
+        written["figures"] = write_figures(folder, run_figures(known))
+    return written

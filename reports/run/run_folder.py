@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from exchange.json_records import RunRecord
 from exchange.records import PAYLOADS
-from exchange.run_record import RunRecord
 from reports.drawing.chart import Floats
 from reports.formats import is_number
-from runs.record.reading import record_for_report
-from runs.record.spool import records
+from runs.record.reading import record_for_report, records
 
 Record = dict[str, Any]
 Spool = dict[str, list[Record]]  # by kind, each in order of arrival

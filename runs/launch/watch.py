@@ -16,7 +16,7 @@ from exchange.instances import named
 from runs.errors import UserError
 from runs.lineup import Lineup
 from runs.process_group import ProcessGroup
-from runs.record.noise import NoiseMeter
+from runs.record.machine import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
 
 if TYPE_CHECKING:

@@ -1,14 +1,21 @@
-"""Reads a record from its file, or says in a sentence why it cannot be used."""
+"""Reads a run's files back: a record, the settings in it, the spool; or says in a sentence why one cannot be used."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 
-from exchange.json_records import DAMAGED, Record, UnusableRecord, decode
+from exchange.instances import instance_of
+from exchange.json_records import DAMAGED, Record, UnusableRecord, check, decode
+from exchange.measurements import LogBuckets
+from exchange.records import COMPLETION, PAYLOADS, SpoolRecord
+from exchange.seconds import Once, is_analysed, merged_by
+from exchange.settings import RunSettings
 from runs.errors import UserError
 
 UNFINISHED = "unfinished"
@@ -58,3 +65,61 @@ def damage_named(folder: Path, *others: Path) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         which = "".join(f"or {other} " for other in others)
         raise Unusable(folder, DAMAGED, f"{which}holds a damaged record: {type(error).__name__}: {error}") from error
+
+
+FOUND_ANEW = {"url"}
+"""Fields beside the settings in a record: where the components met."""
+
+
+class UnknownSettings(ValueError):
+    """A record holds settings that this version does not have."""
+
+
+def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
+    """Settings from a record; one that came later has its default. UnknownSettings, BadSetting or TypeError."""
+    known = {field.name for field in fields(RunSettings)}
+    if unknown := sorted(written.keys() - known - FOUND_ANEW):
+        raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
+    return RunSettings(**{name: _from_json(written[name]) for name in known & written.keys()})
+
+
+def _from_json(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def records(run_folder: Path) -> Iterator[Record]:
+    """Yield every record once, in order of arrival. UserError at one that cannot be read."""
+    once = Once()
+    for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            if not once.is_new(line):
+                continue
+            try:
+                record = decode(line, SpoolRecord)
+                if kind := PAYLOADS.get(record["kind"]):
+                    check(record["payload"], kind)
+            except UnusableRecord as error:
+                raise damaged(f"{path}, line {number},", str(error)) from error
+            yield record
+
+
+def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuckets]]:
+    """Buckets of the whole run by pair and clock, without the warm-up's seconds and the last order."""
+    payloads = (
+        ((instance_of(record["source"]), record["payload"]["clock"]), record["payload"])
+        for record in records(run_folder)
+        if record["kind"] == COMPLETION and is_analysed(record["payload"]) and record["payload"]["second"] >= warm_up_s
+    )
+    found: dict[int, dict[str, LogBuckets]] = {}
+    for (pair, clock), buckets in merged_by(payloads).items():
+        found.setdefault(pair, {})[clock] = buckets
+    return found
+
+
+def merged(parts: Iterable[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+    """The sum of all parts, by clock."""
+    together: dict[str, LogBuckets] = {}
+    for part in parts:
+        for clock, buckets in part.items():
+            together.setdefault(clock, LogBuckets()).merge(buckets)
+    return together

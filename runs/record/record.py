@@ -11,10 +11,9 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from runs.files import write_json
-from runs.record.outcome import Outcome
-from runs.record.spool import completion, merged
+from runs.record.outcome import Outcome, checksums, components, counts, duration_s, rates
+from runs.record.reading import completion, merged
 from runs.record.status import judge
-from runs.record.totals import checksums, components, counts, duration_s, rates
 
 
 @dataclass(frozen=True, kw_only=True)

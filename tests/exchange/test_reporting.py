@@ -7,8 +7,8 @@ import pytest
 
 from exchange.measurements import Source
 from exchange.messages import End, Hello, Statistics, Throughput, decode
+from exchange.results import Usage
 from exchange.session import SECOND_NS, Reporting, Terms
-from exchange.usage import Usage
 
 TERMS = Terms(run=5, policy="price-time", packing=1, max_price=999)
 

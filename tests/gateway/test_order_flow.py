@@ -9,7 +9,7 @@ from plain_bits import U64
 
 from exchange.settings import RunSettings
 from exchange.workload import PRICE_MODELS
-from gateway.order_flow import OrderFlow
+from gateway.offering import OrderFlow
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.frames import FrameBatch
 

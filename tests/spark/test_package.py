@@ -16,7 +16,7 @@ IMPORTED = """
 import sys
 from spark.sessions.package import use_unpacked
 use_unpacked(); use_unpacked()
-import exchange.checksum, gateway.seeds
+import exchange.results, gateway.seeds
 print(exchange.__file__)
 print(gateway.seeds.bits_beside.stats.cache_path)
 print(gateway.seeds.instrument_seed(1, 1))

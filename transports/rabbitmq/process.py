@@ -37,7 +37,7 @@ class NodeUsage:
         return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
 
     def since(self, start: NodeUsage) -> dict[str, Any]:
-        """The use since an earlier reading, under the names of exchange.usage."""
+        """The use since an earlier reading, under the names of exchange.results."""
         return {
             "cpu_s": (self.cpu_ns - start.cpu_ns) / 1e9,
             "rss_bytes": self.rss_bytes,

@@ -13,7 +13,7 @@ from kept_folders import put_bytes, put_run, put_trial, record, results
 from exchange.settings import RunSettings
 from experiments.trials import trial
 from experiments.trials.plan import Plan
-from runs.record.host import host_facts, versions
+from runs.record.machine import host_facts, versions
 from tests.exchange_command import exchange, measured
 from tests.experiments.trials.sample_trials import plan
 

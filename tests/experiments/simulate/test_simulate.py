@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Trade, decode_all
+from exchange.results import StreamChecksum
 from experiments.simulate.simulation import InstrumentMatcher, Simulation
 from gateway.seeds import instrument_seed
 from matching_engine.reference import ReferenceBook

@@ -12,8 +12,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from reports.drawing.canvas import LIGHT
-from reports.drawing.templates import HERE
-from reports.formats import plain
+from reports.formats import TEMPLATES_OF_ALL, plain
 from reports.run.page import write_page
 from reports.run.sentences import circumstances, title
 
@@ -214,7 +213,7 @@ def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
 
 
 def test_a_file_s_colours_are_the_page_s_light_ones() -> None:
-    root = (HERE / "page.css").read_text().partition("}")[0]
+    root = (TEMPLATES_OF_ALL / "page.css").read_text().partition("}")[0]
     css = dict(re.findall(r"--(\w+): (#\w+);", root))
     assert {name.removeprefix("exchange:"): css[name.removeprefix("exchange:")] for name in LIGHT} == {
         name.removeprefix("exchange:"): colour for name, colour in LIGHT.items()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runs.record.noise import Noise, NoiseMeter
+from runs.record.machine import Noise, NoiseMeter
 
 QUIET = Noise(window_s=2.0, busy_s=1.0, steal_s=0.1, context_switches=300, load_after=[0.5, 0.4, 0.3])
 

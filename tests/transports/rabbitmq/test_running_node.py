@@ -8,7 +8,7 @@ import os
 import psutil
 import pytest
 
-from exchange.usage import Usage
+from exchange.results import Usage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
 from transports.rabbitmq import Node, NodeUsage
 from transports.rabbitmq.node import greeting_of
