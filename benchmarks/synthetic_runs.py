@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from exchange.measurements import CLOCKS, LogBuckets, Meter
 from spark.dataset.manifest import SCHEMA, IngestedRun, Manifest
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.tables.histograms import PERCENTS
 from spark.tables.schemas import KINDS, table_schema
 
@@ -99,9 +99,9 @@ def _write_manifest(folder: Path) -> None:
     (folder / "manifest-000001.json").write_bytes(orjson.dumps(content))
 
 
-def _record(run: int) -> RunRecord:
+def _record(run: int) -> RunFacts:
     rate = float(ORDERS_PER_S)
-    return RunRecord(
+    return RunFacts(
         experiment=EXPERIMENT, run=f"{run:03}", status="complete", transport="zeromq", offered_orders_per_s=rate,
         offered_each_second_per_s=rate, orders_per_s=rate, warm_up_s=0.0, duration_s=float(SECONDS),
     )  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-import msgspec
 import orjson
 
 Record = dict[str, Any]
@@ -46,6 +45,8 @@ def decode(content: bytes, kind: type) -> Record:
 
 def check(part: Record, kind: type) -> None:
     """UnusableRecord, which names the field, where a record, or a part of one, is no `kind`."""
+    import msgspec  # 19 ms; components only write records
+
     try:
         msgspec.convert(part, kind)
     except msgspec.ValidationError as error:

@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, DataType
 
 from spark.errors import typed_errors
 from spark.live.query import FollowedRun
-from spark.run_record import RunRecord, read_run
+from spark.run_facts import RunFacts, read_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary.rows import RunFile, runs_table, seconds_table, summary_rows
@@ -48,7 +48,7 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
     return Summary(run, seconds, java.note, report)
 
 
-def write_summary(spark: SparkSession, tables: Path, record: RunRecord) -> tuple[Row, list[Row]]:
+def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> tuple[Row, list[Row]]:
     """Write the two summary tables, from the tables of the kinds, and return their rows."""
     files = {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
     rows = summary_rows(spark, files, [record]).persist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import orjson
 
 from runs.errors import UserError
 from runs.options import json_option
@@ -76,6 +75,8 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 
     Example: exchange results diff first second
     """
+    import orjson
+
     from cli.results.kinds import find
     from runs.record.reading import damage_named
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from exchange.settings import RunSettings
 from experiments.trials.observations import is_warm_up
 from runs.errors import UserError
@@ -16,7 +14,7 @@ from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, packets
 from runs.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
-from spark.run_record import read_run
+from spark.run_facts import facts_of, finished_record
 from spark.summary.columns import FACTS
 
 READERS = {
@@ -55,11 +53,10 @@ def find_runs(results: Path) -> RunSources:
 
 def source_of(folder: Path) -> RunSource:
     """Read a finished run's record. RunUnfinishedError, RunUnreadableError."""
-    record, path = read_run(folder), folder / "run.json"
-    content, status = orjson.loads(path.read_bytes()), path.stat()
-    measured = {name: READERS[name](content) for name in FACTS}
+    record, status = finished_record(folder), (folder / "run.json").stat()
+    measured = {name: READERS[name](record) for name in FACTS}
     facts = {name: None if value is None else float(value) for name, value in measured.items()}
-    complete = replace(record, arm=_arm(content.get("settings") or {}), facts=facts)
+    complete = replace(facts_of(folder, record), arm=_arm(record.get("settings") or {}), facts=facts)
     return RunSource(record=complete, spool=folder / "spool", fingerprint=f"{status.st_size}-{status.st_mtime_ns}")
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as fn
 
 from spark.dataset.folder import DatasetFolder, local_uri
 from spark.dataset.manifest import IngestedRun, Manifest, Name, read_manifest, write_manifest
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.tables.files import spark_path
 from spark.tables.schemas import KEYS, KINDS
 from spark.tables.spool import Unread, count_problems, is_copy, read_records, rows_of_kind
@@ -31,7 +31,7 @@ RUNS_A_PARTITION = 8
 class RunSource:
     """A finished run on this machine. `fingerprint` is of its run.json, and tells whether that was read before."""
 
-    record: RunRecord
+    record: RunFacts
     spool: Path
     fingerprint: str
 

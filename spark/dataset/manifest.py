@@ -10,7 +10,7 @@ import msgspec
 
 from spark.dataset.folder import DatasetFolder
 from spark.errors import DatasetUnreadableError
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.tables.spool import Unread
 
 SCHEMA = 1
@@ -25,7 +25,7 @@ Name = tuple[str, str]
 class IngestedRun:
     """A run's record, what its spool held, and the files of each kind that hold it."""
 
-    record: RunRecord
+    record: RunFacts
     fingerprint: str
     """Identifies the run.json that was read."""
     ingest: int

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from spark.errors import DatasetUnreadableError
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS, TRAFFIC_COUNTS
 from spark.summary.facts import Fact, Facts
 from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
@@ -58,11 +58,11 @@ TABLE = to_arrow_schema(ROWS)
 class RunFile:
     """The run whose records a file holds, and their kind."""
 
-    run: RunRecord
+    run: RunFacts
     kind: str
 
 
-def rows_of_run(run: RunRecord, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
+def rows_of_run(run: RunFacts, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
     """Return a row a second, in order, then the run's; each holds those of ROWS that are known.
 
     `tables`: (kind, some of the run's records with the columns READ), in any order.
@@ -77,7 +77,7 @@ def rows_of_run(run: RunRecord, tables: Iterable[tuple[str, pa.Table]]) -> list[
     return _rows(run, facts, times)
 
 
-def _rows(run: RunRecord, facts: list[Fact], times: Times) -> list[Row]:
+def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
     others, figures = Facts(run.duration_s), times.figures()
     others.take(facts)
     whole = others.whole() | figures.pop(WHOLE_RUN, {})
@@ -126,7 +126,7 @@ def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
     return records if pc.all(mask).as_py() else records.filter(mask)
 
 
-def summary_rows(spark: SparkSession, files: Mapping[str, RunFile], runs: Collection[RunRecord]) -> DataFrame:
+def summary_rows(spark: SparkSession, files: Mapping[str, RunFile], runs: Collection[RunFacts]) -> DataFrame:
     """Return ROWS of these runs, in one partition, in order. `files`: those of all runs, by their paths in Spark."""
     read = {path: file for path, file in files.items() if file.kind in READ}
     with_files = {_name(file.run) for file in read.values()}
@@ -182,7 +182,7 @@ def _tables(group: pa.Table, files: Mapping[str, RunFile]) -> Iterator[tuple[str
             yield kind, table
 
 
-def _name(run: RunRecord) -> tuple[str, str]:
+def _name(run: RunFacts) -> tuple[str, str]:
     return run.experiment, run.run
 
 

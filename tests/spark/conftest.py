@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
 from spark.jobs import write_summary
-from spark.run_record import read_run
+from spark.run_facts import read_run
 from spark.sessions.session import open_session
 from spark.tables.files import tables_folder
 from spark.tables.spool import IngestReport, ingest

@@ -9,17 +9,17 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.summary.rows import READ, rows_of_run
 from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 
 Row = dict[str, Any]
 
 
-def run_record(**known: Any) -> RunRecord:
+def run_record(**known: Any) -> RunFacts:
     of_run = {"experiment": "a-trial", "run": "a-run", "status": "complete", "transport": "zeromq", "warm_up_s": 0.0}
     rates = dict.fromkeys(("offered_orders_per_s", "offered_each_second_per_s", "orders_per_s", "duration_s"))
-    return RunRecord(**{**of_run, **rates, **known})
+    return RunFacts(**{**of_run, **rates, **known})
 
 
 def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:

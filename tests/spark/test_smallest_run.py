@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark.jobs import write_smallest_run
-from spark.run_record import read_run
+from spark.run_facts import read_run
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KINDS
 from spark.tables.spool import ingest

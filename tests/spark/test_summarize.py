@@ -18,7 +18,7 @@ from spark.errors import (
     typed_errors,
 )
 from spark.jobs import summarize
-from spark.run_record import read_run
+from spark.run_facts import read_run
 from spark.summary.columns import MEASURED
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KEYS

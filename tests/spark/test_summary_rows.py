@@ -12,13 +12,13 @@ from spark_runs import MadeUpRun
 from spark_tables import Row, run_record, table, tables
 
 from spark.errors import SparkJobError, typed_errors
-from spark.run_record import RunRecord
+from spark.run_facts import RunFacts
 from spark.summary.rows import READ, RunFile, as_table, rows_of_run, summary_rows
 
 NAMES = ("first", "second [1] *", "third")
 
 
-def written(folder: Path, run: RunRecord, made_up: MadeUpRun) -> dict[str, RunFile]:
+def written(folder: Path, run: RunFacts, made_up: MadeUpRun) -> dict[str, RunFile]:
     """Write two files of each kind where ingest would leave them."""
     at = folder / f"experiment={run.experiment}" / f"run={run.run}"
     at.mkdir(parents=True)
@@ -31,13 +31,13 @@ def written(folder: Path, run: RunRecord, made_up: MadeUpRun) -> dict[str, RunFi
     return files
 
 
-def rows_of(run: RunRecord, made_up: MadeUpRun | None = None) -> list[Row]:
+def rows_of(run: RunFacts, made_up: MadeUpRun | None = None) -> list[Row]:
     """In the order of a table: the run before its seconds."""
     rows = rows_of_run(run, tables(made_up.records) if made_up else ())
     return rows[-1:] + rows[:-1]
 
 
-def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunRecord]) -> list[Row]:
+def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunFacts]) -> list[Row]:
     return [row.asDict() for row in summary_rows(spark, files, runs).collect()]
 
 

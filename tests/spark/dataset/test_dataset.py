@@ -16,7 +16,7 @@ from spark.dataset.manifest import IngestedRun, Manifest, read_manifest
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError
 from spark.jobs import write_summary
-from spark.run_record import read_run
+from spark.run_facts import read_run
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KINDS, table_schema
 from spark.tables.spool import COPY, NO_RECORD, ingest

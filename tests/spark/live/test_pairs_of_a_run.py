@@ -12,7 +12,7 @@ from spark_runs import CORES, METERS, MadeUpRun, reading
 
 from exchange.measurements import CLOCKS, Meter
 from spark.jobs import Row, write_summary
-from spark.run_record import read_run
+from spark.run_facts import read_run
 from spark.summary.columns import MEASURED, RATE
 from spark.tables.files import tables_folder
 from spark.tables.histograms import PERCENTS

@@ -17,7 +17,7 @@ ALONE = "alone"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
+class RunFacts:
     """The facts of a run that a summary needs. A figure that was not measured is None, never 0."""
 
     experiment: str
@@ -37,8 +37,13 @@ class RunRecord:
     """Figures from run.json, by the names in spark.summary.columns.FACTS."""
 
 
-def read_run(folder: Path) -> RunRecord:
-    """Read the record of a finished run that still has its spool. RunUnfinishedError, RunUnreadableError."""
+def read_run(folder: Path) -> RunFacts:
+    """Read the facts of a finished run that still has its spool. RunUnfinishedError, RunUnreadableError."""
+    return facts_of(folder, finished_record(folder))
+
+
+def finished_record(folder: Path) -> Record:
+    """Read run.json of a finished run that still has its spool. RunUnfinishedError, RunUnreadableError."""
     if not folder.is_dir():
         raise RunUnreadableError(f"{folder} is no folder: give the folder of a run, such as results/NAME")
     try:
@@ -53,7 +58,7 @@ def read_run(folder: Path) -> RunRecord:
         raise RunUnreadableError(f"{folder / 'run.json'} {failure}") from failure
     if not (folder / "spool").is_dir():
         raise RunUnreadableError(f"{folder} has no spool: only run.json is left of this run, and nothing to analyse")
-    return _facts(folder, record)
+    return record
 
 
 def experiment_of(folder: Path) -> str:
@@ -62,10 +67,11 @@ def experiment_of(folder: Path) -> str:
     return above.name if any((above / mark).exists() for mark in TRIAL_MARKS) else ALONE
 
 
-def _facts(folder: Path, record: Record) -> RunRecord:
+def facts_of(folder: Path, record: Record) -> RunFacts:
+    """Take from run.json the facts that a summary needs."""
     settings, rates = record.get("settings") or {}, record.get("rates") or {}
     offered = rates.get("offered_orders_per_s", settings.get("orders_per_s"))
-    return RunRecord(
+    return RunFacts(
         experiment=experiment_of(folder),
         run=folder.resolve().name,
         status=record.get("status"),
