@@ -128,7 +128,7 @@ class CapacitySearch:
         if any(edge.highest_held >= ceiling > 0 for edge in self.edges):
             flags.append(f"held at the generator's own ceiling, {ceiling:,.0f} orders/s: the generator is the limit")
         if any(edge.lowest_failed <= LEAST_PER_S for edge in self.edges):
-            flags.append(f"not highest_held even at {LEAST_PER_S:g} order/s")
+            flags.append(f"not held even at {LEAST_PER_S:g} order/s")
         return flags
 
     def as_dict(self) -> dict[str, Any]:
