@@ -15,20 +15,20 @@ class BadSetting(ValueError):
 
 
 def between(name: str, value: object, low: float, high: float) -> None:
-    """BadSetting unless the value is a number from low to high."""
+    """Raise BadSetting unless the value is a number from low to high."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type, operator]
         raise BadSetting(name, value, f"{low:,} to {high:,}")
 
 
 def whole(name: str, value: object, low: int, high: int) -> None:
-    """BadSetting unless the value is a whole number from low to high."""
+    """Raise BadSetting unless the value is a whole number from low to high."""
     if not (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
         raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")
 
 
 def check_registry(registry: str, entries: Collection[str], words: Collection[str]) -> None:
-    """LookupError, which names the words, unless a registry has an entry for each word and no other."""
+    """Raise LookupError, naming the words, unless the registry has exactly these words as keys."""
     missing, unknown = sorted(set(words) - set(entries)), sorted(set(entries) - set(words))
     if missing or unknown:
         raise LookupError(f"{registry}: no entry for {missing}; entries of no known word: {unknown}")

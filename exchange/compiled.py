@@ -38,7 +38,7 @@ def fingerprint(*modules: ModuleType) -> int:
 
 
 def cached_kernel(*frozen: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A `kernel` that is compiled anew when this module changes, or one of these, whose constants it uses."""
+    """A `kernel` that is compiled again when this module or a `frozen` one changes: it uses their constants."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         function.__qualname__ += f"_{fingerprint(sys.modules[__name__], *frozen):08x}"  # names the file on disk
@@ -121,7 +121,7 @@ _store_u8, _store_u16, _store_u32, _store_u64 = _storer(8), _storer(16), _storer
 
 @inlined
 def as_u8(array: Any) -> Any:
-    """The array's memory as bytes, without bounds, and without reference counts, which cost more than a match."""
+    """The array's memory as bytes, without bounds or reference counts; counting would cost more than a match."""
     return array if CHECKED else _pointer_u8(array)
 
 

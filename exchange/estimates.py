@@ -1,7 +1,7 @@
 """Estimates over repeats: a median, or a ratio of medians, with its 95 % bootstrap interval.
 
 The percentile method, not BCa: BCa's acceleration comes from a jackknife, which is inconsistent for a median, and in
-simulations of 5 to 20 repeats its intervals for a ratio of medians held the truth less often than these.
+simulations of 5 to 20 repeats its intervals for a ratio of medians contained the true ratio less often than these.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def median(values: Sequence[float], seed: int) -> Estimate:
 
 
 def ratio_of_medians(first: Sequence[float], second: Sequence[float], seed: int) -> Estimate:
-    """The median of first over that of second. Values at one place are of one repeat, and resampled together."""
+    """Median of first / median of second. Values at the same index are of one repeat, and resampled together."""
     one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
     ratio = float(np.median(one) / np.median(other))
     if len(one) < 2:
@@ -55,7 +55,7 @@ def _estimate(value: float, resampled: Floats) -> Estimate:
 
 
 def medians_of_resamples(sample: Floats, seed: int) -> Floats:
-    """The medians of scipy.stats.bootstrap, to the bit, in a thirtieth of its time, since ranks sort faster."""
+    """The same medians as scipy.stats.bootstrap, bit for bit, 30 times faster, since ranks sort faster."""
     upwards = np.argsort(sample, kind="stable")
     ranks = np.empty(len(sample), np.uint16)
     ranks[upwards] = np.arange(len(sample))

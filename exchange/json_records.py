@@ -19,7 +19,7 @@ DAMAGED, NEWER = "damaged", "newer"
 
 
 class UnusableRecord(ValueError):
-    """A record that this version cannot use; the text goes on after the record's name: `is damaged: ...`."""
+    """A record that this version cannot use. The text follows the record's name: `is damaged: ...`."""
 
     def __init__(self, status: str, why: str) -> None:
         """`status` is DAMAGED or NEWER."""
@@ -28,7 +28,7 @@ class UnusableRecord(ValueError):
 
 
 def decode(content: bytes, kind: type) -> Record:
-    """The JSON object, whose fields are those of `kind`, at any depth. UnusableRecord where they are not."""
+    """Decode a JSON object and check its fields against `kind`, at any depth. UnusableRecord if one is wrong."""
     try:
         record = orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -44,7 +44,7 @@ def decode(content: bytes, kind: type) -> Record:
 
 
 def check(part: Record, kind: type) -> None:
-    """UnusableRecord, which names the field, where a record, or a part of one, is no `kind`."""
+    """Raise UnusableRecord, naming the field, if a record or a part of one does not match `kind`."""
     import msgspec  # 19 ms; components only write records
 
     try:

@@ -81,7 +81,7 @@ class GatewayResult:
     handing_over_s: float | None = None
     """From the first order's hand-over to the last one's; None where nothing was handed over."""
     schedule_s: float | None = None
-    """From when the first order was due to when the last one was; None where nothing was due."""
+    """From the first order's due time to the last one's; None where nothing was due."""
     due_at_once: int = 1
     """The most orders that were due at the same time."""
     backlog_growth: int

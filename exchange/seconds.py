@@ -2,7 +2,7 @@
 
 - A line that stands twice in a spool counts once: `Once`.
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
-- A rate is what grew between two readings of one source, over the time between them. An interval under half a
+- A rate is the growth between two readings of one source, over the time between them. An interval under half a
   second has no rate: `Reading`, `History`.
 - The figure of a second is the sum of what its sources report: `Shares`, `added`.
 - The last second is seldom a whole one. It stands beside the others if it holds a tenth of the usual orders: `is_full`.
@@ -45,7 +45,7 @@ class Once:
 
 
 def is_analysed(completion: Payload) -> bool:
-    """Whether this payload's times are in any figure; the last order, which has a record of its own, is in none."""
+    """True if figures include this payload's times; they leave out the last order, which has its own record."""
     return bool(completion["count"]) and not completion["last_order"]
 
 
@@ -71,7 +71,7 @@ def is_full(last: float, others: Sequence[float]) -> bool:
 
 
 class Reading(NamedTuple):
-    """A source's clock and its CPU time, both of which only grow; or by how much they grew."""
+    """A source's clock and CPU time, which only grow; or the growth of both between two readings."""
 
     monotonic_ns: int
     cpu_s: float = 0.0
@@ -106,7 +106,7 @@ class History:
         self._seconds: list[int] = []
 
     def put(self, second: int, reading: Reading) -> Reading:
-        """The second's growth; readings may come in any order."""
+        """Add a reading and return its second's growth; readings may come in any order."""
         before = self._readings.get(second)
         if before is None:
             insort(self._seconds, second)
@@ -143,13 +143,13 @@ class History:
         return Reading(self._first_ns(self._seconds[0]) + last.monotonic_ns - first.monotonic_ns, last.cpu_s)
 
     def intervals(self, every: int = 1) -> Iterator[tuple[int, Reading]]:
-        """(second, growth) of each reading but the first, as if the source had reported every so many readings."""
+        """(second, growth) of each reading but the first, if only one reading in `every` counts."""
         seconds = self._seconds[::every]
         for before, second in pairwise(seconds):
             yield second, self._readings[second].since(self._readings[before])
 
     def _first_ns(self, second: int) -> int:
-        """No reading marks the clock's start; it was `second` + 1 seconds before the end of this second."""
+        """The clock's start, which no reading marks: `second` + 1 seconds before the end of this second."""
         since_ns = (second + 1) * NS_PER_S
         if len(self._seconds) > 1 or self._duration_s is None:
             return since_ns
@@ -163,7 +163,7 @@ class Shares(Generic[T]):
         self._shares: dict[int, dict[str, T]] = {}
 
     def put(self, second: int, source: str, share: T) -> list[T]:
-        """All shares of this second so far; none if the second is LATEST_S behind the newest."""
+        """Add a share. Returns all shares of its second so far; none if that second is LATEST_S behind the newest."""
         newest = max(self._shares, default=second)
         if second <= newest - LATEST_S:
             return []

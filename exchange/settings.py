@@ -47,7 +47,7 @@ NUMBERS: tuple[tuple[str, Callable[[str, object, int, int], None], Any, Any], ..
     ("warm_up_s", between, 0, 10**7),
     ("timeout_s", between, 0.1, 10**6),
 )
-"""Settings that are numbers: whether whole, the lowest and the highest."""
+"""Numeric settings: whether the value must be whole, the lowest and the highest value."""
 OPTIONAL_NUMBERS = ("orders_per_s", "orders", "duration_s", "window")
 """Settings of NUMBERS that may be None."""
 
@@ -57,7 +57,7 @@ TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Settings of a run, as run.json's `settings` has them. BadSetting where one may not be so."""
+    """Settings of a run, as run.json's `settings` has them. BadSetting if a value is not allowed."""
 
     transport: str = "zeromq"
     amqp_client: str | None = None

@@ -102,7 +102,7 @@ def is_steady(text: object) -> bool:
 
 
 def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) -> None:
-    """BadSetting for arrivals that are none, or that lack their rate or tape."""
+    """Raise BadSetting for unknown arrivals, or if the rate or tape that they need is missing."""
     try:
         kind = Arrivals.parse(arrivals).kind
     except ValueError as error:
@@ -136,7 +136,7 @@ def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
 
 
 def check_tape(tape: object, prices: Prices, model: str) -> None:
-    """BadSetting where prices, or a model of them, are set beside a tape, which has its own."""
+    """Raise BadSetting if prices or a price model are set together with a tape, which has its own prices."""
     if tape is None:
         return
     if not isinstance(tape, str) or not tape:
@@ -148,7 +148,7 @@ def check_tape(tape: object, prices: Prices, model: str) -> None:
 
 
 def settled_speed(speed: float | None, arrivals: str) -> float | None:
-    """How many times faster than recorded: 1 unless set; None, and no other, where arrivals are not recorded."""
+    """How many times faster than recorded, by default 1. Arrivals that are not recorded allow None only."""
     if Arrivals.parse(arrivals).kind == "recorded":
         between("speed", 1.0 if speed is None else speed, 0.001, 1_000_000)
         return speed or 1.0

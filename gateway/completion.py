@@ -136,7 +136,7 @@ class Completion:
             upper[:], lower[:] = due[: len(upper)], due[len(upper) :]
 
     def _grow(self, newest: int) -> None:
-        """Double the tables, which have the orders up to `newest`: too many are unanswered."""
+        """Double the tables, which are full of unanswered orders; they hold orders up to `newest`."""
         size = len(self._handed)
         ids = np.arange(max(newest - size + 1, 0), newest + 1)
         self._handed, self._due = (_spread(table, ids) for table in (self._handed, self._due))
@@ -168,7 +168,7 @@ class Completion:
 
 
 def _slots(table: Longs, first: int, count: int) -> tuple[Longs, Longs]:
-    """The slots of ids first..: those up to the table's end, and those from its start on."""
+    """The slots of ids from `first` on, in two parts: up to the table's end, then from its start."""
     start = first & (len(table) - 1)
     wrapped = max(start + count - len(table), 0)
     return table[start : start + count - wrapped], table[:wrapped]

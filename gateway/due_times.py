@@ -41,7 +41,7 @@ class DueTimes(Protocol):
 
 
 class Periodic:
-    """`burst` orders at once, the next burst so many periods later: order i after i - 1 periods, in bursts of 1."""
+    """Bursts of `burst` orders, `burst` periods apart: in bursts of 1, order i is due after i - 1 periods."""
 
     def __init__(self, period_ns: float, burst: int = 1) -> None:
         self._period_ns, self.at_once = period_ns, burst
@@ -78,7 +78,7 @@ class Ramp:
 
 
 class Poisson:
-    """Independent exponential gaps, a period on average; those of a seed differ between rates by the period alone."""
+    """Independent exponential gaps with a mean of one period; another rate only scales the gaps of a seed."""
 
     at_once = 1
 
@@ -94,7 +94,7 @@ class Poisson:
 
 @njit(inline="always")
 def minus_log2(z: int) -> int:
-    """-log2(z / 2^64) in units of 2^-24, at least 1 of them: normalize z, then each squaring gives a fraction's bit."""
+    """-log2(z / 2^64) in units of 2^-24, at least 1. With z normalized, each squaring gives a bit of the fraction."""
     z, zeros = z | uint64(1), uint64(0)
     while z >> uint64(63) == 0:
         z <<= uint64(1)

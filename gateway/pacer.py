@@ -40,7 +40,7 @@ class Schedule:
         return self._due[end - count : end]
 
     def due_by(self, now_ns: int, after: int) -> int:
-        """How many orders are due: the first `after` of them, which are known to be, and LOOK_AHEAD more at most."""
+        """The number of orders due. The first `after` are known to be due; at most LOOK_AHEAD more are checked."""
         end = self._place(after + LOOK_AHEAD) + 1
         first = end - LOOK_AHEAD
         for few in (0, 1):  # the usual cases when idle
@@ -102,7 +102,7 @@ class Pacer:
         return self._schedule.span(first_id, count) if self._schedule is not None else None
 
     def due_by(self, now_ns: int, prepared: int) -> int:
-        """How many orders may have gone by now, a batch beyond `prepared` at most: whole packs, and the last pack."""
+        """The number of orders that may go by now, at most a batch beyond `prepared`: whole packs and the last pack."""
         if self._schedule is None:
             return self._order_limit
         due = min(self._schedule.due_by(now_ns, prepared), self._order_limit)

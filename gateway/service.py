@@ -164,7 +164,7 @@ class Gateway:
         self.on_second(self._offering.sent, self._completion.answered)
 
     def _note_backlog(self) -> None:
-        """Note how many orders are unanswered, over the last quarter of the run: the first and the latest number."""
+        """During the last quarter of the run, note the first and the latest number of unanswered orders."""
         if 4 * self._offering.sent >= 3 * self._offering.limit:
             self._late_backlog.append(self._offering.sent - self._completion.answered)
             del self._late_backlog[1:-1]

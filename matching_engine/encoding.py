@@ -69,7 +69,7 @@ class End(NamedTuple):
 
 @inlined
 def answers_in(buffer: Bytes, offsets: Offsets, end: End, packed: bool) -> Answers:
-    """Reckon as if every answer were a trade, the largest: then room for frames is room for their bytes."""
+    """Count every answer as a trade, the largest answer: room for frames is then room for their bytes."""
     room_bytes, room_frames = len(buffer) - SLACK_BYTES, len(offsets) - SLACK_FRAMES
     if not packed:
         room_frames = min(room_frames, end.frame + (room_bytes - end.byte) // TRADE_BYTES)

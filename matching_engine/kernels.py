@@ -76,7 +76,7 @@ def within(value: int, first: int, last: int) -> bool:
 
 @inlined
 def is_plain(book: Book, answers: Answers, end: End, order_id: int, side: int, price: int, volume: int) -> bool:
-    """Whether the order is good and there is memory for it, as almost always."""
+    """True in the usual case: the order is valid and there is memory for it."""
     return (
         within(side, 1, 2)
         & within(price, 1, book.limit - 1)
@@ -185,7 +185,7 @@ def take_record(book: Book, answers: Answers, end: End, source: Any, start: int,
 def take_pack(
     book: Book, answers: Answers, end: End, source: Any, at: int, stop: int, largest_frame: int
 ) -> tuple[int, int, End]:
-    """Enter the records of a well-formed frame from `at` on, all answers in one frame: why it stopped, and where."""
+    """Enter a well-formed frame's records from `at` on, answers in one frame. Returns why it stopped, and where."""
     while at < stop:
         why, end = enter_record(book, answers, end, source, at)
         if why != DONE:

@@ -35,7 +35,7 @@ def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[i
 
 
 def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Offsets of the tape's records, and its end, shape (records + 1,). MalformedMessage, with the offset: no tape."""
+    """Offsets of the tape's records and its end, shape (records + 1,). MalformedMessage, with offset, if no tape."""
     smallest = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
     offsets = np.zeros(len(tape) // smallest + 2, np.int64)
     count, end = _cut(tape, offsets)

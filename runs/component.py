@@ -50,7 +50,7 @@ def stay_on(cpu: int) -> None:
 
 
 def do_without_scipy() -> None:
-    """Hide scipy from numba, which imports it for linear algebra that no kernel here does: a quarter of a start."""
+    """Hide scipy from numba, which imports it for linear algebra that no kernel uses; saves a quarter of a start."""
     sys.modules.setdefault("scipy", cast(Any, None))
 
 

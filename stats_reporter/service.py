@@ -31,7 +31,7 @@ QUIET_S = 1.0
 BETWEEN_RECORDS_S = 2.0
 """A working source sends something every second."""
 STILL_HERE_NS = 1_000_000_000
-"""How often the sources that have ended hear that others have not."""
+"""Interval at which sources that have ended are told that others have not."""
 
 
 _READINGS = {
@@ -88,7 +88,7 @@ class Reporter:
         self._notified_ns = 0
 
     def stop(self, reason: str) -> None:
-        """Finish as soon as the sources fall silent, since more may be on its way."""
+        """Finish once the sources fall silent: until then, messages may be on their way."""
         self._stopped = self._stopped or reason
         self._timeout_s = min(self._timeout_s, QUIET_S)
 
@@ -245,6 +245,6 @@ class Reporter:
         self._send(encode(End(0, 0, self._received, self._checksum)))
 
     def _send(self, frame: bytes) -> None:
-        """Send to every source, also where one of them is gone."""
+        """Send to every source, even if one of them is gone."""
         with contextlib.suppress(PeerGone):
             self._link.send(FrameBatch.of(frame), 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from exchange.instances import spool_file
 
 FILE_SECONDS = 0.7
-"""With the reporter's own sleep, less than a second: a reader who looks once a second finds the second before."""
+"""Less than a second, with the reporter's sleep added: a reader that looks every second finds the previous one."""
 FILE_BYTES = 1 << 22
 
 

@@ -161,8 +161,8 @@ class Transport:
     def has_broker(self, scheme: str) -> bool:
         """True if a third process stands between the two ends.
 
-        Such a link takes whatever comes until the broker is full, does not notice when a peer leaves, and meets
-        nobody who does not know the token, so that it has nobody to refuse.
+        Such a link takes whatever comes until the broker is full, does not notice when a peer leaves, and
+        refuses nobody: a peer without the token never meets it.
         """
         return self.places[scheme] == BROKER
 

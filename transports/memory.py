@@ -40,7 +40,7 @@ class Pipe:
         _move(source, first, end, self.batch)
 
     def take(self, target: FrameBatch) -> int:
-        """Move the frames that fit to `target`, up to one that is longer than it takes; how many."""
+        """Move the frames that fit to `target`, up to one that is too long for `target`; return how many."""
         batch = self.batch
         free_bytes = len(target.buffer) - target.used_bytes
         end = int(batch.offsets[: batch.count + 1].searchsorted(free_bytes, "right")) - 1
@@ -52,7 +52,7 @@ class Pipe:
         return end
 
     def drop_too_long(self, largest_frame: int) -> int:
-        """Drop frames that are too long from the front; how many."""
+        """Drop frames that are too long from the front; return how many."""
         dropped = 0
         while self.batch.count and int(self.batch.offsets[1]) > largest_frame:
             self._drop(1)

@@ -67,7 +67,7 @@ class BrokerWatch:
     def look(self) -> None:
         """Note the queues' depths once a second, until the broker no longer answers.
 
-        A broker that is gone is the components' news: what watches a run does not end it.
+        The components report a broker that is gone; the watch does not end a run.
         """
         if self._probe is None or time.monotonic() < self._next_look_s:
             return

@@ -58,7 +58,7 @@ class Brokers:
 
 
 def _is_alive(running: RunningBroker) -> bool:
-    """Without processes that are ours nobody can tell, so it counts as alive."""
+    """A broker without processes of ours counts as alive, since we cannot tell."""
     try:
         if running.server is not None:
             running.server.usage()

@@ -43,7 +43,7 @@ def meeting_places(
     settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None,
     network: Network | None = None,
 ) -> Iterator[Places]:  # fmt: skip
-    """Find them. A transport setting that names a place is the place of the one engine; it has room for no second.
+    """Find places. A transport setting that names a place is the place of the one engine; it has room for no second.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it and does not listen. So nobody
     else gets the port, while the component, which also sets SO_REUSEADDR, may listen on it.

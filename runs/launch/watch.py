@@ -191,7 +191,7 @@ class Watch:
         self._selector.close()
 
     def outcome(self) -> Outcome:
-        """Results of all components. For one that was killed, the result that its reporter has received serves."""
+        """Results of all components. A killed component's result is the one that its reporter has received."""
         reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
         received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
         outcome = outcome_of(self._lineup, read_results({**received, **self._results}))

@@ -2,7 +2,7 @@
 
 `python -m runs.network.holder PLAN` runs in a network namespace of its own, which is the hub. It answers in lines of
 JSON: when all is up, the namespaces' descriptors; then its figures for each line on stdin. It ends at end of file.
-Nothing has a name or another holder, so everything goes with it.
+Nothing has a name or another holder, so everything disappears with the process.
 """
 
 from __future__ import annotations

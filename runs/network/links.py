@@ -77,7 +77,7 @@ def whole_frames(interface: str) -> None:
 
 
 def without_ipv6() -> None:
-    """Turn IPv6 off, whose router solicitations and neighbour discovery would be on measured links."""
+    """Turn IPv6 off: its router solicitations and neighbour discovery would use measured links."""
     for scope in ("all", "default"):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")

@@ -69,7 +69,7 @@ class Capture:
     """
 
     _never_coming: int
-    """Packets that the kernel received before the filter was in place; the end does not wait for as many."""
+    """Packets that the kernel received before the filter was in place; `_drain` does not wait for that many."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Capture:
         return words
 
     def _end(self) -> None:
-        """Let tcpdump write its rest if it has told its last counts, else kill it at once."""
+        """Let tcpdump write its remaining packets if it has printed its last counts, else kill it at once."""
         if self.captured is None:
             self._process.kill()
         try:

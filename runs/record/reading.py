@@ -59,7 +59,7 @@ def _with_advice(sentence: str, status: str) -> str:
 
 @contextlib.contextmanager
 def damage_named(folder: Path, *others: Path) -> Iterator[None]:
-    """Turns what a damaged part of a record raises, deep in what shows it, into Unusable."""
+    """Turn an exception into Unusable, if a damaged part of a record raised it deep in the code that shows it."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -33,7 +33,7 @@ class DatasetFolder:
         return f"{self._root_path}/{name}"
 
     def names(self, prefix: str = "") -> list[str]:
-        """Return the names of files and folders directly in this one that begin so; none if it does not exist."""
+        """Return names directly in this folder that begin with `prefix`; none if the folder does not exist."""
         if not self._files.exists(self._root):
             return []
         names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]

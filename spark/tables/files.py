@@ -76,7 +76,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def read_columns(file: Path, *columns: str) -> pa.Table:
-    """Read columns of a local file without Spark. A struct's field, STRUCT.FIELD, leaves the struct no other fields."""
+    """Read columns of a local file without Spark. STRUCT.FIELD gives the struct with that field only."""
     with pq.ParquetFile(file) as parquet:
         return parquet.read(columns=list(columns))
 

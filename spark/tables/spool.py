@@ -49,7 +49,7 @@ class IngestReport:
 
 
 def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
-    """Write one table a kind, also where a kind has no rows; running again replaces them."""
+    """Write one table for each kind, even a kind without rows; a second call replaces the tables."""
     lines = spark.read.text(spark_path(spool), pathGlobFilter="*.jsonl")
     records = read_records(lines.withColumn("is_copy", is_copy(order="value"))).persist()
     try:
@@ -63,7 +63,7 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
 
 
 def is_copy(*keys: str, order: str) -> Column:
-    """Whether the same line, with the same `keys`, comes before in this order."""
+    """True if an earlier line, in this order, is the same and has the same `keys`."""
     same = Window.partitionBy(*keys, fn.xxhash64("value")).orderBy(order)
     return fn.row_number().over(same) > 1
 

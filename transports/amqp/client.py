@@ -26,7 +26,7 @@ class Client(ABC):
     """Publishes batches on one route, and takes the deliveries of one channel.
 
     Counts messages: published, taken, too_long (dropped, since no batch takes them), redelivered (delivered before),
-    confirmed (so many publishes, the first ones, are settled by the broker), refused (publishes it did not take).
+    confirmed (the first publishes, which the broker has settled), refused (publishes it did not take).
     """
 
     loop_of: ClassVar[type[Any]]

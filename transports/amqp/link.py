@@ -92,7 +92,7 @@ class AmqpLink(Link):
         return batch.count - before
 
     def _acknowledge(self, at_once: bool = False) -> None:
-        """Acknowledge what was received before, once many messages or some time have passed: they are dealt with."""
+        """Acknowledge earlier messages, which are dealt with by now, once there are many or some time has passed."""
         taken = self._client.taken + self._client.too_long
         if not self._delivery.acks or taken == self._acknowledged:
             return

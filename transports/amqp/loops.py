@@ -172,7 +172,7 @@ class PikaLoop:
         return self._ioloop.newest
 
     def sleep_beside(self, other: PikaLoop) -> None:
-        """Make each sleep also end when bytes come on another connection, and short while that must send."""
+        """End each sleep also when bytes come on another connection; sleep briefly while that connection must send."""
         self._beside = other
         if other.descriptor is not None:
             IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)

@@ -93,7 +93,7 @@ def _expect_body(state: Longs, length: int, longest: int) -> None:
 
 @njit(inline="always")
 def _note_properties(data: Bytes, begin: int, length: int, addresses: Bytes, lengths: Longs, place: int) -> None:
-    """Keep a message's properties as the address of its sender; if they are too long, nothing."""
+    """Keep a message's properties as its sender's address; keep nothing if they are too long."""
     lengths[place] = length * (length <= addresses.shape[1])
     addresses[place, : lengths[place]] = data[begin : begin + lengths[place]]
 

@@ -25,7 +25,7 @@ from transports.amqp.session import Session
 from transports.base import ASKED, PUBLISHED, Address, Pattern
 
 UNUSED_MS = 600_000
-"""The broker removes a queue that nobody used for so long, such as a killed run's."""
+"""The broker removes a queue that nobody used for this long, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
 """The endings of a run's exchanges; each begins with the run's name."""
 NAMES = ("order", "trade", "statistics", "work", "requests", "responses", "absent")

@@ -99,7 +99,7 @@ def accepted_sockets(pid: int, port: int) -> list[dict[str, Any]]:
 
 
 def _connection(pid: int, descriptor: int) -> list[dict[str, Any]]:
-    """Empty if the descriptor is no connected TCP socket, or was closed meanwhile."""
+    """Describe a connection; empty if the descriptor is no connected TCP socket, or was closed meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         if not os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith("socket:"):
             return []
@@ -162,7 +162,7 @@ def _signal(processes: list[psutil.Process], number: int) -> None:
 
 
 def _wait_for(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """The processes that still live after GRACE_S."""
+    """Wait for the processes to end; return those that still live after GRACE_S."""
     end_s = time.monotonic() + GRACE_S
     while (staying := [process for process in processes if lives(process)]) and time.monotonic() < end_s:
         time.sleep(LOOK_EVERY_S)

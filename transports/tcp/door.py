@@ -43,7 +43,7 @@ class Door:
 
     @property
     def has_candidates(self) -> bool:
-        """True if a newcomer's time may run out."""
+        """True if a newcomer has not shown the token yet, so that its time may run out."""
         return bool(self._candidates)
 
     def admit(self) -> Iterator[tuple[socket.socket, bytes]]:

@@ -166,7 +166,7 @@ class ZeroMqLink(Link):
         return sum(doorman.refused for doorman in self._doormen)
 
     def _unbind(self, socket: Socket, endpoint: str) -> None:
-        """Free the endpoint now, and not when libzmq's own thread gets to it."""
+        """Free the endpoint now; libzmq's own thread would do it later."""
         with contextlib.suppress(zmq.ZMQError):
             socket.unbind(endpoint)
         if endpoint.startswith("ipc://"):
