@@ -1,1 +1,1 @@
-"""The `exchange` command: one file per subcommand. They import lightly, so that help appears at once."""
+"""The `exchange` command: one file per subcommand. Each file imports little, so that help appears at once."""

@@ -1,4 +1,4 @@
-"""`exchange bench`: the messaging benchmarks of the papers, a subcommand each; `suite` for all of them."""
+"""`exchange bench`: the messaging benchmarks of the papers. Each is a subcommand; `suite` runs all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Benchmarks(click.Group):
-    """`exchange bench NAME` is made of what messaging/benchmarks/NAME.py declares."""
+    """Builds the command `exchange bench NAME` from the declarations in messaging/benchmarks/NAME.py."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         from messaging.benchmarks import names

@@ -14,7 +14,7 @@ from transports.base import Pattern
 LISTENER = {
     Pattern.QUEUE: "consume", Pattern.FANOUT: "publish", Pattern.TOPIC: "publish", Pattern.REQUESTS: "answer",
 }  # fmt: skip
-"""The part that listens; of a pair either may."""
+"""The role that listens, by pattern; in a pair either role may listen."""
 PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
 PATTERNS |= {"consume": PATTERNS["publish"], "answer": PATTERNS["ask"]}
 MANY = click.IntRange(1, 10_000)

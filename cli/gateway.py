@@ -39,7 +39,7 @@ def command(
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:
-    """The settings with what a launcher would add: the reporter learns transport and processor from them alone."""
+    """Add what a launcher would add: the reporter learns transport and processor only from the settings."""
     from runs.transport_settings import settings_of_url
 
     placed = {} if cpu is None else {"gateway": cpu}

@@ -1,4 +1,4 @@
-"""The `exchange` command. A subcommand is a file of this folder, loaded when it is asked for."""
+"""The `exchange` command. Each subcommand is a file of this folder, loaded when the user calls it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ COMMANDS = (
     "bench", "broker", "capacity", "compare", "engine", "gateway", "match", "nagle", "network", "report", "reporter",
     "results", "run", "simulate", "spark", "sweep", "tape",
 )  # fmt: skip
-"""Each is a file of this folder with a `command`."""
+"""The subcommands: each is a file of this folder with a `command`."""
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
 
 
 class Subcommands(click.Group):
-    """Finds `exchange NAME` in cli/NAME.py, as `command`."""
+    """Loads the subcommand NAME: the object `command` in cli/NAME.py."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)

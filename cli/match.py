@@ -1,4 +1,4 @@
-"""`exchange match`: the engine alone, over a tape: what it answers, and how fast it decodes, matches and encodes."""
+"""`exchange match`: run the engine alone over a tape; count its answers and time decoding, matching and encoding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(
 
 
 def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
-    """Counts, checksums and speed. UserError where the tape, the output or a setting of the book is wrong."""
+    """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
     from exchange.messages import MalformedMessage
     from exchange.results import StreamChecksum
     from matching_engine.engine import MatchingEngine

@@ -1,4 +1,4 @@
-"""`exchange report`: page, tables, figures and exports of a run, a trial or a benchmark, made again from its folder."""
+"""`exchange report`: make page, tables, figures and exports of a run, trial or benchmark again from its folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
 
 def report(folder: Path, asked: ReportOptions) -> int:
-    """Make the report of any kind of folder; the exit code. UserError if the folder is not ours, or damaged."""
+    """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
     if (folder / "plan.json").exists():
         from experiments.trials.trial import report_trial
 

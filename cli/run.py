@@ -55,7 +55,7 @@ def run(
     live: bool = False,
     live_spark: bool = False,
 ) -> int:
-    """Run once into a new folder of `results`, show the record; the exit code of a run."""
+    """Run once into a new folder of `results`, show the record, return the run's exit code."""
     from runs.files import new_run_folder, run_name
     from runs.interrupts import ended_as_by_ctrl_c
     from runs.record.record import exit_code
@@ -102,7 +102,7 @@ def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[P
 
 
 def _show(record: dict[str, Any], as_json: bool) -> None:
-    """The record as a table; as JSON the bytes of run.json on stdout, with the status's reasons on stderr."""
+    """Print the record as a table; or, as JSON, run.json to stdout and the reasons for the status to stderr."""
     if not as_json:
         from reports.run.terminal import show_record
 
@@ -126,7 +126,7 @@ def _show_seconds(folder: Path, status: str, quiet: bool) -> None:
 
 
 def _write_page(folder: Path) -> Path:
-    """Draw the page once the run is over: importing what draws takes half a second."""
+    """Write the page after the run: the import of the drawing library takes half a second."""
     from reports.run.page import write_page
 
     return write_page(folder)

@@ -62,7 +62,7 @@ def _check_settings(node: NodeAddress, asked: dict[str, Any]) -> None:
 
 
 def _figures() -> dict[str, Any] | None:
-    """Figures that need no answer of the broker; None if none is up."""
+    """Figures that need no reply from the broker; None if no broker is up."""
     if (node := running_node()) is None:
         return None
     try:

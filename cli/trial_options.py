@@ -1,4 +1,4 @@
-"""Options of commands that make a trial of runs: repeats, its folder, and going on with one."""
+"""Options of commands that make a trial of runs: its repeats, its folder, and resuming it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def typed(ctx: click.Context) -> dict[str, Any]:
 
 
 def nothing_beside_resume(ctx: click.Context) -> None:
-    """UsageError for options beside --resume: a trial goes on as planned, or its arms would not be comparable."""
+    """UsageError for other options beside --resume: a resumed trial keeps its plan, so its arms stay comparable."""
     extra = typed(ctx).keys() - WITH_RESUME
     if extra:
         words = [param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx).strip("[]")

@@ -52,14 +52,14 @@ class Cell:
 
 
 def value_in_words(name: str, value: Any) -> str:
-    """64 B; 4 pairs; match scan: what a point holds, with its unit."""
+    """A point's value with its unit, as in: 64 B; 4 pairs; match scan."""
     if name.endswith("_bytes"):
         return size_in_words(value)
     return counted(value, name) if isinstance(value, int) else f"{name} {value}"
 
 
 def size_in_words(size: int) -> str:
-    """1 B, 4 KiB, 1 MiB; 100 B and 1,000 B, which are no whole number of them."""
+    """A size in the largest unit that gives a whole number: 1 B, 4 KiB, 1 MiB, but 1,000 B."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= factor and size % factor == 0:
             return f"{size // factor} {unit}"
@@ -68,7 +68,7 @@ def size_in_words(size: int) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of messages by default: fewer large ones, and fewer over a broker."""
+    """The default number of messages: smaller for large messages, and smaller over a broker."""
 
     broker: int = 100_000
     brokerless: int = 2_000_000
@@ -109,7 +109,7 @@ class Plot:
     linear: bool = False
     """Both axes are linear, from zero."""
     log_y: bool = False
-    """The figure's axis is logarithmic all the same."""
+    """The figure's axis is logarithmic even if `linear` is set."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Draw only the points that hold this."""
     beside: Sequence[Published] = ()
@@ -138,7 +138,7 @@ class Benchmark:
     """Which paper, and where in it."""
     points: Callable[[Settings], Sequence[Point]]
     roles: Callable[[Cell, Links], list[Role]]
-    """Receivers before senders. It opens nothing: the rig counts the roles of every cell before it measures any."""
+    """A cell's roles, receivers before senders. Opens nothing, since the rig first counts the roles of all cells."""
     figures: Callable[[Cell, Results], Figures]
     """A figure that could not be measured is left out."""
     judge: Callable[[Cell, Results], list[str]]
@@ -156,7 +156,7 @@ class Benchmark:
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
     """Puts what a cell needs in place before any role opens its links."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
-    """Patterns of the links that are no pairs."""
+    """Patterns of the links that are not pairs."""
     repeats: int = 5
     """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from runs.errors import UserError, sentence
 from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 
 NO_CHECKSUM = f"{0:016x}"
-"""The checksum of no message."""
+"""The checksum of zero messages."""
 Given = Mapping[str, Any]
 """Values of the command's options."""
 TASKS: dict[tuple[str, Pattern], Callable[[Given], Task]] = {
@@ -61,7 +61,7 @@ class SessionAlone(Session):
     _others_come_ns = OPEN_NS
 
     def serve(self, link: Link) -> None:
-        """Serve on although one publisher has left: the next may come yet."""
+        """Serve the links, also after a publisher has left: another one may still come."""
         with contextlib.suppress(PeerGone):
             super().serve(link)
 
@@ -77,7 +77,7 @@ class SessionAlone(Session):
 def play_by_hand(
     part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
-    """Play one role and print its result; returns the exit code: 1 if it did not come to its end."""
+    """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
     end = LinkEnd(listen or connect or "", given["token"], listen is not None, pattern, _keys(part, pattern, given))
     links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
     try:
@@ -98,7 +98,7 @@ def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
 
 
 def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
-    """Open so many links of this end, and do the role's task."""
+    """Open this end of the given number of links, and do the role's task."""
     with contextlib.ExitStack() as stack:
         links = [open_link(end, stack) for _ in range(number)]
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
@@ -115,7 +115,7 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
 
 
 def _figures(part: str, pattern: Pattern, given: Given, result: RoleResult) -> Figures:
-    """Figures of one side alone: latency of one way would be between two hosts' clocks."""
+    """Figures of this side only: one-way latency would compare the clocks of two hosts."""
     if part == "ask" and pattern is Pattern.PAIR:
         return bounce_figures(given["size"], result)
     if part == "ask":

@@ -1,4 +1,4 @@
-"""Tasks for what flows one way: publish as fast as it goes; consume, and check what comes."""
+"""Tasks for one-way flows: publish as fast as possible; consume and check messages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Publish:
     count: int
     replies: int = 1
     publisher: int = 0
-    """Its number: each of several publishers to one receiver has its own."""
+    """The publisher's number; publishers to the same receiver have different numbers."""
     subscribers: int = 0
-    """It begins once so many have subscribed."""
+    """The publisher begins once this many consumers have subscribed."""
 
     def __call__(self, session: Session) -> RoleResult:
         from messaging.payload import Source
@@ -60,7 +60,7 @@ class Publish:
 
 
 def _await_replies(session: Session, replies: int) -> int:
-    """Receive so many empty messages; returns how many came."""
+    """Receive `replies` empty messages; returns how many came."""
     batch, came = FrameBatch(max(replies, 1), 1, 1), 0
     session.progressed()
     while came < replies:
@@ -97,7 +97,7 @@ class Consume:
 
 
 def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch) -> int:
-    """Receive until the receipt has so many messages; returns when the last came."""
+    """Receive until the receipt has the given number of messages; returns when the last came."""
     link, now_ns = session.link, time.monotonic_ns()
     while receipt.received < until:
         batch.clear()
@@ -111,7 +111,7 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch) -> 
 
 
 def _take_surplus(link: Link, receipt: Receipt, batch: FrameBatch) -> None:
-    """Count what still comes after the last message: it is too much."""
+    """Count surplus messages, which come after the last expected one."""
     batch.clear()
     if link.receive(batch):
         receipt.add(batch, time.monotonic_ns())

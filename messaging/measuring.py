@@ -87,7 +87,7 @@ class Launcher:
                 raise RoleLost(f"the {name} {member.how_it_ended()}") from error
 
     def _await_word(self, names: set[str]) -> None:
-        """Wait until each of these roles has said a word: ready, or at work."""
+        """Wait until each of these roles has sent its `ready`, or its `at work`."""
         waiting, until_s = set(names), time.monotonic() + READY_S
         while waiting:
             heard = self._hear(waiting, until_s - time.monotonic())
@@ -96,7 +96,7 @@ class Launcher:
             waiting -= heard.keys()
 
     def _await_results(self, on_count: OnCount) -> None:
-        """Follow the roles; stop those that share a queue once all is there, or nothing more comes."""
+        """Follow the roles. Stop roles that share a queue once every message is there or no more messages come."""
         moved_s = time.monotonic()
         while waiting := self._members.keys() - self._results.keys():
             for name, (word, *what) in self._hear(waiting, self._patience_s).items():
@@ -126,7 +126,7 @@ class Launcher:
                 self._members[name].pipe.send(("stop",))
 
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
-        """A word of each role that has said one. RoleLost if one is gone; UserError if one cannot begin."""
+        """Read a message from each role that sent one. RoleLost if a role is gone; UserError if one cannot begin."""
         pipes: dict[Any, str] = {self._members[name].pipe: name for name in names}
         return {pipes[pipe]: self._word(pipes[pipe], pipe) for pipe in wait(list(pipes), max(longest_s, 0))}
 
@@ -199,7 +199,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
 
 
 def usage_of(server: Server) -> Usage:
-    """RoleLost if the broker has ended: its clients would say no more than that it closed their connections."""
+    """RoleLost if the broker has ended: the clients' own errors only say that a connection was closed."""
     try:
         return server.usage()
     except OSError as error:

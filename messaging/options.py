@@ -81,7 +81,7 @@ SIZE = Parsed("size", size_of)
 
 
 class Seconds(click.FloatRange):
-    """Seconds within a range. click's own range takes nan, which is neither below nor above it."""
+    """Seconds within a range. click's own range accepts nan, which is neither below nor above any bound."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = click.FLOAT.convert(value, param, ctx)

@@ -26,7 +26,7 @@ from transports.frames import FrameBatch, Longs
 Bytes = npt.NDArray[np.uint8]
 
 NUMBERED, STAMPED = 8, 16
-"""Least sizes of a message with a number, and of one with a stamp."""
+"""Smallest size of a message with a whole number, and of a message with a stamp."""
 NUMBER_BITS = 40
 BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
 (_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS,

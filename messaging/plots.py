@@ -76,7 +76,7 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
 def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Row]]:
     """Divide rows into figures of few lines, by what follows the title: one for each value of what differs.
 
-    There is none if nothing was measured.
+    The result is empty if nothing was measured.
     """
     if len(_lines(plot, rows)) <= len(LOOKS):
         return {words: rows} if rows else {}
@@ -85,7 +85,7 @@ def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Ro
 
 
 def _lines(plot: Plot, rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows by line. A lone point beside lines is left out, since it is of another measurement: the table has it."""
+    """Rows by line. A single point beside lines is left out: it belongs to another measurement and is in the table."""
     lines = grouped(
         rows, lambda row: ", ".join(_word(*each) for each in _differing(plot, rows, row)) or row["transport"]
     )
@@ -141,7 +141,7 @@ def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
 
 
 def _apart(values: list[float]) -> list[float]:
-    """Values that have room for a number between them, from the last one down."""
+    """The values whose numbers do not overlap on the axis, chosen from the last one down."""
     shown: list[float] = []
     for value in reversed(values):
         if not shown or shown[-1] - value >= values[-1] / 10:

@@ -1,4 +1,4 @@
-"""Tasks that ask and answer, whether all came back, and the figures of the round trips.
+"""Tasks that ask and answer; the check that all answers came back; the figures of the round trips.
 
 Ask and Answer bounce one message at a time between two roles. AskOwn and AnswerAll are for many: threads that each wait
 for their own reply, and a server that answers them all. Each thread of a client has a link of its own. It asks, one
@@ -24,7 +24,7 @@ from transports.base import Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 
 QUESTIONS = 64
-"""Most small messages in a batch, of which each is asked alone."""
+"""Most small messages in a batch; each message of the batch is sent alone."""
 DONE = FrameBatch.of(b"")
 
 
@@ -202,7 +202,7 @@ def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> RoleResult:
 
 @dataclass(frozen=True)
 class AnswerAll:
-    """Sends every request back as it came, until so many threads have said that they are done."""
+    """Sends every request back unchanged, until the given number of threads has said that they are done."""
 
     size: int
     threads: int

@@ -20,9 +20,9 @@ from runs.record.reading import read_record
 FILE = "bench.json"
 UNFINISHED = "it goes on, or was killed"
 SEED = 1
-"""The bootstrap's."""
+"""The seed of the bootstrap."""
 SHARE, MOST_S = 0.02, 10.0
-"""Most of the time that goes into writing the record as it grows, and most that a kill loses."""
+"""The largest share of time spent on writing the growing record, and the longest time that a kill loses."""
 
 
 @dataclass

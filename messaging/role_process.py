@@ -38,7 +38,7 @@ END_S = 3.0
 
 
 def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> None:
-    """Live a role's whole life. Never raises: the launcher hears what went wrong."""
+    """Play a role from start to end. Never raises: errors go to the launcher as messages."""
     with contextlib.suppress(EOFError, OSError):  # the launcher is gone
         try:
             _play(role, launcher, patience_s, in_thread)
@@ -92,7 +92,7 @@ class Forked:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
     def end(self, in_order: bool) -> None:
-        """Kill it; `in_order`, if it was told to close, give it a moment for that before."""
+        """Kill the process. `in_order`: the process was told to close, so first give it a moment to close."""
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             if self.pid and in_order:
                 _let_it_close(self.pipe)
@@ -130,7 +130,7 @@ def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int) -> NoReturn:
 
 
 def _close_others(descriptor: int) -> None:
-    """Close every descriptor but this one and the standard ones; standard input reads nothing any more."""
+    """Close every descriptor except this one and the standard ones; standard input becomes empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     for folder in ("/proc/self/fd", "/dev/fd"):

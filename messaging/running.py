@@ -70,7 +70,7 @@ def run_suite(settings: Settings, output: Output) -> int:
 
 
 def run_again(record: Record, output: Output) -> int:
-    """Measure once more what a record was made of; returns the exit code."""
+    """Repeat the measurements of a record; returns the exit code."""
     settings = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
     if "parts" in record:
         return run_suite(settings, output)
@@ -190,7 +190,7 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
 
 
 def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -> tuple[str, ...]:
-    """Choose the transports that have every pattern of the cells that are measured over them."""
+    """Choose the transports that support every pattern of their cells."""
 
     def is_able(transport: str) -> bool:
         over = {**settings, "transport": (transport,)}

@@ -18,7 +18,7 @@ OPEN_NS = 20_000_000_000
 TICK_NS = 50_000_000
 """Interval at which a waiting role looks at the pipe from its launcher, and at its patience."""
 LONGEST_PAUSE_NS = 250_000_000
-"""The same for one of dozens of roles, which together would take the processors from a broker by looking."""
+"""The same interval for a role among dozens: frequent looks of all roles would take the processors from a broker."""
 DRAIN_NS = 3_600_000_000_000
 
 
@@ -119,14 +119,14 @@ class CompiledRoundTrips(Protocol):
 
 @runtime_checkable
 class CountsSubscribers(Protocol):
-    """A publisher that has no broker: `zeromq` has one."""
+    """A publisher's link that counts its subscribers, since no broker does: `zeromq` has such a link."""
 
     def await_peers(self, count: int, until_ns: int) -> None:
         """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
 
 
 def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
-    """Send the questions one at a time, each once the answer to the one before has come; returns how many have theirs.
+    """Send the questions one at a time, each after the answer to the one before; returns the number of answers.
 
     `answers` is empty and takes all; `took_ns` gets the time of each round trip in ns. Fewer than all questions
     are answered if one took longer than `longest_ns`, or could not be sent for as long.
@@ -191,7 +191,7 @@ def _echo_or_wait(link: Link, batch: FrameBatch, until_ns: int) -> int:
 
 
 def load_compiled(link: Link) -> None:
-    """Load what the link has of compiled round trips, so that the first one is as fast as the others."""
+    """Load the link's compiled round trips, if it has any, so that the first one is as fast as the others."""
     if isinstance(link, CompiledRoundTrips):
         link.echo_ahead(FrameBatch(1), 0, 0)
 

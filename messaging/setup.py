@@ -75,7 +75,7 @@ def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
 
 
 def _imagined(transport: str, ports: list[str]) -> Links:
-    """Ends that nobody opens: no port is reserved, each is noted in `ports`."""
+    """Links that reserve no ports and are never opened; `ports` gets an entry for each port they would need."""
 
     def find(kind: str, _path: Path) -> str:
         ports.extend([kind] * (kind == "port"))

@@ -27,7 +27,7 @@ class ReportOptions:
 
     @property
     def quiet(self) -> bool:
-        """Whether the record alone goes to stdout."""
+        """True if only the record goes to stdout."""
         return self.as_json or self.as_csv
 
 

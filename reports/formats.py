@@ -45,7 +45,7 @@ def number(value: float) -> str:
 
 
 def rate(orders_per_s: float | None) -> str:
-    """8,000, or "max" if nothing is due at a time."""
+    """8,000, or "max" if orders have no due times."""
     return "max" if orders_per_s is None else f"{orders_per_s:,.10g}"
 
 

@@ -8,7 +8,7 @@ from rich.table import Column, Table
 
 
 def plain_table(*columns: Column | str, gap: int = 2, header: bool = True) -> Table:
-    """A table with `gap` blanks after each column. A column given by its title alone holds figures on one line."""
+    """A table with `gap` blanks after each column. A column given as a plain title holds figures on one line."""
     shaped = (column if isinstance(column, Column) else right(column, wrap=False) for column in columns)
     return Table(*shaped, box=None, pad_edge=False, padding=(0, gap, 0, 0), show_header=header)
 

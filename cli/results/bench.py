@@ -1,4 +1,4 @@
-"""A benchmark's folder: bench.json is written from the first measurement on, and says whether the benchmark ended."""
+"""A benchmark's folder: bench.json exists from the first measurement on, and says whether the benchmark has ended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bench(Kind):
         show(record)
 
     def differ(self, first: Record, second: Record) -> Record:
-        """Conditions, then the figures of the cells that both have."""
+        """Compare the conditions, then the figures of the cells that both records have."""
         return {
             "kind": "bench",
             **heads(first, second, ("name", "status", "reasons", "started_at")),

@@ -1,4 +1,4 @@
-"""A capacity's folder: capacity.json is written from the first run on, and says when the search has ended."""
+"""A capacity's folder: capacity.json exists from the first run on, and says whether the search has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Capacity(Kind):
     marks = (file,)
 
     def row_of(self, folder: Path, record: Record) -> Row:
-        """Its offered rate is the capacity that was found."""
+        """The folder's line in the list; the offered rate is the capacity that was found."""
         found = record["capacity_orders_per_s"]
         return Row(
             name=folder.name,

@@ -1,4 +1,4 @@
-"""Two records side by side: the fields in which they differ, and how that is shown in 78 columns; A is the first."""
+"""Compares two records: finds the fields that differ and prints them in 78 columns. A is the first record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of folder, as `exchange results` uses it: a line of the list, a record, a difference, a rerun."""
+"""The interface of a kind of folder to `exchange results`: list line, record, difference, rerun."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Row:
     """Why its record cannot be used."""
     started_at: str | None = None
     last_written_at: str | None = None
-    """Set if the record cannot be used: it tells whether the run goes on."""
+    """Set if the record cannot be used: the time of the last change shows whether the run goes on."""
     transports: tuple[str, ...] = ()
     orders_per_s: tuple[float | None, ...] = ()
-    """Offered rates; null is as fast as it goes."""
+    """Offered rates; null means as fast as possible."""
     p50_us: float | None = None
     """Completion time from due, like p99_us."""
     p99_us: float | None = None
@@ -46,7 +46,7 @@ class Kind(ABC):
     """A folder that holds one of these files is of this kind, unless an earlier kind claims it."""
     file: str
     record: type
-    """The TypedDict of what `file` holds."""
+    """The TypedDict that describes the content of `file`."""
     unfinished = ""
     """The sentence about a folder without `file`, with {folder} in it; empty if every folder has one."""
 
@@ -69,7 +69,7 @@ class Kind(ABC):
 
     @abstractmethod
     def show(self, folder: Path, record: Record) -> None:
-        """Print the record as the command that made it did."""
+        """Print the record in the same form as the command that made it."""
 
     @abstractmethod
     def differ(self, first: Record, second: Record) -> Record:
@@ -81,7 +81,7 @@ class Kind(ABC):
 
     @abstractmethod
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
-        """Do once more what the folder records, in a new folder of `results`; the exit code."""
+        """Repeat what the folder records, in a new folder of `results`; return the exit code."""
 
 
 def unusable_row(folder: Path, what: str, error: Unusable) -> Row:

@@ -1,4 +1,4 @@
-"""The kinds of folder that a results directory holds, and the way from a name to a folder.
+"""Lists the kinds of folder in a results directory, and finds a folder by its name.
 
 A new kind is a subclass of Kind in a file of its own, and an entry here.
 """
@@ -19,7 +19,7 @@ from exchange.words import counted
 from runs.errors import UserError
 
 KINDS: tuple[Kind, ...] = (Trial(), Capacity(), SimulationFolder(), Bench(), Run())
-"""A folder is of the first of these kinds that has a mark in it."""
+"""The first kind here that has one of its mark files in a folder claims the folder."""
 MOST_NAMED = 5
 
 

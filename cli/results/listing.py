@@ -1,4 +1,4 @@
-"""`exchange results list`: a line for each folder, within 80 columns where the terminal has no more; newest last."""
+"""`exchange results list`: a line for each folder, newest last, fitted to the terminal's width."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _at(row: Row) -> tuple[float, str]:
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
-    """A title, and a line for each row. A long name keeps its end, by which it is found; other words their beginning."""
+    """A title, and a line for each row. A long name loses its beginning, other long words lose their end."""
     heads = _aligned([TITLES[1:], *((_started(row), row.status, row.what) for row in rows)])
     bodies = [body.rstrip() for body in _bodies(rows)]
     names = [TITLES[0], *(row.name for row in rows)]
@@ -74,7 +74,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _bodies(rows: Sequence[Row]) -> list[str]:
-    """Figures of runs stand below their titles; other rows have words instead."""
+    """The body of each row: figures below their titles for runs, words for other rows."""
     aligned = iter(_aligned([FIGURES, *(_figures(row) for row in rows if _has_figures(row))], from_right=True))
     return [next(aligned), *(next(aligned) if _has_figures(row) else _words(row) for row in rows)]
 
@@ -90,7 +90,7 @@ def _figures(row: Row) -> tuple[str, ...]:
 
 
 def _words(row: Row) -> str:
-    """How far a trial is, what is wrong with a record, or the record's own words."""
+    """Words for the progress of a trial, for the fault in a record, or the record's own words."""
     if row.words is not None:
         return row.words
     progress = "" if row.repeats is None else f"{row.runs} of {row.planned_runs} runs, "
@@ -109,13 +109,13 @@ def _rates(row: Row) -> str:
 
 
 def _ends(row: Row) -> list[float]:
-    """The lowest and the highest rate; one if they are the same, none if it is max."""
+    """The lowest and the highest rate; one rate if both are equal, no rate if the rate is max."""
     offered = sorted(rate for rate in row.orders_per_s if is_number(rate))
     return list(dict.fromkeys((offered[0], offered[-1]))) if offered else []
 
 
 def _started(row: Row) -> str:
-    """The day with its time, or with its year if that is another one."""
+    """The day and the time; the day and the year if the year is not this year."""
     try:
         at = datetime.fromisoformat(row.started_at or "").astimezone()
     except ValueError:

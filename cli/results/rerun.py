@@ -1,4 +1,4 @@
-"""Reruns: settings as a record has them, and a warning of what will be unlike the first time."""
+"""Reruns: read the settings from a record, and warn of what will differ from the first time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runs.record.reading import UnknownSettings, settings_as_written
 from runs.transport_settings import settled
 
 LEAST = ("transport", "orders_per_s", "orders", "seed")
-"""Settings without which nobody knows what was run. A setting that came later has its default, which was so before."""
+"""Settings that a record must name. Newer settings may be missing: their default is the old behaviour."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -37,7 +37,7 @@ def settings_of_record(path: Path, written: Record) -> RunSettings:
 
 
 def warn_of_differences(then: Record, settings: RunSettings | None = None) -> None:
-    """Say in one line what will be unlike the first time, if anything."""
+    """Print one line about what will differ from the first time, if anything will."""
     if differences := list(unlike_then(then, settings)):
         click.echo(f"unlike then: {'; '.join(differences)}", err=True)
 
@@ -59,7 +59,7 @@ def _value(found: Record, side: str) -> str:
 
 
 def _elsewhere(record: Record, settings: RunSettings) -> str | None:
-    """The other host on which a run by hand met; None if the new run will meet at the same place."""
+    """The other host where the components of a run by hand met; None if the new run meets at the same place."""
     if "://" in settings.transport or settings.network != "local":
         return None
     try:

@@ -1,4 +1,4 @@
-"""A run's folder: run.json, which comes last, is the mark of a finished one."""
+"""A run's folder: run.json is written last, so it marks a finished run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Run(Kind):
         )
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        """Print it as `exchange run` did, and the conditions under which it was made."""
+        """Print the record as `exchange run` did, then the conditions of the run."""
         from reports.run.terminal import show_record
 
         show_record(record)
@@ -54,7 +54,7 @@ class Run(Kind):
         run_difference.show(difference)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
-        """UserError if the record does not say all of what was run."""
+        """Run again with the recorded settings. UserError if the record lacks a setting that a rerun needs."""
         from cli.run import run
 
         record = self.read(folder)
@@ -64,13 +64,13 @@ class Run(Kind):
 
 
 def _offered_per_s(settings: Record) -> float | None:
-    """The rate that all pairs together were offered; None is as fast as it goes."""
+    """The offered rate of all pairs together; None means as fast as possible."""
     each = settings["orders_per_s"]
     return None if each is None else float(each * settings.get("pairs", 1))
 
 
 ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
-"""Settings that the headline, the counts, or a line of their own show."""
+"""Settings that are already shown by the headline, the counts, or a line of their own."""
 
 
 def show_conditions(record: Record) -> None:

@@ -24,7 +24,7 @@ NO_VERDICT = "One run each carries no verdict: another run of the same settings 
 
 
 def differ(first: Record, second: Record) -> Record:
-    """A value that was not measured is absent; `ratio` is second over first."""
+    """Compare two runs. A value that was not measured is absent; `ratio` is second over first."""
     return {
         "kind": "run",
         "first": _head(first),
@@ -51,7 +51,7 @@ def _conditions(first: Record, second: Record) -> Iterator[Record]:
 
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
-    """Whether the checksums agree; None if one is not known."""
+    """True if the checksums agree; None if either is unknown."""
     sums = [part_of(record, "checksums").get(name) for record in (first, second)]
     return None if None in sums else sums[0] == sums[1]
 

@@ -1,4 +1,4 @@
-"""A simulation's folder: simulation.json comes last; instruments and trades are in it before."""
+"""A simulation's folder: simulation.json is written last, after the files of instruments and trades."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SimulationFolder(Kind):
     unfinished = "the simulation goes on, or was killed"
 
     def row_of(self, folder: Path, record: Record) -> Row:
-        """It has no offered rate and no completion time: words say how much was matched, and how fast."""
+        """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
         orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
         return Row(
             name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
@@ -68,7 +68,7 @@ class SimulationFolder(Kind):
         print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
-        """Without Spark it is done in this process, which changes nothing of the result."""
+        """Simulate again. Without Spark the simulation runs in this process; the result is the same."""
         from experiments.simulate.simulate import simulate
         from experiments.simulate.simulation import Simulation
 

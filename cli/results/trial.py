@@ -35,7 +35,7 @@ class Trial(Kind):
         )  # fmt: skip
 
     def row(self, folder: Path) -> Row:
-        """A trial without a usable record still has its plan."""
+        """The folder's line in the list; it comes from the plan if the trial has no usable record."""
         try:
             with damage_named(folder):
                 plan = read_plan(folder)
@@ -63,7 +63,7 @@ class Trial(Kind):
         trial_difference.show(difference)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        """A trial's runs have no tables of Spark's."""
+        """Run the plan again. Spark is not used: the runs of a trial have no Spark tables."""
         show_of(folder, study_of(read_plan(folder)))
         from experiments.trials.plan import read_plan as plan_of
         from experiments.trials.trial import run_trial
@@ -95,7 +95,7 @@ def read_plan(folder: Path) -> Record:
 
 
 def study_of(plan: Record) -> str:
-    """The command that made the plan; plans without a name are of a version that only had `compare`."""
+    """The command that made the plan. A plan without a name is from a version that only had `compare`."""
     return str(plan.get("study") or "compare")
 
 

@@ -1,4 +1,4 @@
-"""The difference between two trials: plans and conditions, then the medians of arms that both have."""
+"""The difference between two trials: plans and conditions, then the medians of the arms that both trials have."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _estimates(arm: Record) -> dict[str, Any]:
 
 
 def show(difference: Record) -> None:
-    """Print the metrics that were judged, or all if none was; in 78 columns."""
+    """Print in 78 columns the metrics that have a verdict, or all metrics if none has one."""
     print_heads(difference, _head_lines)
     if difference["conditions"]:
         print_rows("plan and conditions that differ", _with_arms(difference), _setting)

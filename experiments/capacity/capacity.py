@@ -1,4 +1,4 @@
-"""`exchange capacity`: objectives, as `p99 <= 1ms, lag p99 <= 500us`, runs that hold them or not, and the answer."""
+"""`exchange capacity`: reads an objective such as `p99 <= 1ms, lag p99 <= 500us`, makes runs, judges them, reports."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any
 from exchange.estimates import Estimate, median
 
 Holds = Callable[[float], bool]
-"""True if a rate holds. Each call is a run, and near the edge two calls may differ."""
+"""A function that is true if a rate holds. Each call is a run; near the edge two calls may differ."""
 
 WIDE, NARROW = 4.0, 1.25
 """Growth of a bracket: from anywhere, and from the end of an earlier search."""

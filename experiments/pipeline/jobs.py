@@ -121,7 +121,7 @@ def _sources(results: Path) -> RunSources:
 
 @contextmanager
 def _session(master: str, tables: str) -> Iterator[SparkSession]:
-    """Open a session; a failure is a sentence in folder of a stack trace."""
+    """Open a session; a failure is shown as a sentence instead of a stack trace."""
     try:
         java = find_java()
         if java.note:

@@ -34,7 +34,7 @@ BY_CTRL_C = 130
 
 
 class Following:
-    """Follows the runs of one folder; with `once`, what is there now and no more."""
+    """Follows the runs of one folder; with `once`, only reads what is there now."""
 
     def __init__(self, spark: SparkSession, results: Path, once: bool, screen: SecondsOnScreen) -> None:
         self._spark, self._results, self._once, self._screen = spark, results, once, screen

@@ -51,7 +51,7 @@ def match_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts) 
 
 
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
-    """Signals call pyspark's own handler, which cancels the job; without it we would wait for the job's end."""
+    """Let signals call pyspark's own handler, which cancels the job; otherwise we would wait for the job's end."""
     handler = signal.getsignal(signal.SIGINT)
     return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
 

@@ -9,7 +9,7 @@ from exchange.estimates import Estimate
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 
 Wording = Callable[[str, str, str, Estimate, int], str]
-"""Words a verdict from the metric's own wording, both contenders, their ratio and the number of repeats."""
+"""A function that words a verdict from the metric's wording, both contenders, their ratio and the number of repeats."""
 
 
 def differ(says: str, first: str, second: str, ratio: Estimate, _repeats: int) -> str:

@@ -1,4 +1,4 @@
-"""The benchmarks there are: each is a file here that declares BENCHMARK, and is named after the file."""
+"""The benchmarks. Each file here declares BENCHMARK; the benchmark has the file's name."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Destination:
 
 
 def mode_of(settings: Settings) -> str:
-    """A record made before there were modes has none."""
+    """The mode of a recorded cell; old records name no mode."""
     return str(settings.get("mode", SHARED))
 
 

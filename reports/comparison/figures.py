@@ -37,7 +37,7 @@ Record = dict[str, Any]
 def trial_figures(record: Record) -> Iterator[Figure]:
     """The figures that have something to show; the style of page or files must be set.
 
-    Arms as fast as they go have no rate, so they have no place on the axis.
+    Arms that run as fast as possible have no rate, so they have no place on the axis.
     """
     arms = with_rate(record)
     drawn = DRAWN.get(record["study"], USUALLY_DRAWN)
@@ -94,7 +94,7 @@ def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Num
 
 
 def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float) -> EndLabel:
-    """Draw medians with whiskers, a little aside of the other lines'."""
+    """Draw medians with whiskers, slightly beside the whiskers of the other lines."""
     arms = sorted(arms, key=rate_of)
     x = np.array([rate_of(arm) for arm in arms]) * dodge
     y = draw_whiskers(axes, x, arms, metric, colour, marker_size=6)

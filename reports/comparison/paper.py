@@ -33,4 +33,4 @@ IPOIB_MEAN_US = {"off": 9300, "on": 7000}
 """Mean completion at IPOIB_RATE by Nagle's algorithm: figures 8 (b) and (c), as the text has them."""
 IPOIB_RATE = 8000.0
 IPOIB_CPU_PERCENT = 35
-"""The most that any component used, at any rate: the text to figure 9."""
+"""The most CPU that any component used at any rate, from the text to figure 9."""

@@ -153,7 +153,7 @@ def published(record: Record) -> list[Published]:
 
 
 def transports(record: Record) -> list[str]:
-    """The titles of the columns of ours."""
+    """The titles of the columns with our values."""
     return list(next(iter(groups(record).values()), {}))
 
 

@@ -102,7 +102,7 @@ def linear_y(axes: Axes) -> None:
 
 
 def log_y(axes: Axes) -> None:
-    """A log axis from grid line to grid line; they stand at whole decades, or, if there are few, at 1, 2, 5, 10 ..."""
+    """A log axis from grid line to grid line; lines at whole decades, or, for few decades, at 1, 2, 5, 10 ..."""
     axes.set_yscale("log")
     low, high = axes.dataLim.intervaly
     steps = (1.0, 2.0, 5.0) if high / low < 50 else (1.0,)

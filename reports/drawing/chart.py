@@ -108,7 +108,7 @@ def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
 
 
 def _spread(shares: list[float]) -> list[float]:
-    """Push the labels apart upwards, then shift those down again that left the axes at the top."""
+    """Push the labels apart upwards, then shift labels that left the axes at the top down again."""
     spread: list[float] = []
     for share in shares:
         spread.append(max(share, spread[-1] + LABEL_GAP if spread else 0.0))

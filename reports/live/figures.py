@@ -29,7 +29,7 @@ class Figures:
 
     @property
     def newest(self) -> int:
-        """The last second that every gateway has reported, those that have ended aside; -1 before there is one."""
+        """The last second that every running gateway has reported; -1 before there is one."""
         if len(self._newest) < self._gateways:
             return -1
         front = max(self._newest.values())
@@ -68,7 +68,7 @@ class Figures:
         self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
 
     def take_cpu(self, component: str, second: int, reading: Reading) -> None:
-        """`reading` closes this second; its CPU seconds count from the start of the component's clock."""
+        """Add the CPU `reading` that closes this second; CPU seconds count from the start of the component's clock."""
         grown = self._cpu[component].put(second, reading)
         if grown.is_long_enough:
             self._add(role_of(component), second, component, grown.cores)
@@ -87,5 +87,5 @@ class Minute:
             del self._values[old]
 
     def until(self, newest: int, seconds: int = SECONDS) -> list[float | None]:
-        """The values of so many seconds, of which `newest` is the last."""
+        """The values of the given number of seconds; the last is second `newest`."""
         return [self._values.get(second) for second in range(newest - seconds + 1, newest + 1)]

@@ -99,7 +99,7 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
 
 
 def clock_of(rows: Iterable[Row]) -> str:
-    """The clock of the completion times: without a schedule nothing is due."""
+    """The clock of the completion times: from due time, or from handing over if the run has no schedule."""
     return "due" if any(row["due_count"] for row in rows) else "handed_over"
 
 
@@ -111,7 +111,7 @@ def line(name: str, row: Row) -> str:
 
 
 def ending(name: str, seconds: int, totals: Totals, is_closed: bool) -> list[str]:
-    """Sentences on what the table holds, and on the lines that it does not hold."""
+    """Closing sentences of a run: its totals, then the lines that could not be read."""
     figures = f"{counted(seconds, 'seconds')}, {counted(totals.records, 'records')}, {totals.late:,} of them late"
     still = "" if is_closed else "; the closing record has not come"
     sentences = [

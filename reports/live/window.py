@@ -24,7 +24,7 @@ from runs.launch.watch import Moment, OnSecond
 
 
 def terminal() -> Console:
-    """The terminal on stderr. UserError if stderr is none."""
+    """The terminal on stderr. UserError if stderr is not a terminal."""
     console = screen()
     if not console.is_interactive:
         raise UserError(
@@ -35,7 +35,7 @@ def terminal() -> Console:
 
 @contextlib.contextmanager
 def live_window(settings: RunSettings, console: Console, folder: Path) -> Iterator[OnSecond]:
-    """The last picture stays in the terminal, unless no second was ever shown."""
+    """Show the live window. The last picture stays in the terminal if any second was shown."""
     window = Window(settings, console, folder)
     live = Live(window.before(), console=console, auto_refresh=False, transient=True, redirect_stdout=False)
 

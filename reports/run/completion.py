@@ -95,7 +95,7 @@ def _percentile_curve(buckets: LogBuckets) -> Line:
 
 
 def _percents(nines: Floats) -> Floats:
-    """The last place is the slowest order's, whatever share of the orders that is."""
+    """Convert nines to percents; the last point is the slowest order, so it becomes 100 %."""
     percents = 100.0 * (1.0 - 10.0**-nines)
     percents[-1] = 100.0
     return percents

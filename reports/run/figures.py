@@ -80,7 +80,7 @@ def run_figures(folder: RunFolder) -> Iterator[Figure]:
 
 
 def run_drawings(folder: RunFolder) -> list[Drawing]:
-    """Every figure of the page; one of what was not measured says so."""
+    """Every figure of the page; a figure without measured values says so."""
     with page_style():
         return [
             drawing_of(figure)

@@ -57,7 +57,7 @@ def section(record: Record, name: str) -> Record:
 
 
 def is_scheduled(run: Record) -> bool:
-    """Whether orders were due at a time. A run as fast as it goes has an offered rate of null, no due times, no lag."""
+    """True if orders had due times. A run as fast as possible has an offered rate of null, no due times and no lag."""
     return section(run, "settings").get("orders_per_s", 0) is not None
 
 
@@ -87,7 +87,7 @@ def seconds_per_point(spool: Spool, most: int = MAX_POINTS) -> int:
 
 
 def length_s(folder: RunFolder) -> float:
-    """From the first order to the last answer; the seconds begun if the run did not get that far."""
+    """Time from the first order to the last answer; the seconds begun if no last answer came."""
     duration_s = folder.run.get("duration_s")
     return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
 
