@@ -90,7 +90,7 @@ def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
 
 
 class Times:
-    """Collects one run's records. A source has one record per second and clock, so a lone source needs no adding."""
+    """Collects one run's records. One source has at most one record per second and clock: alone, it needs no adding."""
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
         self._warm_up_s, self._alone = warm_up_s, sources == 1

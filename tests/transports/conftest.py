@@ -61,7 +61,7 @@ SAME = ("topology=", "zeromq+tcp:", "delivery=acked")
 
 
 def urls_with(pattern: Pattern) -> list[str]:
-    """Those whose transport has the pattern."""
+    """The URLs whose transport has the pattern."""
     found = [each for each in urls() if pattern in transport_of(each.partition(":")[0]).patterns]
     return [each for each in found if not any(same in each for same in SAME)]
 

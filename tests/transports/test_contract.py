@@ -19,7 +19,6 @@ from transports.waiting import LONGEST_SLEEP_NS
 
 TRIES, FEW = 5, 50
 
-
 AT_A_BROKER_NOBODY_LEAVES = "a broker says nothing when a peer leaves; whoever waits for an answer has a time limit"
 AT_A_BROKER_RUNS_HAVE_QUEUES_OF_THEIR_OWN = "a stranger to the run's name finds other queues; see amqp/test_link.py"
 A_BROKER_HAS_ROOM = "a broker takes what nobody reads, until its memory is full"
@@ -46,7 +45,7 @@ def calls_until(end_ns: int, wait: Callable[[int], None]) -> int:
 
 
 def send_and_wait(link: Link, chunk: FrameBatch) -> None:
-    """As who has something to hand over, and receives nothing in between."""
+    """Send a batch as a sender does that receives nothing in between."""
     for _ in range(1000):
         if not link.send(chunk, 0):
             link.wait(deadline_ns(), readable=False, writable=True)

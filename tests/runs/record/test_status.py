@@ -21,7 +21,7 @@ ENGINE_END = {"sent": 190, "sent_checksum": int("b" * 16, 16), "received": 80, "
 
 
 def outcome(orders: int = 80, packing: int = 1, late_s: float = 0.0, **changes: Any) -> Outcome:
-    """Of a run whose orders went when they were due, but for the last, which was late; `changes` by role."""
+    """The outcome of a run whose last order alone was late; `changes` are fields of results, by role."""
     sent = replace(ORDERS, messages=orders)
     settings = RunSettings(orders_per_s=RATE, orders=orders, packing=packing).as_dict()
     gateway = GatewayResult(
@@ -96,7 +96,7 @@ def test_who_takes_longer_than_the_schedule_itself_is_saturated_whatever_its_rat
 
 
 def test_orders_that_are_due_at_once_have_the_time_that_they_would_have_alone() -> None:
-    """Of 80 bursts of 1000 the last is due a burst's length before its last order would be."""
+    """The last of 80 bursts of 1000 is due a burst's length before its last order would be due alone."""
     bursts = {"schedule_s": 79_000 / RATE, "due_at_once": 1_000}
     for taken_s, status in ((79_999 / RATE, "complete"), (1.02 * 79_999 / RATE, "saturated")):
         assert (
@@ -160,7 +160,7 @@ def test_partial_comes_before_invalid_and_invalid_before_saturated() -> None:
 
 
 def two_pairs(reporters: int = 1, **changes: Any) -> Outcome:
-    """Of a run in which all is well, but for `changes` by component, as gateway_2."""
+    """The outcome of a run in which all is well, but for `changes` by component, as gateway_2."""
     well, lineup = outcome().results, Lineup((1, 2), tuple(range(1, reporters + 1)))
     pairs_each = 2 // reporters
     heard = {"received": 9 * pairs_each, "announced": 9 * pairs_each}
