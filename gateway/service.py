@@ -21,6 +21,7 @@ from gateway.seeds import settings_of_pair
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
+from transports.silence import is_silent
 from transports.sockets import counted_since
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
@@ -93,7 +94,7 @@ class Gateway:
         while self._intake.hello is None:
             if self._stop_asked:
                 return False
-            if time.monotonic_ns() > deadline:
+            if time.monotonic_ns() > deadline and is_silent(self._engine, self._intake.take):
                 nobody = f"no engine answered at {self._engine.url} within {self._settings.timeout_s:g} s"
                 raise PeerGone(nobody + self._engine.excuse())
             self._intake.take() or self._engine.wait(deadline)
@@ -140,6 +141,9 @@ class Gateway:
 
     def _is_answered_in_time(self) -> bool:
         if not self._awaiting or time.monotonic_ns() - self._received_ns < self._timeout_ns:
+            return True
+        if not is_silent(self._engine, self._intake.take):
+            self._received_ns = time.monotonic_ns()
             return True
         silence = f"the engine said nothing for {self._settings.timeout_s:g} s"
         self._stopped = self._stopped or silence + self._engine.excuse()

@@ -14,6 +14,7 @@ from matching_engine.engine import Counts, MatchingEngine, Stop
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
+from transports.silence import is_silent
 from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
@@ -68,10 +69,7 @@ class EngineService:
         return self._finish()
 
     def _step(self, deadline_ns: int) -> None:
-        self._orders.clear()
-        if self._gateway.receive(self._orders):
-            self._take()
-        elif not self._greeted and time.monotonic_ns() > deadline_ns:
+        if not self._receive() and self._is_alone(deadline_ns):
             self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
         now_ns = time.monotonic_ns()
         if self._started and now_ns >= self._reporting.next_second_ns:
@@ -79,6 +77,19 @@ class EngineService:
         self._outbox.flush()
         if self._gateway_end is None and self._stopped is None:
             self._gateway.wait(self._reporting.next_second_ns if self._started else deadline_ns)
+
+    def _receive(self) -> int:
+        """Receive once and take what came; the number of frames."""
+        self._orders.clear()
+        frames = self._gateway.receive(self._orders)
+        if frames:
+            self._take()
+        return frames
+
+    def _is_alone(self, deadline_ns: int) -> bool:
+        """Whether no gateway came in time."""
+        is_late = not self._greeted and time.monotonic_ns() > deadline_ns
+        return is_late and is_silent(self._gateway, self._receive)
 
     def _take(self) -> None:
         """Match the frames that came; a frame that is no order goes to `_read_foreign`."""

@@ -99,7 +99,8 @@ class Launcher:
         """Follow the roles. Stop roles that share a queue once every message is there or no more messages come."""
         moved_s = time.monotonic()
         while waiting := self._members.keys() - self._results.keys():
-            for name, (word, *what) in self._hear(waiting, self._patience_s).items():
+            heard = self._hear(waiting, self._patience_s)
+            for name, (word, *what) in heard.items():
                 moved_s = time.monotonic()
                 if word == "result":
                     self._results[name] = what[0]
@@ -107,7 +108,7 @@ class Launcher:
                     self._progress[name] = what[0]
                     on_count(sum(self._progress.values()))
                     self._stop_sharers_if_complete(name)
-            silent_s = time.monotonic() - moved_s
+            silent_s = 0.0 if heard else time.monotonic() - moved_s  # a stall of our own is no silence of theirs
             if silent_s > self._patience_s:
                 self._stop(waiting)
             if silent_s > 2 * self._patience_s and any(result.stopped for result in self._results.values()):

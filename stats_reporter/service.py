@@ -21,6 +21,7 @@ from stats_reporter.writer import SpoolWriter
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
+from transports.silence import is_silent
 
 GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
@@ -107,8 +108,10 @@ class Reporter:
                 if self._take():
                     heard_ns = time.monotonic_ns()
                 elif time.monotonic_ns() - heard_ns > self._timeout_s * 1e9:
-                    self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
-                    break
+                    if is_silent(self._link, self._take):
+                        self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
+                        break
+                    heard_ns = time.monotonic_ns()
                 self._spool.roll()
                 if self._awaits_sources:
                     self._notify_ended()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ import xxhash
 
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
+from transports.silence import is_silent
 
 LAST_WORDS_NS = 1_000_000_000
 """The time that the peer has to close after a request to stop."""
@@ -21,6 +23,7 @@ class Outbox:
         self._link = link
         self._batch = FrameBatch(1024)
         self._first = 0
+        self._closing: bytes | None = None
         self.posted = 0
         self.checksum = 0
 
@@ -48,22 +51,26 @@ class Outbox:
 
         An empty frame means that the peer itself has to wait. Once `stopped()` is True, LAST_WORDS_NS are left.
         """
-        until_ns, hurried, frames = time.monotonic_ns() + patience_ns, False, FrameBatch(16)
-        try:
-            while time.monotonic_ns() < until_ns:
+        until_ns, hurried = time.monotonic_ns() + patience_ns, False
+        with contextlib.suppress(PeerGone):
+            while self._closing is None:
                 if not hurried and stopped():
                     hurried, until_ns = True, min(until_ns, time.monotonic_ns() + LAST_WORDS_NS)
-                frames.clear()
                 sent = self.flush()
-                if not self._link.receive(frames):
+                if self._take():
+                    until_ns = until_ns if hurried else time.monotonic_ns() + patience_ns
+                elif time.monotonic_ns() < until_ns:
                     self._link.wait(until_ns, writable=not sent)
-                elif closing := next(filter(None, frames), None):
-                    return closing
-                elif not hurried:
-                    until_ns = time.monotonic_ns() + patience_ns
-        except PeerGone:
-            pass
-        return None
+                elif hurried or is_silent(self._link, self._take):
+                    break
+        return self._closing
+
+    def _take(self) -> int:
+        """Receive once, and note the peer's closing frame; the number of frames."""
+        frames = FrameBatch(16)
+        self._link.receive(frames)
+        self._closing = next(filter(None, frames), self._closing)
+        return frames.count
 
 
 def frame_checksum(frame: bytes) -> int:

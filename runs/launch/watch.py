@@ -92,18 +92,21 @@ class Watch:
     def follow(self) -> None:
         """Return when all children have closed their events. Ctrl-C asks for an end in band; a second one returns."""
         while self._selector.get_map():
+            looked_s = time.monotonic()
             try:
                 self._once()
             except KeyboardInterrupt:
                 if self._interrupted_s is not None and time.monotonic() - self._interrupted_s > ONE_CTRL_C_S:
                     break
                 self._interrupt()
-            self._leave_late()
+            self._leave_late(looked_s)
 
-    def _leave_late(self) -> None:
-        """Stop following components that are past their deadline, and ask those of other reporters to end too."""
-        now_s = time.monotonic()
-        groups = {group for group, until_s in self._deadlines_s.items() if now_s > until_s}
+    def _leave_late(self, looked_s: float) -> None:
+        """Stop following components that are past their deadline, and ask those of other reporters to end too.
+
+        `looked_s` is the time before the last look, so events that came while the launcher was stalled count.
+        """
+        groups = {group for group, until_s in self._deadlines_s.items() if looked_s > until_s}
         late = [key for key in self._selector.get_map().values() if self._lineup.group_of(key.data) in groups]
         if not late:
             return

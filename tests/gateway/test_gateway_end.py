@@ -117,6 +117,30 @@ def test_an_engine_that_falls_silent_ends_the_run_after_the_timeout(clock):
     assert clock.now_ns < START_NS + 4 * SECOND
 
 
+def test_a_stall_of_the_gateway_is_no_silence_of_the_engine(clock):
+    session = Session(clock, orders=2_000, timeout_s=2.0)
+    stalls_ns = [10 * SECOND]
+
+    def stall(sent: int, answered: int) -> None:
+        clock.now_ns += stalls_ns.pop() if stalls_ns else 0  # meanwhile the answer to the last order comes
+
+    session.gateway.on_second = stall
+    result = session.run()
+    assert (stalls_ns, result.stopped, result.orders_answered) == ([], None, 2_000)
+
+
+def test_a_hello_that_came_while_the_gateway_was_stalled_is_taken(clock):
+    session = Session(clock, timeout_s=0.5)
+    wait = session.engine.wait
+
+    def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        session.engine.wait = wait
+        clock.now_ns += SECOND
+
+    session.engine.wait = stalled
+    assert session.run().stopped is None
+
+
 def test_an_engine_that_never_answers_the_end_is_given_up_after_the_timeout(clock):
     session = Session(clock, timeout_s=1.0)
     session.engine.answers_end = False

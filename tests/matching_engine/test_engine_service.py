@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import deque
 
 import pytest
@@ -85,6 +87,13 @@ def test_who_takes_no_hello_is_waited_for_until_it_leaves() -> None:
     gateway = ScriptedLink([HELLO], ORDERS, room=0)
     result, _ = session(gateway)
     assert (result.stopped, gateway.waits) == ("the peer left", [(False, True)])
+
+
+def test_a_gateway_that_came_while_the_engine_was_stalled_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway, clock = ScriptedLink([], [HELLO, *ORDERS, END]), itertools.count(10**12, 10**10)  # 10 s with every look
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(clock))
+    result, _ = session(gateway)
+    assert (result.stopped, result.orders.messages) == (None, 6)
 
 
 def test_samples_count_orders_and_no_cancels() -> None:

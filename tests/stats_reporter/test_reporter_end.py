@@ -69,6 +69,25 @@ def test_a_source_that_speaks_now_and_then_is_not_given_up(session, clock, monke
     assert session.run().stopped is None
 
 
+def test_a_stall_of_the_reporter_is_no_silence_of_its_sources(session, clock, monkeypatch):
+    """The sources end while the reporter is stalled, and the first look after that finds nothing yet."""
+    receive = session.link.receive
+
+    def nothing_yet(batch: FrameBatch) -> int:
+        monkeypatch.setattr(session.link, "receive", receive)
+        return 0
+
+    def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        clock.now_ns += int(3 * TIMEOUT_S * 10**9)
+        session.gateway.end()
+        session.engine.end()
+        monkeypatch.setattr(session.link, "receive", nothing_yet)
+        monkeypatch.setattr(session.link, "wait", clock.wait)
+
+    monkeypatch.setattr(session.link, "wait", stalled)
+    assert session.run().stopped is None
+
+
 def test_sources_that_leave_without_an_end_leave_what_they_said(session):
     session.gateway.say(Throughput(1, 8_000))
     session.engine.outbox.flush()

@@ -9,6 +9,7 @@ import pytest
 from transports.base import Link
 from transports.frames import FrameBatch
 from transports.outbox import LAST_WORDS_NS, Outbox
+from transports.silence import LAST_LOOK_NS
 
 SECOND = 1_000_000_000
 
@@ -43,7 +44,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> SilentLink:
 
 def test_a_silent_peer_is_waited_for_until_the_time_is_up(link: SilentLink) -> None:
     assert Outbox(link).settle(100 * SECOND) is None
-    assert link.now_ns == 100 * SECOND
+    assert link.now_ns == 100 * SECOND + LAST_LOOK_NS
 
 
 def test_a_stop_leaves_a_silent_peer_a_short_time(link: SilentLink) -> None:
@@ -82,3 +83,14 @@ def test_a_stop_waits_for_no_peer_that_has_to_wait(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(time, "monotonic_ns", lambda: link.now_ns)
     assert Outbox(link).settle(3 * SECOND, lambda: link.now_ns >= 7 * SECOND) is None
     assert link.now_ns == 7 * SECOND + LAST_WORDS_NS
+
+
+def test_a_stall_of_ours_is_no_silence_of_the_peer(link: SilentLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is stalled in its first wait, and the last word comes meanwhile."""
+
+    def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        link.now_ns += 100 * SECOND
+        monkeypatch.setattr(link, "receive", lambda batch: batch.append(b"all") or 1)
+
+    monkeypatch.setattr(link, "wait", stalled)
+    assert Outbox(link).settle(3 * SECOND) == b"all"

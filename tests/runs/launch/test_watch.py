@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -118,3 +119,16 @@ def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to
     assert set(outcome.gateways) == {1}
     for name in ("gateway.2", "engine.2", "reporter.2"):
         assert shells.children[name].wait() == -signal.SIGTERM
+
+
+def test_a_stall_of_the_launcher_is_nobody_s_lateness(shells: Shells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The display of a second takes longer than the patience; meanwhile all end."""
+    monkeypatch.setattr(watch, "PATIENCE_S", 0.3)
+    lineup, second = Lineup((1,), (1,)), json.dumps({"event": "second", "sent": 5, "answered": 4})
+    shells.start("gateway", says(result("gateway"), f"echo '{second}'"))
+    for role in ("engine", "reporter"):
+        shells.start(role, says("sleep 0.1", result(role)))
+    stalled = Watch(cast(ProcessGroup, shells), lineup, lambda moment: time.sleep(1))
+    stalled.follow()
+    stalled.close()
+    assert (stalled.outcome().missing, stalled.outcome().failures) == ([], ())
