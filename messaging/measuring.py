@@ -16,7 +16,7 @@ from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
 from reports.live.progress import OnCount, counting
 from runs.errors import UserError
-from runs.record.machine import NoiseMeter
+from runs.record.noise import NoiseMeter
 from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
@@ -179,7 +179,10 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
 
     def read_clocks() -> None:
         usage.append(usage_of(server) if server else None)
-        (noise.clock_stops if len(usage) > 1 else noise.clock_starts)()
+        if len(usage) == 1:
+            noise.clock_starts()
+        else:
+            noise.clock_stops([server.facts()["pid"]] if server else ())
 
     with setup.links(cell.transport) as links:
         roles = benchmark.roles(cell, links)

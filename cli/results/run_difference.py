@@ -11,7 +11,7 @@ from reports.formats import number
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, lag_us
 
 CONDITIONS: dict[str, tuple[str, ...] | None] = {
-    "settings": None, "host": None, "versions": None, "network": ("mechanism",),
+    "settings": None, "affinity": None, "host": None, "versions": None, "network": ("mechanism",),
     "broker": ("product", "version", "erlang"),
 }  # fmt: skip
 """Parts of a record, and which of their fields are compared; None stands for all."""

@@ -12,6 +12,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
+from runs.record.noise import noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
@@ -129,14 +130,6 @@ def _noisy(observed: dict[str, Observations]) -> Iterator[str]:
             f"other work or steal took over {MOST_NOISE:.0%} of the processors beside {len(noisy)} of "
             f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}"
         )
-
-
-def noise_share(run: Record) -> float | None:
-    """The share of the machine's CPU time that other work and steal took during a run; None if not measured."""
-    noise, cores = run.get("noise"), run.get("host", {}).get("cores")
-    if not noise or not cores or not noise["window_s"]:
-        return None
-    return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

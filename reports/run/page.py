@@ -12,11 +12,9 @@ from reports.drawing.figures import write_figures
 from reports.exports import ReportOptions, flat, print_rows
 from reports.formats import templates
 from reports.run.figures import run_drawings, run_figures
-from reports.run.hlog import FILE, write_hlog
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.sentences import page_words
 from reports.run.terminal import show_record
-from reports.seconds import show_seconds
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
@@ -44,10 +42,16 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     record = record_for_report(folder / "run.json", RunRecord) if finished else {}
     known = read_run_folder(folder)
     _show(folder, record, options)
-    has_tables = show_seconds(folder, quiet=options.quiet) if finished and options.with_spark else True
+    has_tables = _show_seconds(folder, options.quiet) if finished and options.with_spark else True
     for what, path in _written(folder, known, options).items():
         click.echo(f"{what}: {path}", err=options.quiet)
     return 0 if has_tables else 1
+
+
+def _show_seconds(folder: Path, quiet: bool) -> bool:
+    from reports.seconds import show_seconds
+
+    return show_seconds(folder, quiet=quiet)
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
@@ -65,6 +69,8 @@ def _written(folder: Path, known: RunFolder, options: ReportOptions) -> dict[str
     """The paths of the files, by their titles."""
     written = {"page": write_page(folder, known)}
     if options.hlog:
+        from reports.run.hlog import FILE, write_hlog
+
         written["HdrHistogram log"] = write_hlog(folder / FILE, known)
     if options.figures:
         written["figures"] = write_figures(folder, run_figures(known))

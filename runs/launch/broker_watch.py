@@ -7,12 +7,16 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
 
 from transports.base import Address, TransportError
 from transports.declaration import Probe, RunningBroker
 from transports.registry import scheme_of, transport_of
 
 EVERY_S = 1.0
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class BrokerWatch:
@@ -23,7 +27,7 @@ class BrokerWatch:
 
     def __init__(self, broker: RunningBroker, meetings: Sequence[Address], nodelay: bool) -> None:
         """`meetings` are the addresses of the run's links; `nodelay` is what the broker's sockets were asked for."""
-        self._server, self._nodelay = broker.server, nodelay
+        self._server, self._nodelay, self._url = broker.server, nodelay, broker.url
         self._probe: Probe | None = None
         transport = transport_of(scheme_of(broker.url))
         if broker.is_reachable and transport.broker:
@@ -44,6 +48,14 @@ class BrokerWatch:
         with contextlib.suppress(OSError):
             return tuple({**end, "tcp_nodelay_asked": self._nodelay} for end in self._server.accepted())
         return ()
+
+    @property
+    def pids(self) -> list[int]:
+        """The broker's process, if it is on this host and this system lets us find it."""
+        if self._server is not None:
+            return [self._server.facts()["pid"]]
+        place = urlsplit(self._url)
+        return list(_listening_on(place.port)) if place.hostname in LOOPBACK and place.port else []
 
     def clock_starts(self) -> None:
         self.sockets = self._accepted()
@@ -91,6 +103,14 @@ class BrokerWatch:
         if self._probe:
             self._probe.take_down()
             self._probe.close()
+
+
+def _listening_on(port: int) -> Iterator[int]:
+    """The processes that listen on a TCP port of this host, as far as we may know."""
+    with contextlib.suppress(psutil.Error):
+        for end in psutil.net_connections("tcp"):
+            if end.status == psutil.CONN_LISTEN and end.laddr.port == port and end.pid:
+                yield end.pid
 
 
 @contextlib.contextmanager

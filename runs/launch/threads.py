@@ -21,7 +21,7 @@ from runs.errors import UserError, sentence
 from runs.launch.places import Places, meeting_places
 from runs.launch.watch import GatewayTotals, Moment, OnSecond
 from runs.lineup import Lineup
-from runs.record.machine import NoiseMeter
+from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, Result, outcome_of
 from runs.services import open_engine, open_gateway, open_reporter, open_streams
 from transports.base import TransportError

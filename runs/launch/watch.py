@@ -16,7 +16,7 @@ from exchange.instances import named
 from runs.errors import UserError
 from runs.lineup import Lineup
 from runs.process_group import ProcessGroup
-from runs.record.machine import NoiseMeter
+from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Watch:
         self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
         self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
+        self._affinity: dict[str, list[int]] = {}
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
         self._failures: list[str] = []
@@ -163,12 +164,15 @@ class Watch:
         self._deadlines_s.clear()
         if self._broker:
             self._broker.clock_starts()
+        self._affinity = {
+            name: cpus for name, child in self._processes.children.items() if (cpus := _cpus_of(child.pid))
+        }
         self._noise.clock_starts()
         self._processes.say_start()
         self._started = True
 
     def _clock_stops(self) -> None:
-        self._noise.clock_stops()
+        self._noise.clock_stops(self._broker.pids if self._broker else ())
         if self._broker:
             self._broker.clock_stops()
 
@@ -201,8 +205,16 @@ class Watch:
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
         outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures)
-        outcome.noise = self._noise.noise
+        outcome.noise, outcome.affinity = self._noise.noise, self._affinity
         if self._broker:
             outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage
             outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
         return outcome
+
+
+def _cpus_of(pid: int) -> list[int]:
+    """The processors on which the kernel lets a process run; empty if it has ended, or this system does not tell."""
+    try:
+        return sorted(os.sched_getaffinity(pid))
+    except (OSError, AttributeError):
+        return []

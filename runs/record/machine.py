@@ -1,12 +1,16 @@
-"""The machine of a measurement: its facts and versions, and its noise while a run's clock ran."""
+"""The machine of a measurement: facts about the host, versions, and the checkout that the code comes from.
+
+A fact that this machine does not tell is absent.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
-import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,35 +19,85 @@ from typing import Any
 import psutil
 import zmq
 
-LIBRARIES = ("numba", "numpy", "pyzmq", "pyspark", "xxhash")
+ROOT = Path("/")
+"""Tests put a made-up tree here."""
+LIBRARIES = ("numba", "numpy", "llvmlite", "scipy", "pyzmq", "pyspark", "xxhash")
+CPUS, CLOCKSOURCE = "sys/devices/system/cpu", "sys/devices/system/clocksource/clocksource0"
+SWITCHES = {"1": True, "0": False}
+GUESTS_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen"}
+"""A clock that only guests of a hypervisor have, and that hypervisor."""
+CHECKOUT = Path(__file__).parents[2]
+COMMIT_DIGITS = 12
+GIT_PATIENCE_S = 5.0
 
 
-def _line(path: str, default: str | None = None) -> str | None:
+def text_of(path: str) -> str | None:
+    """The content of a file, without white space around it; None if it is missing, or not ours to read."""
     try:
-        return Path(path).read_text().strip()
+        return (ROOT / path).read_text(errors="replace").strip()
     except OSError:
-        return default
+        return None
 
 
-def _cpu_model() -> str:
-    for line in (_line("/proc/cpuinfo") or "").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+def words_of(path: str) -> dict[str, str]:
+    """The first two words of each line, as a dictionary; empty if the file is missing."""
+    lines = (line.split() for line in (text_of(path) or "").splitlines())
+    return {words[0]: words[1] for words in lines if len(words) > 1}
 
 
 def host_facts() -> dict[str, Any]:
-    """run.json's `host`; a fact that is not known here is absent."""
+    """run.json's `host`."""
     facts = {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": f"{platform.system()} {platform.release()}",
-        "congestion_control": _line("/proc/sys/net/ipv4/tcp_congestion_control"),
-        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "congestion_control": text_of("proc/sys/net/ipv4/tcp_congestion_control"),
+        "governor": text_of(f"{CPUS}/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(),
+        "smt": SWITCHES.get(text_of(f"{CPUS}/smt/active") or ""),
+        "numa_nodes": len(list((ROOT / "sys/devices/system/node").glob("node[0-9]*"))) or None,
+        "clocksource": text_of(f"{CLOCKSOURCE}/current_clocksource"),
+        "hypervisor": _hypervisor(),
+        "mitigations": _mitigations(),
+        "cpu_quota_cores": cpu_quota_cores(),
         "load_before": list(os.getloadavg()),
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _cpu_model() -> str:
+    for line in (text_of("proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _turbo() -> bool | None:
+    """True if processors may go above their nominal frequency."""
+    off = SWITCHES.get(text_of(f"{CPUS}/intel_pstate/no_turbo") or "")
+    return SWITCHES.get(text_of(f"{CPUS}/cpufreq/boost") or "") if off is None else not off
+
+
+def _hypervisor() -> str | None:
+    """The hypervisor's name, `unknown` if the processor only says that there is one, None on a machine of its own."""
+    if named := text_of("sys/hypervisor/type"):
+        return named
+    clocks = text_of(f"{CLOCKSOURCE}/available_clocksource") or ""
+    if found := next((name for clock, name in GUESTS_CLOCKS.items() if clock in clocks), None):
+        return found
+    flags = next((line for line in (text_of("proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
+    return "unknown" if "hypervisor" in flags.split() else None
+
+
+def _mitigations() -> dict[str, str] | None:
+    """What the kernel does against each weakness of the processor that it has to mitigate."""
+    folder = ROOT / CPUS / "vulnerabilities"
+    if not folder.is_dir():
+        return None
+    lines = {path.name: text_of(str(path.relative_to(ROOT))) or "" for path in sorted(folder.iterdir())}
+    return {name: how.removeprefix("Mitigation: ").partition(";")[0]
+            for name, how in lines.items() if how.startswith("Mitigation: ")}  # fmt: skip
 
 
 def now() -> str:
@@ -51,74 +105,74 @@ def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
-def versions() -> dict[str, str]:
+def versions() -> dict[str, Any]:
     """run.json's `versions`."""
     return {
         "python": platform.python_version(),
         "exchange": version("exchange-simulation"),
+        **checkout(CHECKOUT),
         **{library: version(library) for library in LIBRARIES},
         "libzmq": zmq.zmq_version(),
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineTimes:
-    """Counters of the whole machine, which only grow; seconds are summed over all processors."""
+def checkout(folder: Path) -> dict[str, Any]:
+    """The commit of a git checkout, and whether tracked files differ from it; empty if it is none, or git is missing.
 
-    at_s: float
-    busy_s: float
-    steal_s: float | None
-    """Time that other guests of the same host took; None if this system does not say."""
-    context_switches: int
+    An installed package has no `.git` beside it; a repository around it is none of ours.
+    """
+    words = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    lines = ""
+    if (folder / ".git").exists():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            lines = subprocess.run(words, capture_output=True, text=True, timeout=GIT_PATIENCE_S, check=True).stdout
+    heads = [line for line in lines.splitlines() if line.startswith("# branch.oid ")]
+    changes = any(not line.startswith("#") for line in lines.splitlines())
+    return {"commit": heads[0].split()[-1][:COMMIT_DIGITS], "uncommitted_changes": changes} if heads else {}
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """How often, and how long, our control group had to wait because its quota was used up."""
+
+    periods: int
+    throttled_s: float
 
     @classmethod
-    def now(cls) -> MachineTimes:
-        times = psutil.cpu_times()
-        at_work = ("user", "nice", "system", "irq", "softirq")
-        return cls(
-            at_s=time.monotonic(),
-            busy_s=sum(getattr(times, name, 0.0) for name in at_work),
-            steal_s=getattr(times, "steal", None),
-            context_switches=psutil.cpu_stats().ctx_switches,
-        )
+    def now(cls) -> Throttling | None:
+        """None if no control group limits processors here."""
+        for folder in _cpu_groups():
+            lines = words_of(f"{folder}/cpu.stat")
+            if "nr_throttled" in lines:
+                waited_ns = lines.get("throttled_time") or f"{lines['throttled_usec']}000"
+                return cls(int(lines["nr_throttled"]), int(waited_ns) / 1e9)
+        return None
+
+    def since(self, start: Throttling) -> Throttling:
+        return Throttling(self.periods - start.periods, self.throttled_s - start.throttled_s)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    """The machine's work between two readings."""
-
-    window_s: float
-    busy_s: float
-    steal_s: float | None
-    context_switches: int
-    load_after: list[float]
-
-    def beside(self, components: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """run.json's `noise`. What others used is `busy_s` less what the run's own components used."""
-        own_s = sum(usage["cpu_s"] for usage in components.values())
-        facts = {name: value for name, value in asdict(self).items() if value is not None}
-        return {**facts, "other_cpu_s": max(0.0, self.busy_s - own_s)}
+def cpu_quota_cores() -> float | None:
+    """The most processors that our control group, or one around it, may use at a time; None without a limit."""
+    limits = [limit for folder in _cpu_groups() if (limit := _limit(folder)) is not None]
+    return min(limits, default=None)
 
 
-class NoiseMeter:
-    """Reads twice: when the run's clock starts, and when it stops."""
+def _limit(folder: str) -> float | None:
+    quota, _, period = (text_of(f"{folder}/cpu.max") or "").partition(" ")
+    if not period:
+        quota = text_of(f"{folder}/cpu.cfs_quota_us") or ""
+        period = text_of(f"{folder}/cpu.cfs_period_us") or ""
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
 
-    def __init__(self) -> None:
-        self._start: MachineTimes | None = None
-        self.noise: Noise | None = None
 
-    def clock_starts(self) -> None:
-        self._start = MachineTimes.now()
-
-    def clock_stops(self) -> None:
-        """Take the second reading, once."""
-        if self._start is None or self.noise is not None:
-            return
-        start, end = self._start, MachineTimes.now()
-        self.noise = Noise(
-            window_s=end.at_s - start.at_s,
-            busy_s=end.busy_s - start.busy_s,
-            steal_s=None if start.steal_s is None or end.steal_s is None else end.steal_s - start.steal_s,
-            context_switches=end.context_switches - start.context_switches,
-            load_after=list(os.getloadavg()),
-        )
+def _cpu_groups() -> Iterator[str]:
+    """The folders of our control group for processors and of those around it, from the inside out."""
+    for line in (text_of("proc/self/cgroup") or "").splitlines():
+        _, controllers, group = line.split(":", 2)
+        names = controllers.split(",")
+        if "cpu" not in names and controllers:
+            continue
+        mounted = Path("sys/fs/cgroup", controllers) if controllers else Path("sys/fs/cgroup")
+        inside = Path(group.lstrip("/"))
+        yield from (str(mounted / part) for part in (inside, *inside.parents))

@@ -9,7 +9,7 @@ from typing import Any
 from exchange.instances import instance_of, named, role_of
 from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult, StreamCounts
 from runs.lineup import Lineup
-from runs.record.machine import Noise
+from runs.record.noise import Noise
 
 Result = GatewayResult | EngineResult | ReporterResult
 
@@ -29,6 +29,8 @@ class Outcome:
     """The broker's use of the machine; None if it could not be measured."""
     noise: Noise | None = None
     """The machine's other work while the clock ran; None if the clock never stopped."""
+    affinity: dict[str, list[int]] = field(default_factory=dict)
+    """The processors on which each component could run, as they were read back when the clock started."""
     network: dict[str, Any] | None = None
     """The network that joined the components; None for loopback."""
     capture: dict[str, int] | None = None

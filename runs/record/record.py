@@ -59,6 +59,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "sockets": _sockets(outcome),
         **_broker(outcome),
         **({"noise": outcome.noise.beside(components(outcome))} if outcome.noise else {}),
+        **({"affinity": outcome.affinity} if any(outcome.affinity.values()) else {}),
         **({"network": outcome.network} if outcome.network else {}),
         "host": conditions.host,
         "versions": conditions.versions,
