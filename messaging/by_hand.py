@@ -29,6 +29,7 @@ from messaging.session import OPEN_NS, Session
 from messaging.streams import flow_figures
 from runs.component import settle_down
 from runs.errors import UserError, sentence
+from runs.services import link_token
 from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 
 NO_CHECKSUM = f"{0:016x}"
@@ -78,7 +79,9 @@ def play_by_hand(
     part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
     """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
-    end = LinkEnd(listen or connect or "", given["token"], listen is not None, pattern, _keys(part, pattern, given))
+    end = LinkEnd(
+        listen or connect or "", link_token(given["token"]), listen is not None, pattern, _keys(part, pattern, given)
+    )
     links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
     try:
         result = _play(part, end, links, given)

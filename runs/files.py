@@ -71,13 +71,16 @@ def dated_name(what: str) -> str:
 
 
 def new_run_folder(results: Path, name: str) -> Path:
-    """Make results/name, the run's folder under its final name. UserError where it exists or cannot be made."""
+    """Make results/name, the run's folder under its final name, for its owner alone.
+
+    UserError where it exists or cannot be made.
+    """
     if not name or name in {".", ".."} or "/" in name:
         raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
     folder = results / name
     try:
         results.mkdir(parents=True, exist_ok=True)
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         _try_writing(folder)
     except FileExistsError as error:
         if not results.is_dir():

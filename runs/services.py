@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from stats_reporter.service import Reporter
 
 
+TOKEN = "EXCHANGE_TOKEN"
+"""The environment variable that holds a run's secret: arguments are visible to every user of a host, it is not."""
+
+
+def link_token(name: str) -> str:
+    """What each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name where none was agreed on."""
+    return os.environ.get(TOKEN) or name
+
+
 def run_id(name: str) -> int:
     """The run's 64-bit number on the wire, a hash of its name."""
     return int(xxhash.xxh64_intdigest(name.encode()))
@@ -44,7 +54,7 @@ def open_reporter(
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
-    link = listen(url, name, pattern=Pattern.FAN_IN)
+    link = listen(url, link_token(name), pattern=Pattern.FAN_IN)
     spool, sources = SpoolWriter(folder() / "spool", instance=instance), Lineup.of(settings).part_of(instance).sources
     return Reporter(
         run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
@@ -60,8 +70,8 @@ def open_engine(
     from matching_engine.order_book import OrderBook
     from matching_engine.service import EngineService
 
-    gateway = listen(url, name)
-    reporter = connect(reporter_url, name, _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
+    gateway = listen(url, link_token(name))
+    reporter = connect(reporter_url, link_token(name), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     engine = MatchingEngine(book, settings.packing)
@@ -78,8 +88,8 @@ def open_gateway(
     from gateway.service import Gateway
 
     until_ns = _deadline_ns(settings.timeout_s)
-    reporter = connect(reporter_url, name, until_ns, pattern=Pattern.FAN_IN)
-    engine = connect(engine_url, name, until_ns)
+    reporter = connect(reporter_url, link_token(name), until_ns, pattern=Pattern.FAN_IN)
+    engine = connect(engine_url, link_token(name), until_ns)
     return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
 
 

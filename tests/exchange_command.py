@@ -104,6 +104,11 @@ class Running:
         until(lambda: list(self.results.glob("*/spool/*.jsonl")), "a spool file")
         return self
 
+    @property
+    def folder(self) -> Path:
+        """The run's folder, which it makes at its start."""
+        return next(self.results.glob("*"))
+
     def component(self, role: str) -> psutil.Process:
         return until(lambda: self._find(role), f"the {role}'s process")
 

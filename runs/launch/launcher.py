@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from runs.lineup import Lineup
 from runs.options import arguments
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
+from runs.services import TOKEN
 
 if TYPE_CHECKING:
     from runs.launch.broker_watch import BrokerWatch
@@ -33,9 +35,10 @@ def launch(
         group = processes.id
         network = _network(settings, group, stack)
         places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
+        environment = {TOKEN: _secret(places), **places.environment}
         for name, words in component_arguments(folder, settings, places).items():
             prefix = network.prefix(role_of(name)) if network else ()
-            processes.start(name, words, folder / f"{name}.log", places.environment, prefix)
+            processes.start(name, words, folder / f"{name}.log", environment, prefix)
         capture = _capture(settings, places, folder, network, group, stack)
         watch = Watch(processes, lineup, on_second, _broker_watch(places, folder.name, settings, stack))
         try:
@@ -50,6 +53,11 @@ def launch(
         if not log.stat().st_size:
             log.unlink()
     return places.engines[1], outcome
+
+
+def _secret(places: Places) -> str:
+    """A run's secret of 128 bits; none where a broker admits the components, by a password of its own."""
+    return "" if places.broker else secrets.token_hex(16)
 
 
 def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:

@@ -16,6 +16,7 @@ import pytest
 import zmq
 
 from exchange.messages import Order, encode
+from runs.services import TOKEN
 from tests.exchange_command import VALID, Running, listening_port, until
 
 Start = Callable[..., Running]
@@ -158,6 +159,26 @@ def test_a_well_formed_stranger_with_valid_orders_swallows_no_answer(running: St
     assert record["counts"]["handshakes_refused"] >= 4
     assert record["counts"]["junk_frames"] == 0
     assert heard == [0, 0, 0, 0]
+
+
+def test_a_peer_that_read_the_runs_name_in_ps_is_refused(running: Start) -> None:
+    """Statistics of a stranger would enter the percentiles: the name is in every argv, so it admits nobody."""
+    run = running(*SHORT).under_way()
+    reporter = run.component("reporter")
+    secret, name = reporter.environ()[TOKEN], run.folder.name
+    arguments = [word for process in run.family() for word in process.cmdline()]
+    with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
+        stranger.plain_username, stranger.plain_password = b"exchange", name.encode()
+        stranger.connect(f"tcp://127.0.0.1:{listening_port(reporter)}")
+        record = run.finish().record
+        stranger.linger = 0
+    assert len(secret) == 32
+    assert name in arguments
+    assert secret not in " ".join(arguments)
+    assert not [path for path in run.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert run.folder.stat().st_mode & 0o777 == 0o700
+    assert record["status"] in VALID, record["reasons"]
+    assert record["counts"]["handshakes_refused"] >= 1
 
 
 @pytest.mark.long
