@@ -11,15 +11,17 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
-from reports.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, PURPLE, empty_axes, linear_y, log_y
+from reports.drawing.canvas import empty_axes, linear_y, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
+from reports.drawing.colours import MUTED, line_colours
 from reports.drawing.figures import Drawing, Figure, drawings
 from reports.exports import grouped
 from reports.formats import axis_number
 
 MOST_TICKS = 6
-LOOKS = [(colour, style) for style in ("-", ":") for colour in (BLUE, ORANGE, GREEN, PURPLE)]
-"""Colour and style of each line; a figure has no more lines."""
+STYLES = ("-", ":")
+MOST_LINES = 8
+"""A figure has no more lines; half of them are dotted."""
 Row = dict[str, Any]
 
 
@@ -51,7 +53,8 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
 def _chart(plot: Plot, rows: list[Row]) -> Chart:
     axes = empty_axes(plot.unit, plot.x_unit)
     lines = _lines(plot, rows)
-    labels = [_line(axes, plot, name, own, *LOOKS[i % len(LOOKS)]) for i, (name, own) in enumerate(lines.items())]
+    looks = _looks({name: own[0]["transport"] for name, own in lines.items()})
+    labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]
     for published in plot.beside:
         if published.level is not None:
             axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
@@ -62,6 +65,18 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
     (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
     return Chart(axes, _numbers(plot, lines))
+
+
+def _looks(transports: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """Colour and style of each line: a transport's colour is its own, further lines get the colours that are left."""
+    half = MOST_LINES // len(STYLES)
+    names = list(transports)
+    parts = [{name: transports[name] for name in names[at : at + half]} for at in range(0, len(names), half)]
+    return {
+        name: (colour, style)
+        for part, style in zip(parts, STYLES, strict=False)
+        for name, colour in line_colours(part).items()
+    }
 
 
 def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
@@ -78,7 +93,7 @@ def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Ro
 
     The result is empty if nothing was measured.
     """
-    if len(_lines(plot, rows)) <= len(LOOKS):
+    if len(_lines(plot, rows)) <= MOST_LINES:
         return {words: rows} if rows else {}
     parts = grouped(rows, lambda row: _word(*_differing(plot, rows, row)[0]))
     return {key: own for word, part in parts.items() for key, own in _readable(plot, part, f"{words}, {word}").items()}

@@ -123,7 +123,7 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
 
 def page_html(record: Mapping[str, Any]) -> str:
     """Equal records give equal pages."""
-    from reports.formats import templates
+    from reports.drawing.templates import templates
 
     found = templates(
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number

@@ -1,14 +1,10 @@
-"""Numbers, estimates and settings in words, and the templates of pages, which use them."""
+"""Numbers, estimates and settings in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from typing import Any, TypeGuard
 
 ABSENT = "-"
 
@@ -101,21 +97,3 @@ def condition(name: str, value: object) -> tuple[str, str]:
     if name.endswith("_s") and not name.endswith("_per_s"):
         return name.removesuffix("_s").replace("_", " "), f"{plain(value)} s" if is_number(value) else plain(value)
     return name.replace("_per_s", "/s").replace("_", " "), plain(value)
-
-
-TEMPLATES_OF_ALL = Path(__file__).parent / "drawing"
-"""The folder of the style and the macros that all pages share."""
-
-
-def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
-    """The templates of a folder; a value that is absent at any depth is undefined, and written as "not measured"."""
-    from jinja2 import ChainableUndefined, Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader([folder, TEMPLATES_OF_ALL]), autoescape=True, undefined=ChainableUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.globals.update(formats=FORMATS, condition=condition)
-    environment.tests["measured"] = is_number
-    environment.filters.update(filters)
-    return environment

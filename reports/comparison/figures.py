@@ -5,7 +5,7 @@ Completion time has a line for each contender; a whisker is a 95 % interval. CPU
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reports.comparison.sentences import beside_the_rate, cpu_metric
-from reports.drawing.canvas import BLUE, COMPONENT_COLOURS, GREEN, MUTED, ORANGE, PURPLE, empty_axes, linear_y, log_y
+from reports.drawing.canvas import empty_axes, linear_y, log_y
 from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends
+from reports.drawing.colours import ROLE_COLOURS, line_colours
 from reports.drawing.figures import Figure
 from reports.exports import grouped
 from reports.formats import axis_number
@@ -26,7 +27,6 @@ DRAWN = {NAGLE: ("mean", "p50")}
 USUALLY_DRAWN = ("p50", "p99")
 COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED)
 DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
 MOST_TICKS = 6
 BAR_WIDTH = 0.62  # of the distance between two rates
@@ -65,6 +65,10 @@ def contender_of(arm: Record) -> str:
     return str(arm["contender"])
 
 
+def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
+    return line_colours({name: own[0]["settings"]["transport"] for name, own in contenders.items()})
+
+
 def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
     """One figure, or none if no arm measured this percentile."""
     metric = f"due_{name}_us"
@@ -75,11 +79,12 @@ def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
 def _against_rate(arms: list[Record], metric: str) -> Chart:
     axes = empty_axes("µs", "orders/s")
     contenders = grouped(arms, contender_of)
+    colours = contender_colours(contenders)
     labels = []
-    for place, own in enumerate(contenders.values()):
+    for place, (name, own) in enumerate(contenders.items()):
         if measured := [arm for arm in own if metric in arm["metrics"]]:
             dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
-            labels.append(_line(axes, measured, metric, COLOURS[place % len(COLOURS)], dodge))
+            labels.append(_line(axes, measured, metric, colours[name], dodge))
     _log_rates(axes, arms)
     log_y(axes)
     label_ends(axes, labels)
@@ -152,7 +157,7 @@ def _stacked(arms: list[Record]) -> Chart:
     shown = {name: heights for name, heights in heights_of.items() if any(heights)}
     foot = np.zeros(len(arms))
     for name, heights in shown.items():
-        axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=COMPONENT_COLOURS[name], label=name)
+        axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=ROLE_COLOURS[name], label=name)
         foot += heights
     axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
     rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]

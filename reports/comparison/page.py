@@ -10,7 +10,8 @@ from reports.comparison.paper import FIGURES_8, TABLE_1
 from reports.comparison.paper_figures import paper_figures, published, transports
 from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, title
 from reports.drawing.figures import drawings
-from reports.formats import interval, number, rounded, templates
+from reports.drawing.templates import templates
+from reports.formats import interval, number, rounded
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from reports.comparison.figures import (
-    COLOURS,
     NAGLE,
+    contender_colours,
     contender_of,
     draw_whiskers,
     numbers_of_arms,
@@ -21,8 +21,9 @@ from reports.comparison.figures import (
 )
 from reports.comparison.paper import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
 from reports.comparison.sentences import beside_the_rate
-from reports.drawing.canvas import MUTED, empty_axes, linear_y
+from reports.drawing.canvas import empty_axes, linear_y
 from reports.drawing.chart import Chart, EndLabel, label_ends
+from reports.drawing.colours import MUTED
 from reports.drawing.figures import Figure
 from reports.exports import grouped
 from reports.formats import axis_number
@@ -109,7 +110,7 @@ class PaperLine:
 def lines_of(arms: dict[str, list[Record]], metric: str, before: str = "") -> list[PaperLine]:
     """A line for each name whose arms measured the metric; a name's colour does not depend on which are left out."""
     measured = {name: sorted((a for a in own if metric in a["metrics"]), key=rate_of) for name, own in arms.items()}
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(arms)}
+    colours = contender_colours(arms)
     return [PaperLine(before + name, colours[name], metric, own) for name, own in measured.items() if own]
 
 

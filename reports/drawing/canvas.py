@@ -1,12 +1,7 @@
-"""An empty figure in the page's style: its colours, its axes, its units.
-
-One drawing serves the page in light and in dark: it is drawn in stand-in colours, each of which becomes a CSS variable.
-In a file it has the light colours.
-"""
+"""An empty figure in the page's style: its axes, its units."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -18,26 +13,9 @@ from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from reports.drawing.colours import GRID, INK, MUTED, STAND_INS
 from reports.formats import axis_number
 
-INK, MUTED, GRID = "exchange:ink", "exchange:muted", "exchange:grid"
-BLUE, ORANGE, GREEN, PURPLE = "exchange:blue", "exchange:orange", "exchange:green", "exchange:purple"
-COMPONENT_COLOURS = {"gateway": BLUE, "engine": ORANGE, "broker": PURPLE, "reporter": GREEN}
-
-STAND_INS = {
-    INK: "#010203", MUTED: "#010204", GRID: "#010205",
-    BLUE: "#010206", ORANGE: "#010207", GREEN: "#010208", PURPLE: "#010209",
-}  # fmt: skip
-LIGHT = {
-    INK: "#1a1c1f", MUTED: "#5c636b", GRID: "#e3e6e9",
-    BLUE: "#0072b2", ORANGE: "#c04a00", GREEN: "#00795a", PURPLE: "#a8457e",
-}  # fmt: skip
-"""The light values of page.css."""
-
-CSS_COLOURS = {
-    stand_in: "currentColor" if name == INK else f"var(--{name.removeprefix('exchange:')})"
-    for name, stand_in in STAND_INS.items()
-}
 # As many points as there are pixels on a small screen, so that the text stays legible there.
 WIDTH, HEIGHT, TEXT = 440, 270, 11.5
 LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
@@ -58,10 +36,6 @@ def paint(palette: Mapping[str, str]) -> None:
     named = get_named_colors_mapping()
     for name, colour in palette.items():
         named[name] = colour  # update() would leave the value that matplotlib has cached for the name
-
-
-def with_css_colours(svg: str) -> str:
-    return re.sub("|".join(CSS_COLOURS), lambda match: CSS_COLOURS[match.group()], svg)
 
 
 paint(STAND_INS)

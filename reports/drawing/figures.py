@@ -13,8 +13,9 @@ from typing import Any
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from reports.drawing.canvas import BLUE, HEIGHT, LIGHT, STAND_INS, WIDTH, page_style, with_css_colours
+from reports.drawing.canvas import HEIGHT, WIDTH, page_style
 from reports.drawing.chart import Chart, Numbers
+from reports.drawing.colours import BLUE, LIGHT, STAND_INS, with_css_colours
 from runs.errors import cannot_write
 from runs.files import whole_file
 

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 
 from exchange.measurements import CLOCKS, LogBuckets
 from exchange.seconds import is_analysed, is_full, merged
-from reports.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, empty_axes, log_y, time_x
+from reports.drawing.canvas import empty_axes, log_y, time_x
 from reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
+from reports.drawing.colours import BLUE, GREEN, MUTED, ORANGE
 from reports.run.run_folder import Record, RunFolder, length_s, middles_s, seconds_per_point, warm_up_s
 
 PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}

@@ -12,8 +12,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
-from reports.drawing.canvas import BLUE, MUTED, empty_axes, time_x
+from reports.drawing.canvas import empty_axes, time_x
 from reports.drawing.chart import Chart, Floats, Numbers
+from reports.drawing.colours import BLUE, MUTED
 from reports.formats import axis_number
 from reports.run.completion import of_clock
 from reports.run.run_folder import Record, RunFolder, length_s, seconds_per_point

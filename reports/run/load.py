@@ -12,16 +12,9 @@ from exchange.instances import role_of
 from exchange.measurements import Meter
 from exchange.seconds import History, Reading
 from exchange.workload import is_steady
-from reports.drawing.canvas import (
-    BLUE,
-    COMPONENT_COLOURS,
-    MUTED,
-    ORANGE,
-    empty_axes,
-    linear_y,
-    time_x,
-)
+from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, EndLabel, Line, draw, label_ends, level, line_where_measured, numbers_of
+from reports.drawing.colours import BLUE, MUTED, ORANGE, ROLE_COLOURS
 from reports.exports import grouped
 from reports.formats import is_number
 from reports.run.run_folder import Record, RunFolder, length_s, mean_cores, middles_s, seconds_per_point, section
@@ -107,10 +100,10 @@ def _offered(folder: RunFolder) -> dict[str, Line]:
 def cpu(folder: RunFolder) -> Chart | None:
     """Cores over time if a component reported each second, else its mean over the run."""
     axes = empty_axes("cores", "seconds")
-    found = {name: line for name in COMPONENT_COLOURS if (line := _cores(folder, name))}
+    found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, name))}
     if not found:
         return None
-    labels = [draw(axes, line, text=name, colour=COMPONENT_COLOURS[name]) for name, line in found.items()]
+    labels = [draw(axes, line, text=name, colour=ROLE_COLOURS[name]) for name, line in found.items()]
     _finish(axes, folder, labels)
     return Chart(axes, numbers_of("second", "cores", found))
 

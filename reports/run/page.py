@@ -9,8 +9,8 @@ import click
 
 from exchange.json_records import RunRecord
 from reports.drawing.figures import write_figures
+from reports.drawing.templates import templates
 from reports.exports import ReportOptions, flat, print_rows
-from reports.formats import templates
 from reports.run.figures import run_drawings, run_figures
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.sentences import page_words

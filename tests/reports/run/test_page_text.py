@@ -11,8 +11,8 @@ import orjson
 import pytest
 from synthetic_run import SyntheticRun
 
-from reports.drawing.canvas import LIGHT
-from reports.formats import TEMPLATES_OF_ALL, plain
+from reports.drawing.colours import DARK, LIGHT
+from reports.formats import plain
 from reports.run.page import write_page
 from reports.run.sentences import circumstances, title
 
@@ -212,9 +212,9 @@ def test_an_hour_long_run_gives_a_small_page(tmp_path: Path) -> None:
     assert len(page_of(folder)) < 200_000
 
 
-def test_a_file_s_colours_are_the_page_s_light_ones() -> None:
-    root = (TEMPLATES_OF_ALL / "page.css").read_text().partition("}")[0]
-    css = dict(re.findall(r"--(\w+): (#\w+);", root))
-    assert {name.removeprefix("exchange:"): css[name.removeprefix("exchange:")] for name in LIGHT} == {
-        name.removeprefix("exchange:"): colour for name, colour in LIGHT.items()
-    }
+def test_the_page_has_the_colours_of_the_table_in_light_and_in_dark(tmp_path: Path) -> None:
+    style = page_of(SyntheticRun(seconds=1).write(tmp_path / "run")).partition("</style>")[0]
+    light, dark = re.findall(r"--ink: #\w+;.*", style)
+    for palette, written in ((LIGHT, light), (DARK, dark)):
+        values = dict(re.findall(r"--(\w+): (#\w+);", written))
+        assert values == {name.removeprefix("exchange:"): colour for name, colour in palette.items()}

@@ -1,0 +1,27 @@
+"""The templates of pages: each extends base.html, and uses the style and the macros beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+
+from reports.drawing.colours import DARK, LIGHT, css_variables
+from reports.formats import FORMATS, condition, is_number
+
+SHARED = Path(__file__).parent
+
+
+def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
+    """The templates of a folder; a value that is absent at any depth is undefined, and written as "not measured"."""
+    environment = Environment(
+        loader=FileSystemLoader([folder, SHARED]), autoescape=True, undefined=ChainableUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.globals.update(formats=FORMATS, condition=condition)
+    environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
+    environment.tests["measured"] = is_number
+    environment.filters.update(filters)
+    return environment
