@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench lock clean
+.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
@@ -41,6 +41,9 @@ house: setup-dev ## the house in figures: files, lines, rooms, circles, crumbs; 
 
 bench: setup ## how fast our own code is, against the references in benchmarks/reference
 	@$(BIN)/python -m benchmarks
+
+figures: setup ## the figures of README and docs/results-of-record.md, measured anew: half an hour of a quiet machine
+	@.ci/figures
 
 lock: ## resolve the dependencies anew (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
