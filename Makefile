@@ -14,9 +14,8 @@ setup: .venv/.ready ## create .venv from requirements.lock (done by the others w
 run: setup ## run the default experiment, print its result, say where the page is
 	@$(BIN)/exchange run --transport zeromq --rate 8000 --orders 80000
 
-setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, a browser and a RabbitMQ for the tests; prepare Spark
-	@.ci/browser
-	@.ci/broker
+setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser, RabbitMQ and tcpdump for the tests; prepare Spark
+	@.ci/programs
 	@test -e .venv/.kernels || { echo "compiling the kernels"; .ci/kernels && touch .venv/.kernels; }
 	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,6 @@ from transports.registry import transport_of
 from transports.sockets import borrowed
 
 LEFT_OUT_BY = "EXCHANGE_TESTS_WITHOUT_RABBITMQ"
-PATIENCE_S = 20.0
 
 
 def need_rabbitmq() -> None:
@@ -63,14 +61,6 @@ def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
     node = brokers("amqp").server
     assert isinstance(node, Node)
     return node
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Polled, since what is watched is another process."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, f"never happened: {what}"
-        time.sleep(0.01)
 
 
 def family(pid: int) -> list[psutil.Process]:

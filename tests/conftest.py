@@ -1,5 +1,8 @@
 """No test is timed: a slow machine is not a wrong answer. Every test that needs a broker shares one private node."""
 
+from functools import cache
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
@@ -18,7 +21,6 @@ SHARING = {
     "tests/experiments/simulate/": "simulate",
     "tests/experiments/test_compare.py": "compare",
     "tests/cli/results/": "results",
-    "tests/experiments/nagle/": "nagle",
     "tests/runs/network/": "network",
     "tests/reports/run/test_page_in_browser.py": "browser",
     "tests/reports/run/test_bench_page_in_browser.py": "browser",
@@ -43,10 +45,17 @@ So do those that look whether a namespace is gone: its number is soon another's.
 
 
 class Sharing(LoadScopeScheduling):
-    """A test by itself, or with those that it shares something with."""
+    """A test by itself, or with those that it shares something with, as a fixture that lasts for more than one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((group for place, group in SHARING.items() if nodeid.startswith(place)), nodeid)
+        path = nodeid.partition("::")[0]
+        alone = path if _has_lasting_fixture(path) else nodeid
+        return next((group for place, group in SHARING.items() if nodeid.startswith(place)), alone)
+
+
+@cache
+def _has_lasting_fixture(path: str) -> bool:
+    return 'scope="' in Path(path).read_text()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-
-PATIENCE_S = 60.0
+from tests.machine import PATIENCE_S, until
 
 
 @dataclass(frozen=True)
@@ -73,15 +71,6 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
     exchange("tape", *STREAM[2:], "--output", tape)
     return exchange("match", tape, "--json").record
-
-
-def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
-    """The condition's first true value; polled, since what is watched is another process."""
-    end_s = time.monotonic() + patience_s
-    while not (value := condition()):
-        assert time.monotonic() < end_s, f"never happened: {what}"
-        time.sleep(0.02)
-    return value
 
 
 class Running:

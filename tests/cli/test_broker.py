@@ -12,8 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.broker import accepted_with_nodelay, family, is_gone, is_listening, need_rabbitmq, until
+from tests.broker import accepted_with_nodelay, family, is_gone, is_listening, need_rabbitmq
 from tests.exchange_command import Said, exchange
+from tests.machine import until
 from transports.rabbitmq import running_node
 
 

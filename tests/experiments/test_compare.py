@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from tests.exchange_command import Said, command, until
+from tests.exchange_command import Said, command
+from tests.machine import PATIENCE_S, until
 
 FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2")
 """In threads of one process, against itself: what is tested is the comparing."""
@@ -99,7 +100,7 @@ def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Sig
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: list(tmp_path.glob("mine/01-*/run.json")), "the first run's record")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "exchange compare --resume mine goes on" in err
     assert "Traceback" not in err

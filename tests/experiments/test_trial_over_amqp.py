@@ -14,7 +14,8 @@ import pytest
 
 from runs.launch.brokers import Brokers
 from tests.broker import is_gone, need_rabbitmq
-from tests.exchange_command import PATIENCE_S, command, until
+from tests.exchange_command import command
+from tests.machine import PATIENCE_S, until
 from transports.amqp.broker import RabbitMq
 from transports.declaration import RunningBroker
 from transports.rabbitmq import Node, NodeAddress

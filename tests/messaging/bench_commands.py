@@ -12,6 +12,8 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from tests.machine import PATIENCE_S
+
 Outcome = dict[str, Any]
 """code, out, err, and the record that the command left, if any."""
 
@@ -20,7 +22,7 @@ def benches(results: Path, *commands: str, **env: str) -> list[Outcome]:
     """Their folders are results/0, results/1, ..."""
     done = subprocess.run(
         [sys.executable, "-m", __name__, str(results), *commands],
-        capture_output=True, text=True, timeout=300, check=True,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
         env={**os.environ, **env}, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     return json.loads(done.stdout)

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
+
+from tests.machine import PATIENCE_S, until
 
 Scenario = list[str]
 """Words after `exchange bench role`, in the order of their start; {url} is where earlier listeners listen."""
@@ -19,7 +20,7 @@ def play(transport: str, *scenarios: Scenario, **env: str) -> list[list[dict[str
     """The exit code of each role, and what it printed."""
     done = subprocess.run(
         [sys.executable, "-m", __name__, transport, json.dumps(scenarios)],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
         env={**os.environ, **env}, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     return json.loads(done.stdout)
@@ -55,12 +56,8 @@ def _start(command: str, out: Path, err: Path) -> int:
 
 
 def _first_line(path: Path) -> str:
-    end_s = time.monotonic() + 20
-    while time.monotonic() < end_s:
-        if path.exists() and "\n" in (text := path.read_text()):
-            return text.partition("\n")[0]
-        time.sleep(0.005)
-    raise AssertionError(f"nothing was printed to {path}")
+    until(lambda: path.exists() and "\n" in path.read_text(), f"a line in {path}", poll_s=0.005)
+    return path.read_text().partition("\n")[0]
 
 
 def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from tests.broker import is_gone, until
+from tests.broker import is_gone
+from tests.machine import PATIENCE_S, until
 
 LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000000", "--repeats", "1"]
 
@@ -70,7 +71,7 @@ def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path
     words = ["bench", "de-mpmc", "--transport", "zeromq", "--sizes", "64", "--pairs", "1,64"]
     done = subprocess.run(
         [sys.executable, "-m", "cli", *words, "--results", str(tmp_path)], capture_output=True, text=True,
-        check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)),
+        check=False, timeout=PATIENCE_S, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)),
     )  # fmt: skip
     assert done.returncode == 2
     assert (
@@ -83,7 +84,7 @@ def test_more_roles_than_descriptors_are_refused_before_anything_starts(tmp_path
 def test_more_consumers_than_descriptors_are_refused_before_anything_starts(tmp_path: Path) -> None:
     words = ["bench", "fe-spmc", "--transport", "zeromq", "--consumers", "100", "--results", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=60,
+        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=PATIENCE_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250)),
     )  # fmt: skip
     assert done.returncode == 2
@@ -123,7 +124,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -> None:
     running.roles[0].kill()
-    out, _ = running.process.communicate(timeout=30)
+    out, _ = running.process.communicate(timeout=PATIENCE_S)
     assert running.process.returncode == 1
     assert "partial: zeromq, 64 B: the consumer was killed by SIGKILL" in out
     assert all(map(is_gone, running.family))
@@ -158,7 +159,7 @@ def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -
 
 def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
     running.process.send_signal(signal.SIGINT)
-    _, err = running.process.communicate(timeout=30)
+    _, err = running.process.communicate(timeout=PATIENCE_S)
     assert running.process.returncode == 1
     assert "interrupted" in err
     assert all(map(is_gone, running.family))

@@ -19,7 +19,8 @@ from exchange.instances import instance_of, role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from runs.run import conditions_by_hand, record_by_hand
-from tests.exchange_command import PATIENCE_S, Said, command, exchange
+from tests.exchange_command import Said, command, exchange
+from tests.machine import PATIENCE_S
 
 
 def reserved_url(holder: socket.socket) -> str:

@@ -17,7 +17,8 @@ import zmq
 
 from exchange.messages import Order, encode
 from runs.services import TOKEN
-from tests.exchange_command import VALID, Running, listening_port, until
+from tests.exchange_command import VALID, Running, listening_port
+from tests.machine import until
 
 Start = Callable[..., Running]
 LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)

@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.exchange_command import ORDERS, STREAM, Running, measured, until
+from tests.exchange_command import ORDERS, STREAM, Running, measured
+from tests.machine import until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import Probe
 from transports.rabbitmq import Node, NodeSettings, private_node

@@ -14,6 +14,7 @@ from exchange.messages import (
 )
 from exchange.records import RecordWriter
 from stats_reporter.writer import SpoolWriter
+from tests.machine import PATIENCE_S
 
 
 def test_counts_and_checksums_of_both_sources_agree(session):
@@ -142,7 +143,7 @@ def test_while_it_runs_sources_may_come_talk_and_end_from_threads_of_their_own(s
     for talker in talkers:
         talker.start()
     for joined in (*talkers, thread):
-        joined.join(timeout=20)
+        joined.join(timeout=PATIENCE_S)
     [result] = results
     assert (result.received, result.announced, result.checksums_agree) == (4_002, 4_002, True)
     for source in ("gateway", "engine"):

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from messaging.session import await_subscribers
+from tests.machine import PATIENCE_S
 from transports.base import Address, Link, Pattern
 from transports.declaration import RunningBroker
 from transports.frames import FrameBatch
 from transports.registry import connect, has_broker, known_schemes, listen, transport_of
 
-PATIENCE_S = 20.0
 TOKEN = "a-run"
 NAMES = itertools.count()
 

@@ -12,11 +12,9 @@ import psutil
 import pytest
 
 from runs.files import whole_file
-from tests.exchange_command import PATIENCE_S, command, exchange, measured_here, until
+from tests.exchange_command import command, exchange, measured_here
+from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import JAVA_17, fake_java
-
-LONG_S = 4 * PATIENCE_S
-"""A JVM's start takes its time on a busy machine."""
 
 
 class Started:
@@ -40,12 +38,12 @@ class Started:
         """Its exit code, once nobody of its family is left."""
         family = self.family()
         self._process.send_signal(number)
-        assert psutil.wait_procs(family, LONG_S)[1] == []
-        return self._process.wait(LONG_S)
+        assert psutil.wait_procs(family, PATIENCE_S)[1] == []
+        return self._process.wait(PATIENCE_S)
 
     def ended(self) -> int:
         """Its exit code."""
-        return self._process.wait(LONG_S)
+        return self._process.wait(PATIENCE_S)
 
     def clean_up(self) -> None:
         if self._process.poll() is None:
@@ -75,10 +73,10 @@ def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Call
     looking = start("spark", "live", results)
     going = results / "going"
     (going / "spool").mkdir(parents=True)
-    until(lambda: "first: 1 second, " in looking.said(), "the first run's end", LONG_S)
+    until(lambda: "first: 1 second, " in looking.said(), "the first run's end")
     with whole_file(going / "spool" / "000001.jsonl") as file:
         file.write(b"".join(said_by_first[:-1]))
-    until((going / "live" / "notes" / "000000.json").exists, "a batch of the second run", LONG_S)
+    until((going / "live" / "notes" / "000000.json").exists, "a batch of the second run")
     assert looking.ended_by(signal.SIGINT) == 130
     said = looking.said()
     assert "first: second 0, orders/s " in said
@@ -105,9 +103,9 @@ def test_a_run_with_a_query_beside_it_is_a_run_and_its_table_is_whole(
 @pytest.mark.jvm
 def test_of_a_run_whose_launcher_is_killed_no_query_is_left(tmp_path: Path, start: Callable[..., Started]) -> None:
     run = start("run", "--live-spark", "--rate", "1000", "--duration", "60", "--results", tmp_path / "results")
-    until(lambda: any("java" in process.name() for process in run.family()), "the JVM", LONG_S)
+    until(lambda: any("java" in process.name() for process in run.family()), "the JVM")
     assert run.ended_by(signal.SIGKILL) == -signal.SIGKILL
-    until(lambda: list(run.scratch.iterdir()) == [], "an empty folder of temporary files", LONG_S)
+    until(lambda: list(run.scratch.iterdir()) == [], "an empty folder of temporary files")
 
 
 def test_without_spark_the_run_goes_on(tmp_path: Path) -> None:

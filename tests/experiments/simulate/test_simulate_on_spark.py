@@ -12,17 +12,17 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.exchange_command import PATIENCE_S, Said, command, exchange, until
+from tests.exchange_command import Said, command, exchange
 from tests.experiments.simulate.sample_simulations import rows, same, simulated, trades
+from tests.machine import PATIENCE_S, until
 
 MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades")
-LONGEST_S = 4 * PATIENCE_S
 ENDLESS = ("--instruments", 1000, "--orders", "1e11", "--trades", "--name", "x")
 
 
 def on_master(master: str, results: Path, *words: object) -> Said:
     asked = command("simulate", "--json", "--results", results, "--master", master, *words)
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return Said(done.returncode, done.stdout, done.stderr)
 
 

@@ -24,7 +24,8 @@ from reports.live.progress import screen
 from reports.live.window import Window, live_window
 from runs.launch.watch import Moment
 from stats_reporter.writer import SpoolWriter
-from tests.exchange_command import PATIENCE_S, command
+from tests.exchange_command import command
+from tests.machine import PATIENCE_S
 from tests.reports.live.spool_records import traffic
 
 SHOW_CURSOR, HIDE_CURSOR, ERASE_LINE = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"

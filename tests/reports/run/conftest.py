@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +11,17 @@ from playwright.sync_api import Browser, sync_playwright
 from synthetic_run import SyntheticRun
 
 from reports.run.page import write_page
+from tests.machine import lacks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ABSENT = "no Chromium on PATH, so the page was not opened in a browser; .ci/browser installs one"
+ABSENT = "no Chromium on PATH, so the page was not opened in a browser; make setup-dev installs one"
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(ABSENT)
+        lacks(ABSENT)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=executable, args=["--no-sandbox", "--disable-dev-shm-usage"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 from runs.errors import UserError
 from runs.network.probe import probe
 from runs.network.profile import parse
-
-PATIENCE_S = 60.0
+from tests.machine import until
 
 
 @pytest.fixture
@@ -27,13 +25,6 @@ def available() -> Callable[[str], str]:
         return text
 
     return check
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, f"never happened: {what}"
-        time.sleep(0.02)
 
 
 @pytest.fixture

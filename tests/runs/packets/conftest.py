@@ -9,6 +9,7 @@ import pytest
 
 from runs.errors import UserError
 from runs.packets.capture import Capture
+from tests.machine import lacks
 
 
 @pytest.fixture
@@ -18,5 +19,5 @@ def pcap(tmp_path: Path) -> Path:
         with Capture([9], tmp_path / "probe.pcap", process_group=os.getpgrp()):
             pass
     except UserError as error:
-        pytest.skip(error.message)
+        lacks(error.message)
     return tmp_path / "it.pcap"

@@ -20,7 +20,7 @@ from runs.errors import UserError
 from runs.packets.capture import Capture, Captured
 from runs.packets.pcap import compare_with_counters, counts
 from runs.packets.rows import packet_rows
-from tests.exchange_command import until
+from tests.machine import until
 from transports.sockets import counted_since, counters, described
 
 ROUNDS = 3_000

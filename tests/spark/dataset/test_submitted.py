@@ -14,6 +14,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from tests.machine import PATIENCE_S
 from tests.spark.dataset.conftest import Dataset, RecordedRuns
 from tests.spark.standalone import standalone_cluster
 
@@ -66,7 +67,7 @@ def test_a_submitter_that_is_killed_leaves_no_process_and_no_folder(
             assert submitter.poll() is None
         others = psutil.Process(submitter.pid).children(recursive=True)
         submitter.send_signal(signal.SIGKILL)
-    gone, alive = psutil.wait_procs(others, timeout=60)
+    gone, alive = psutil.wait_procs(others, timeout=PATIENCE_S)
     assert len(gone) >= 2
     assert not alive
     assert [str(p) for p in tmp_path.glob("exchange-spark-*/**/*")] == []

@@ -22,9 +22,10 @@ from growing import GrowingRun, Rows, countable, followed, in_order, in_table, i
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, Record
 
+from tests.machine import PATIENCE_S, until
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a JVM that has lost its parent is looked for in /proc")
 
-PATIENCE_S = 120.0
 RECORDS = in_order(MadeUpRun(seconds=20, orders_per_s=200).records)
 FILES = 60
 
@@ -102,23 +103,16 @@ def killed(feed: Feed, scratch: Path, chance: random.Random, of_jvm: bool, in_a_
     with closing(Follower(feed.growing.folder, scratch)) as follower:
         before, batches = len(list(follower.live.glob("notes/[0-9]*.json"))), chance.randint(1, 3)
         for number in range(before + 1, before + batches + 1):
-            until(lambda number=number: follower.taken >= number)
+            until(lambda number=number: follower.taken >= number, "the next batch")
             assert in_table(feed.growing.folder) <= countable(feed.fed)
             feed.file()
         if in_a_write:
-            until(lambda: follower.is_writing, poll_s=0.0)
+            until(lambda: follower.is_writing, "a write", poll_s=0.0)
         else:
             time.sleep(chance.random())  # a moment is what is tested, and not waited for
         was_writing = follower.is_writing
         (follower.kill_jvm if of_jvm else follower.kill)()
     return was_writing
-
-
-def until(condition: object, poll_s: float = 0.01) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(poll_s)
 
 
 @pytest.fixture

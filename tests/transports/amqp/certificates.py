@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tests.machine import lacks
 
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-batch")
 
@@ -37,5 +37,5 @@ def make_certificate(folder: Path, authority: Certificate, subject: str = "IP:12
 
 def _openssl(*words: object) -> None:
     if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+        lacks("openssl is not installed")
     subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)

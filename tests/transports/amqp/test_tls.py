@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.broker import is_listening, need_rabbitmq
-from tests.broker import until as once
+from tests.machine import until as once
 from tests.transports.amqp.certificates import Certificate, make_authority, make_certificate
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
 from transports.amqp.address import CA_FILE, PASSWORD

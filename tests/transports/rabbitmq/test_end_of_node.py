@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.broker import family, files_others_may_touch, is_gone, is_listening, need_rabbitmq, until
+from tests.broker import family, files_others_may_touch, is_gone, is_listening, need_rabbitmq
+from tests.machine import PATIENCE_S, until
 from transports.rabbitmq import Node, RabbitMqError, boot, private_node
 
 STARTER = """
@@ -75,7 +76,7 @@ def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -
         assert os.getpgid(node.pid) == leader.pid
         started = family(node.pid)
         os.killpg(leader.pid, signal.SIGTERM)
-    assert node.process.wait(timeout=2) == -signal.SIGTERM
+    assert node.process.wait(timeout=PATIENCE_S) == -signal.SIGTERM
     for process in started:
         until(lambda process=process: is_gone(process), f"the end of {process}")
     node.stop()
