@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
-from rich.table import Table
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -18,13 +16,12 @@ from messaging.benchmarks import benchmark_of
 from messaging.results import read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
-from reports.tables import left, plain_table
+from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
 PAGE = "bench.html"
-TERMINAL_COLUMNS = 120
 MOST_REASONS = 5
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[dict[str, Any]]
@@ -37,7 +34,7 @@ def show(record: Mapping[str, Any]) -> None:
 
 
 def _show(record: Mapping[str, Any]) -> None:
-    console = Console(width=TERMINAL_COLUMNS, highlight=False)
+    console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
     console.print(_table(rows, _columns_with_values(rows, benchmark.columns)))
@@ -56,8 +53,10 @@ def _show(record: Mapping[str, Any]) -> None:
         console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
 
 
-def _table(rows: Rows, columns: Sequence[Column]) -> Table:
-    table = plain_table(*_titles(rows), left(wrap=False), *(column.title for column in columns))
+def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
+    table = plain_table(
+        *(key(title, from_right=True) for title in _titles(rows)), key(), *(column.title for column in columns)
+    )
     for row in rows:
         cells = [_in_words(column, row["figures"].get(column.name)) for column in columns]
         table.add_row(*_values(row["point"]), row["transport"], *cells)

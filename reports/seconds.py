@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from exchange.seconds import is_full
 from reports.formats import ABSENT
-from reports.tables import plain_table, right
+from reports.tables import FoldingTable, key, plain_table, terminal
 
 Row = Mapping[str, Any]
 
@@ -56,14 +54,14 @@ def show_seconds(folder: Path, quiet: bool) -> bool:
     if summary.java_note:
         click.echo(summary.java_note, err=True)
     if not quiet:
-        Console(width=78, highlight=False).print(_table(summary.seconds))
+        terminal().print(_table(summary.seconds))
         click.echo(f"tables: {folder / 'tables'}")
     return True
 
 
-def _table(seconds: list[dict[str, Any]]) -> Table:
+def _table(seconds: list[dict[str, Any]]) -> FoldingTable:
     """Every second, or the first and the last few of a long run."""
-    table = plain_table(*map(right, OF_A_RUN), gap=1)
+    table = plain_table(*(key(title, from_right=True) for title in OF_A_RUN[:1]), *OF_A_RUN[1:], gap=1)
     rows = [list(cells(row, "handed_over", OF_A_RUN)) for row in _without_a_thin_end(seconds)]
     if len(rows) > MOST_ROWS:
         rows[MOST_ROWS // 2 : -MOST_ROWS // 2] = [["..."] * len(OF_A_RUN)]

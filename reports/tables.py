@@ -1,23 +1,142 @@
-"""Tables in the terminal: columns without lines, set apart by blanks."""
+"""Tables in the terminal. None loses a character: a table wider than its terminal continues in a block below.
+
+A table has key columns, which name a row and are repeated in every block; figures, which stay whole on one line; and
+columns of words at its end, which wrap, or move into a block of their own where too little room is left.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from rich.table import Column, Table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Column as RichColumn
+from rich.table import Table
+from rich.text import Text
+
+PIPE_COLUMNS, LEAST_COLUMNS = 80, 40
+LEAST_WORDS, LEAST_KEY = 24, 8
+"""The narrowest column of words, and of a key that is folded because the terminal is narrower than the key."""
+Kind = Literal["key", "figure", "words"]
+ORDER: tuple[Kind, ...] = ("key", "figure", "words")
 
 
-def plain_table(*columns: Column | str, gap: int = 2, header: bool = True) -> Table:
-    """A table with `gap` blanks after each column. A column given as a plain title holds figures on one line."""
-    shaped = (column if isinstance(column, Column) else right(column, wrap=False) for column in columns)
-    return Table(*shaped, box=None, pad_edge=False, padding=(0, gap, 0, 0), show_header=header)
+def columns() -> int:
+    """The terminal's width: COLUMNS if that is set, 80 in a pipe."""
+    return max(shutil.get_terminal_size((PIPE_COLUMNS, 24)).columns, LEAST_COLUMNS)
 
 
-def left(title: str = "", *, wrap: bool = True, overflow: Literal["ellipsis", "fold"] = "ellipsis") -> Column:
-    """A column of words."""
-    return Column(title, no_wrap=not wrap, overflow=overflow)
+def terminal() -> Console:
+    """Stdout, as wide as its terminal."""
+    return Console(width=columns(), highlight=False)
 
 
-def right(title: str, *, wrap: bool = True, least: int | None = None) -> Column:
-    """A column of figures, at least `least` characters wide."""
-    return Column(title, justify="right", no_wrap=not wrap, min_width=least)
+@dataclass(frozen=True)
+class Column:
+    title: str
+    kind: Kind
+    from_right: bool
+
+
+def key(title: str = "", *, from_right: bool = False) -> Column:
+    """A column that names the row."""
+    return Column(title, "key", from_right)
+
+
+def figure(title: str = "") -> Column:
+    """A column of numbers. Its values stay on one line."""
+    return Column(title, "figure", from_right=True)
+
+
+def words(title: str = "") -> Column:
+    """A column of sentences."""
+    return Column(title, "words", from_right=False)
+
+
+def plain_table(*titles: Column | str, gap: int = 2, header: bool = True) -> FoldingTable:
+    """A table with `gap` blanks between columns; a column given as a plain title holds figures."""
+    shaped = [title if isinstance(title, Column) else figure(title) for title in titles]
+    if shaped != sorted(shaped, key=lambda column: ORDER.index(column.kind)):
+        raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
+    return FoldingTable(shaped, gap, header)
+
+
+@dataclass
+class FoldingTable:
+    """Rows of text under columns, which rich lays out for the width at hand."""
+
+    columns: Sequence[Column]
+    gap: int
+    header: bool
+    _rows: list[tuple[list[Text], str]] = field(default_factory=list)
+
+    def add_row(self, *cells: str | Text, style: str | None = None) -> None:
+        """Cells from the left; those that are left out are empty."""
+        given = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+        self._rows.append(([*given, *(Text() for _ in self.columns[len(given) :])], style or ""))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, block in enumerate(self._blocks(options.max_width)):
+            if number:
+                yield Text()
+            yield block
+
+    def _blocks(self, width: int) -> Iterator[Table]:
+        """Tables that are at most `width` wide: the keys, then as many other columns as fit."""
+        keys, others = self._keys_and_others()
+        widths = [self._natural_width(place) for place in range(len(self.columns))]
+        need = max((self._least(place, widths) for place in others), default=0)
+        _narrow(widths, keys, width - need - self.gap * len(keys), LEAST_KEY)
+        room = width - sum(widths[place] + self.gap for place in keys)
+        block: list[int] = []
+        for place in others:
+            if block and room < sum(self._least(each, widths) + self.gap for each in (*block, place)) - self.gap:
+                yield self._table(keys, block, widths, room)
+                block = []
+            block.append(place)
+        yield self._table(keys, block, widths, room)
+
+    def _keys_and_others(self) -> tuple[list[int], list[int]]:
+        places = range(len(self.columns))
+        keys = [place for place in places if self.columns[place].kind == "key"]
+        return keys, [place for place in places if place not in keys]
+
+    def _least(self, place: int, widths: Sequence[int]) -> int:
+        """The room that a column needs to stand beside others."""
+        return min(widths[place], LEAST_WORDS) if self.columns[place].kind == "words" else widths[place]
+
+    def _natural_width(self, place: int) -> int:
+        title = self.columns[place].title if self.header else ""
+        cells = (cells[place].plain for cells, _ in self._rows)
+        return max(cell_len(line) for text in (title, *cells) for line in (text.splitlines() or [""]))
+
+    def _table(self, keys: list[int], block: list[int], widths: list[int], room: int) -> Table:
+        """One block. A block of words alone leaves out the rows that have none."""
+        wrapping = [place for place in block if self.columns[place].kind == "words"]
+        figures = [place for place in block if place not in wrapping]
+        _narrow(widths, wrapping or figures, room - self.gap * (len(block) - 1), least=1, beside=block)
+        shaped = (self._rich_column(place, widths[place]) for place in (*keys, *block))
+        table = Table(*shaped, box=None, pad_edge=False, padding=(0, self.gap, 0, 0), show_header=self.header)
+        is_all = len(keys) + len(block) == len(self.columns)
+        for cells, style in self._rows:
+            if is_all or figures or any(cells[place].plain for place in wrapping):
+                table.add_row(*(cells[place] for place in (*keys, *block)), style=style)
+        return table
+
+    def _rich_column(self, place: int, width: int) -> RichColumn:
+        justify: Literal["left", "right"] = "right" if self.columns[place].from_right else "left"
+        return RichColumn(Text(self.columns[place].title), justify=justify, width=width, overflow="fold")
+
+
+def _narrow(
+    widths: list[int], places: Sequence[int], room: int, least: int, beside: Sequence[int] | None = None
+) -> None:
+    """Make the widest of these columns narrower until they, or all columns `beside` them, fit into the room."""
+    while places and sum(widths[place] for place in beside or places) > room:
+        widest = max(places, key=widths.__getitem__)
+        if widths[widest] <= least:
+            return
+        widths[widest] -= 1

@@ -1,20 +1,17 @@
-"""Compares two records: finds the fields that differ and prints them in 78 columns. A is the first record."""
+"""Compares two records: finds the fields that differ and prints them, as wide as the terminal. A is the first record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from exchange.json_records import Record
 from reports.formats import condition
 from reports.formats import number
-from reports.run.terminal import COLUMNS
-from reports.tables import left, plain_table, right
+from reports.tables import FoldingTable, figure, key, plain_table, terminal, words
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
@@ -52,9 +49,9 @@ def heads(first: Record, second: Record, names: Iterable[str]) -> dict[str, Reco
     return {side: {name: record[name] for name in wanted} for side, record in (("first", first), ("second", second))}
 
 
-def print_lines(*lines: Padding | Table | Text | str) -> None:
+def print_lines(*lines: Padding | FoldingTable | Text | str) -> None:
     for line in lines:
-        Console(width=COLUMNS, highlight=False, markup=False).print(line)
+        terminal().print(line, markup=False)
 
 
 def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]]) -> None:
@@ -68,7 +65,7 @@ def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]])
 
 def print_rows(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:
     """Print a row for each field: its first value and its second, either of which may be absent."""
-    table = plain_table(left(), *map(right, ("A", "B", *(["B / A"] if with_ratio else []))))
+    table = plain_table(key(), *map(figure if with_ratio else words, ("A", "B", *(["B / A"] if with_ratio else []))))
     for row in rows:
         sides = [Text(cell(row["field"], row[side]) if side in row else ABSENT) for side in ("first", "second")]
         table.add_row(Text(row["field"]), *sides, *([_ratio(row)] if with_ratio else []))

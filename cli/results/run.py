@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from cli.results import run_difference
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
@@ -15,8 +13,7 @@ from exchange.json_records import Record
 from exchange.json_records import RunRecord
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
-from reports.run.terminal import COLUMNS
-from reports.tables import left, plain_table
+from reports.tables import key, plain_table, terminal, words
 from runs.metrics import completion_us
 from transports.registry import scheme_of
 
@@ -74,11 +71,11 @@ ELSEWHERE = {"transport", "orders_per_s", "orders", "seed", "url", "network"}
 
 
 def show_conditions(record: Record) -> None:
-    """Print under which conditions a run was made, in a few lines of 78 columns."""
-    grid = plain_table(left(), left(), header=False)
-    for title, words in _lines(record):
-        grid.add_row(title, words)
-    Console(width=COLUMNS, highlight=False, markup=False).print(grid)
+    """Print under which conditions a run was made."""
+    grid = plain_table(key(), words(), header=False)
+    for title, sentence in _lines(record):
+        grid.add_row(title, sentence)
+    terminal().print(grid)
 
 
 def _lines(record: Record) -> Iterator[tuple[str, str]]:

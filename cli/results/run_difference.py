@@ -67,7 +67,7 @@ def _figures(first: Record, second: Record) -> Iterator[Record]:
 
 
 def show(difference: Record) -> None:
-    """Print the difference in 78 columns."""
+    """Print the difference."""
     print_heads(difference, _head_lines)
     if difference["conditions"]:
         print_rows("conditions that differ", difference["conditions"], setting_words)

@@ -67,7 +67,7 @@ def _estimates(arm: Record) -> dict[str, Any]:
 
 
 def show(difference: Record) -> None:
-    """Print in 78 columns the metrics that have a verdict, or all metrics if none has one."""
+    """Print the metrics that have a verdict, or all metrics if none has one."""
     print_heads(difference, _head_lines)
     if difference["conditions"]:
         print_rows("plan and conditions that differ", _with_arms(difference), _setting)

@@ -1,4 +1,4 @@
-"""A capacity in the terminal, in 80 columns: the evidence rate by rate, then the answer."""
+"""A capacity in the terminal: the evidence rate by rate, then the answer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from exchange.words import counted
-from reports.tables import left, plain_table
-
-COLUMNS = 80
+from reports.tables import FoldingTable, key, plain_table, terminal, words
 
 
 def show(record: dict[str, Any]) -> None:
     """Print capacity.json's content."""
-    console = Console(width=COLUMNS, highlight=False)
+    console = terminal()
     console.print(_evidence(record["probes"]))
     console.print()
     console.print(headline(record), style="bold", markup=False)
@@ -37,18 +31,16 @@ def headline(record: dict[str, Any]) -> str:
     return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {searches}, {runs}"
 
 
-def _evidence(probes: list[dict[str, Any]]) -> Table:
+def _evidence(probes: list[dict[str, Any]]) -> FoldingTable:
     """A row for each rate."""
-    table = plain_table("orders/s", "held", "p50 us", "p99 us", "lag p99", left("why not"))
+    table = plain_table(key("orders/s", from_right=True), "held", "p50 us", "p99 us", "lag p99", words("why not"))
     by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
     for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
         runs = list(group)
         hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
         figures = (_middle(runs, "completion_us", "due", name) for name in ("p50", "p99"))
-        table.add_row(
-            f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), Text(why, no_wrap=True, overflow="ellipsis")
-        )
+        table.add_row(f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), why)
     return table
 
 

@@ -9,12 +9,10 @@ from typing import Any
 
 import click
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from exchange.words import counted
-from reports.tables import left, plain_table
+from reports.tables import FoldingTable, key, plain_table, terminal
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.ingesting import RunSource
 from spark.dataset.manifest import Manifest
@@ -55,15 +53,15 @@ def print_summary(spark: SparkSession, folder: DatasetFolder, manifest: Manifest
     if as_json:
         click.echo(json.dumps({"tables": folder.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
         return
-    Console(width=100, highlight=False).print(_table(rows[:MOST_ROWS]))
+    terminal().print(_table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
     click.echo(f"medians of {counted(len(manifest.runs), 'runs')}; tables: {folder.url}")
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
+def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
-    table = plain_table(left("arm", overflow="fold"), *COLUMNS, gap=1)
+    table = plain_table(key("arm"), *COLUMNS, gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:

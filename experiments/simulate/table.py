@@ -1,22 +1,18 @@
-"""A simulation in the terminal, in less than 80 columns."""
+"""A simulation in the terminal."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from exchange.words import counted
-from reports.run.terminal import COLUMNS
-from reports.tables import left, plain_table
+from reports.tables import FoldingTable, key, plain_table, terminal
 
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 
 
 def show(record: dict[str, Any]) -> None:
     """Print simulation.json's content: headline, totals with their spread over instruments, speed, checksums."""
-    console = Console(width=COLUMNS, highlight=False)
+    console = terminal()
     settings, rates, sums = record["settings"], record["rates"], record["checksums"]
     instruments = counted(settings["instruments"], "instruments")
     console.print(f"{instruments} of seed {settings['seed']}, {_by(record)}", markup=False)
@@ -31,8 +27,8 @@ def _by(record: dict[str, Any]) -> str:
     return f"one process, {parts}" if record["master"] == "none" else f"Spark on {record['master']}, {parts}"
 
 
-def _totals(record: dict[str, Any]) -> Table:
-    table = plain_table(left(), "total", "an instrument: least", "median", "most")
+def _totals(record: dict[str, Any]) -> FoldingTable:
+    table = plain_table(key(), "total", "an instrument: least", "median", "most")
     for name, title in TITLES.items():
         spread = record["per_instrument"][name].values()
         table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))

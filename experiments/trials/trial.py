@@ -22,9 +22,10 @@ from experiments.trials.verdicts import unreachable
 from reports.comparison.figures import trial_figures
 from reports.comparison.page import write_page
 from reports.comparison.paper_figures import paper_figures
-from reports.comparison.table import COLUMNS, show, show_nagle
+from reports.comparison.table import show, show_nagle
 from reports.drawing.figures import write_figures
 from reports.exports import ReportOptions, flat, print_rows, trial_rows
+from reports.tables import columns
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
@@ -114,7 +115,7 @@ def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _folded(sentence: str) -> str:
-    return "\n".join(textwrap.wrap(sentence, COLUMNS))
+    return "\n".join(textwrap.wrap(sentence, columns()))
 
 
 def _contenders(plan: Plan) -> str:

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Column, Table
+from rich.text import Text
 
 from reports.comparison.paper import FIGURES_8, TABLE_1
 from reports.comparison.sentences import cpu_metric, rate_and_name
 from reports.formats import number, rate, rounded, with_interval
-from reports.tables import left, plain_table, right
+from reports.tables import FoldingTable, key, plain_table, terminal, words
 from runs.metrics import COMPONENTS
 
-COLUMNS, NAGLE_COLUMNS = 80, 100
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
 WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
@@ -23,8 +22,8 @@ Record = dict[str, Any]
 
 
 def show(record: Record) -> None:
-    """Print the content of comparison.json; 80 columns."""
-    console = Console(width=COLUMNS, highlight=False)
+    """Print the content of comparison.json."""
+    console = terminal()
     console.print()
     console.print(_completion(record))
     console.print()
@@ -33,8 +32,8 @@ def show(record: Record) -> None:
 
 
 def show_nagle(record: Record) -> None:
-    """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper; 100 columns."""
-    console = Console(width=NAGLE_COLUMNS, highlight=False)
+    """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper."""
+    console = terminal()
     console.print("\n[bold]completion time from due, us[/bold]")
     console.print(_nagle_table(record, COMPLETION))
     console.print(f"[dim]{FIGURES_8}[/dim]")
@@ -51,21 +50,21 @@ def _show_verdicts(console: Console, record: Record) -> None:
     """Print the verdicts metric by metric, then the caveats."""
     for metric in dict.fromkeys(verdict["metric"] for verdict in record["verdicts"]):
         console.print(f"\n[bold]{record['metrics'][metric]['title']}[/bold]")
+        table = plain_table(key(from_right=True), words(), header=False)
         for verdict in record["verdicts"]:
             if verdict["metric"] == metric:
                 style = "bold" if verdict["outcome"] == "differ" else ""
-                row = plain_table(right("", least=22), Column(style=style), header=False)
-                row.add_row(verdict["block"], verdict["sentence"])
-                console.print(row)
+                table.add_row(verdict["block"], Text(verdict["sentence"], style))
+        console.print(table)
     for caveat in record["caveats"]:
         console.print(f"[bold red]![/bold red] {caveat}")
 
 
-def _completion(record: Record) -> Table:
+def _completion(record: Record) -> FoldingTable:
     """Medians over repeats, with their 95 % intervals in brackets."""
     saturated = any(arm["saturated"] for arm in record["arms"])
     titles = ("p50 us from due", "p99 us", "achieved/s", *(["saturated"] if saturated else []))
-    table = plain_table("orders/s", left(), *titles)
+    table = plain_table(key("orders/s", from_right=True), key(), *titles)
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
         figures = [with_interval(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
@@ -75,19 +74,19 @@ def _completion(record: Record) -> Table:
     return table
 
 
-def _cpu(record: Record) -> Table:
+def _cpu(record: Record) -> FoldingTable:
     """CPU seconds for a million orders, in all and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
-    table = plain_table("orders/s", left(), "CPU s per million", *components)
+    table = plain_table(key("orders/s", from_right=True), key(), "CPU s per million", *components)
     for arm in record["arms"]:
         in_all = with_interval(arm["metrics"].get("cpu_s_per_million"))
         table.add_row(*rate_and_name(arm), in_all, *(rounded(arm["metrics"].get(cpu_metric(c))) for c in components))
     return table
 
 
-def _nagle_table(record: Record, metrics: Mapping[str, str]) -> Table:
+def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
     """A row for each arm, with these metrics by their titles."""
-    table = plain_table(right("orders/s"), left(), left(), *map(right, metrics))
+    table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
     for arm in record["arms"]:
         figures = [
             (with_interval if metric in WITH_INTERVAL else rounded)(arm["metrics"].get(metric))

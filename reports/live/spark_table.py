@@ -13,7 +13,7 @@ from rich.text import Text
 
 from exchange.words import counted
 from reports.seconds import COLUMNS, cells
-from reports.tables import plain_table
+from reports.tables import key, plain_table
 from spark.live.table import Totals
 
 TITLES = [title for title in COLUMNS if title != "offered/s"]
@@ -92,7 +92,7 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
     """A table of these seconds, newest last; a second that is not final is dim."""
     shown = sorted(rows, key=lambda row: row["second"])
     clock = clock_of(shown)
-    table = plain_table(*TITLES, gap=1)
+    table = plain_table(*(key(title, from_right=True) for title in TITLES[:1]), *TITLES[1:], gap=1)
     for row in shown:
         table.add_row(*cells(row, clock, TITLES), style="" if row["final"] else "dim")
     return Group(Text(f"{name}, us from {clock.replace('_', ' ').replace('handed', 'handing')}"), table)

@@ -6,26 +6,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from exchange.words import counted, each_of, noun
 from reports.formats import ABSENT, number, rate, whole
-from reports.tables import left, plain_table, right
+from reports.tables import FoldingTable, key, plain_table, terminal
 
 if TYPE_CHECKING:
     from runs.packets.rows import PacketRow
 
-COLUMNS = 78
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
 CLOCKS = {"handed_over": "completion from handing over", "due": "completion from due time"}
-PACKET_COLUMNS = 100
 PACKETS = ("orders/s", "packets", "mean\nbytes", "with\nheaders", "mean\ngap us", "per\norder", "resent")
 
 
 def show_record(record: dict[str, Any]) -> None:
     """Print run.json's content."""
-    console = Console(width=COLUMNS, highlight=False)
+    console = terminal()
     console.print(_headline(record), markup=False)
     for reason in record["reasons"]:
         console.print(f"  {reason}", style="bold red", markup=False)
@@ -91,8 +87,8 @@ def _rate(rates: dict[str, float], name: str) -> str:
     return f"{rates[name]:,.0f}/s" if name in rates else "rate not measured"
 
 
-def _completion_table(record: dict[str, Any]) -> Table:
-    table = plain_table(left("microseconds"), *map(right, PERCENTILES.values()))
+def _completion_table(record: dict[str, Any]) -> FoldingTable:
+    table = plain_table(key("microseconds"), *PERCENTILES.values())
     rows = {CLOCKS[clock]: figures for clock, figures in record["completion_us"].items()}
     if record.get("lag_us"):
         rows["lag of the gateway itself"] = record["lag_us"]
@@ -101,9 +97,9 @@ def _completion_table(record: dict[str, Any]) -> Table:
     return table
 
 
-def _pairs_table(pairs: list[dict[str, Any]]) -> Table:
+def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
     """A row for each pair; completion times are from due time, if orders were due."""
-    table = plain_table(right("pair"), left("status"), *map(right, ("orders/s", "p50", "p99", "max")))
+    table = plain_table(key("pair", from_right=True), key("status"), "orders/s", "p50", "p99", "max")
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
         figures = [pair["rates"].get("orders_per_s"), *(times.get(name) for name in ("p50", "p99", "max"))]
@@ -145,13 +141,13 @@ def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
 
 
 def show_packets(rows: Sequence[PacketRow]) -> None:
-    """Print table 1 of the paper, with sender and receiver in front; 100 columns."""
+    """Print table 1 of the paper, with sender and receiver in front."""
     from runs.packets.rows import ALL
 
-    table = plain_table(*(left(title, wrap=False) for title in ("from", "to", "Nagle")), *PACKETS)
+    table = plain_table(*(key(title) for title in ("from", "to", "Nagle")), *PACKETS)
     for row in rows:
         table.add_row(*_packet_cells(row), style="bold" if row.sender == ALL else None)
-    Console(width=PACKET_COLUMNS, highlight=False).print(table)
+    terminal().print(table)
 
 
 def _packet_cells(row: PacketRow) -> Iterator[str]:
