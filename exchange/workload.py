@@ -16,6 +16,8 @@ from exchange.allowed import BadSetting, between
 MAX_PRICE = 65_534
 USUAL_PRICES = (450, 549)
 MAX_BURST = 1_000_000
+LATEST_NS = 2**62
+"""The latest due time that there is."""
 LEAST_SHARE = 0.001
 
 Prices = tuple[int, int]

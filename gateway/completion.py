@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from exchange.results import Stream
 from transports.base import Link
 from transports.frames import FrameBatch
 
+Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 
 _SIZE_OF_ANSWER = sizes_by_code(ANSWER_TYPES)
@@ -35,7 +37,7 @@ _SUM, _MIN, _MAX = 0, 1, 2
 
 
 @njit(inline="always")
-def _is_answer_frame(buffer: npt.NDArray[np.uint8], at: int, end: int) -> bool:
+def _is_answer_frame(buffer: Bytes, at: int, end: int) -> bool:
     while at < end:
         size = _SIZE_OF_ANSWER[buffer[at]]
         if size == 0:
@@ -60,13 +62,67 @@ def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
     return last_id if order_id <= last_id < last else last
 
 
+class Tables(NamedTuple):
+    """Orders that wait for their first answer, by slot, which is an id's low bits; counts of those that have it."""
+
+    handed: Longs
+    """When the order was handed over; 0 where none waits."""
+    due: Longs
+    """Untouched without a schedule."""
+    counts: Longs
+    """Log buckets by clock; in the lower half, the last order's."""
+    moments: Longs
+    by_type: Longs
+    """Answers by their type byte."""
+    sampled: Longs
+    """The sampled orders that one call found answered."""
+
+
+class Rules(NamedTuple):
+    """What stays the same for the whole run."""
+
+    scheduled: bool
+    packing: int
+    interval: int
+    """Between samples."""
+
+
+@njit(inline="always")
+def are_free(tables: Tables, first_id: int, count: int) -> bool:
+    """Whether there is a slot for each of these orders."""
+    free = count <= len(tables.handed)
+    for order_id in range(first_id, first_id + count):
+        free &= tables.handed[order_id & (len(tables.handed) - 1)] == 0
+    return free
+
+
+@njit(inline="always")
+def await_answers(tables: Tables, first_id: int, count: int, handed_ns: int, due: Longs) -> None:
+    """Note when these orders were handed over, and when they were due; `due` is empty without a schedule."""
+    for i in range(count):
+        slot = (first_id + i) & (len(tables.handed) - 1)
+        tables.handed[slot] = handed_ns
+        if len(due):
+            tables.due[slot] = due[i]
+
+
+@cached_kernel()
+def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, due: Longs) -> bool:
+    """Note orders that were handed over. False, and nothing is noted, if the tables lack room."""
+    if not are_free(tables, first_id, count):
+        return False
+    await_answers(tables, first_id, count, handed_ns, due)
+    return True
+
+
 @cached_kernel(measurements, messages)
 def record_answers(
-    buffer: npt.NDArray[np.uint8], offsets: Longs, first: int, count: int, handed: Longs, due: Longs, newest: int,
-    now_ns: int, scheduled: bool, packing: int, interval: int,
-    last_id: int, counts: Longs, moments: Longs, by_type: Longs, sampled: Longs,
+    buffer: Bytes, offsets: Longs, first: int, count: int,
+    tables: Tables, rules: Rules, newest: int, last_id: int, now_ns: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Record answer frames up to the first foreign one. Returns that frame, orders answered, and samples among them."""
+    handed, due, counts, moments, by_type, sampled = tables
+    scheduled, packing, interval = rules
     answered = samples = 0
     clocks = len(counts) // 2
     for frame in range(first, count):
@@ -99,59 +155,62 @@ def record_answers(
     return count, answered, samples
 
 
+NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
+
+
 class Completion:
     """Orders that wait for their first answer, and the buckets of those that have it."""
 
     def __init__(self, scheduled: bool, sampling_interval: int, capacity: int = 1 << 14, packing: int = 1) -> None:
         self._clocks = CLOCKS if scheduled else CLOCKS[:1]
-        self._interval, self._packing = sampling_interval, packing
-        self._scheduled = scheduled
+        self.rules = Rules(scheduled, packing, sampling_interval)
         slots = 1 << (capacity - 1).bit_length()
-        self._handed: Longs = np.zeros(slots, np.int64)  # by slot, which is an id's low bits
-        self._due: Longs = np.zeros(slots, np.int64)  # by slot; untouched without a schedule
-        self._counts: Longs = np.zeros((2 * len(CLOCKS), BUCKETS), np.int64)  # the lower half: the last order's
-        self._moments: Longs = np.zeros((2 * len(CLOCKS), 3), np.int64)
-        self._moments[:, _MIN] = 2**62
-        self._sampled: Longs = np.zeros(1 << 16, np.int64)
-        self.by_type: Longs = np.zeros(256, np.int64)
+        self.tables = Tables(
+            handed=np.zeros(slots, np.int64),
+            due=np.zeros(slots, np.int64),
+            counts=np.zeros((2 * len(CLOCKS), BUCKETS), np.int64),
+            moments=np.zeros((2 * len(CLOCKS), 3), np.int64),
+            by_type=np.zeros(256, np.int64),
+            sampled=np.zeros(1 << 16, np.int64),
+        )
+        self.tables.moments[:, _MIN] = 2**62
         self.newest = self.last_id = 0
         self.answered = 0
 
+    @property
+    def by_type(self) -> Longs:
+        """Answers by their type byte."""
+        return self.tables.by_type
+
     def handed_over(self, count: int, now_ns: int, due: Longs | None = None) -> None:
         """Note that the next `count` orders went at `now_ns`, and when they were due where there is a schedule."""
-        first = self.newest + 1
+        due = NO_DUE_TIMES if due is None else due
+        while not note_handed_over(self.tables, self.newest + 1, count, now_ns, due):
+            self._grow()
         self.newest += count
-        slot = first & (len(self._handed) - 1)
-        if count == 1 and not self._handed[slot]:  # the usual case when idle
-            self._handed[slot] = now_ns
-            if due is not None:
-                self._due[slot] = due[0]
-            return
-        while count > len(self._handed) or any(part.any() for part in _slots(self._handed, first, count)):
-            self._grow(first - 1)
-        for part in _slots(self._handed, first, count):
-            part[:] = now_ns
-        if due is not None:
-            upper, lower = _slots(self._due, first, count)
-            upper[:], lower[:] = due[: len(upper)], due[len(upper) :]
 
-    def _grow(self, newest: int) -> None:
-        """Double the tables, which are full of unanswered orders; they hold orders up to `newest`."""
-        size = len(self._handed)
-        ids = np.arange(max(newest - size + 1, 0), newest + 1)
-        self._handed, self._due = (_spread(table, ids) for table in (self._handed, self._due))
+    def _grow(self) -> None:
+        """Double the tables, which are full of unanswered orders."""
+        size = len(self.tables.handed)
+        ids = np.arange(max(self.newest - size + 1, 0), self.newest + 1)
+        handed, due = (_spread(table, ids) for table in (self.tables.handed, self.tables.due))
+        self.tables = self.tables._replace(handed=handed, due=due)
+
+    def expect(self, answer_bytes: int) -> None:
+        """Make room for the samples among so many bytes of answers."""
+        if answer_bytes > len(self.tables.sampled) * SHORTEST_ANSWER:
+            sampled = np.zeros(answer_bytes // SHORTEST_ANSWER + 1, np.int64)
+            self.tables = self.tables._replace(sampled=sampled)
 
     def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
         """Record answer frames from `first` on. Returns the first foreign frame, and ids of sampled orders answered."""
-        if answers.used_bytes > len(self._sampled) * SHORTEST_ANSWER:
-            self._sampled = np.zeros(answers.used_bytes // SHORTEST_ANSWER + 1, np.int64)
+        self.expect(answers.used_bytes)
         frame, answered, samples = record_answers(
-            answers.buffer, answers.offsets, first, answers.count, self._handed, self._due, self.newest,
-            now_ns, self._scheduled, self._packing, self._interval,
-            self.last_id, self._counts, self._moments, self.by_type, self._sampled,
+            answers.buffer, answers.offsets, first, answers.count,
+            self.tables, self.rules, self.newest, self.last_id, now_ns,
         )  # fmt: skip
         self.answered += int(answered)
-        return int(frame), self._sampled[: int(samples)]
+        return int(frame), self.tables.sampled[: int(samples)]
 
     def close_second(self, last: bool = False) -> list[tuple[str, LogBuckets]]:
         """Times since the last call, by clock. The `last` order's are apart, since analysis leaves them out."""
@@ -160,18 +219,11 @@ class Completion:
         return [(clock, buckets) for clock, buckets in fresh if buckets.count]
 
     def _take_out(self, row: int) -> LogBuckets:
-        sum_ns, min_ns, max_ns = (int(value) for value in self._moments[row])
-        buckets = LogBuckets(self._counts[row].copy(), sum_ns, min_ns, max_ns)
-        self._counts[row] = 0
-        self._moments[row] = 0, 2**62, 0
+        sum_ns, min_ns, max_ns = (int(value) for value in self.tables.moments[row])
+        buckets = LogBuckets(self.tables.counts[row].copy(), sum_ns, min_ns, max_ns)
+        self.tables.counts[row] = 0
+        self.tables.moments[row] = 0, 2**62, 0
         return buckets
-
-
-def _slots(table: Longs, first: int, count: int) -> tuple[Longs, Longs]:
-    """The slots of ids from `first` on, in two parts: up to the table's end, then from its start."""
-    start = first & (len(table) - 1)
-    wrapped = max(start + count - len(table), 0)
-    return table[start : start + count - wrapped], table[:wrapped]
 
 
 def _spread(table: Longs, ids: Longs) -> Longs:
@@ -186,7 +238,7 @@ class Intake:
 
     def __init__(self, link: Link, completion: Completion, stream: Stream) -> None:
         self._link, self._completion = link, completion
-        self._batch = FrameBatch(1 << 14)
+        self.batch = FrameBatch(1 << 14)
         self.stream = stream
         self.last_answer_ns = 0
         self.junk = 0
@@ -197,26 +249,29 @@ class Intake:
 
     def take(self) -> int:
         """Receive once. Returns how many frames came."""
-        self._batch.clear()
-        frames = self._link.receive(self._batch)
+        self.batch.clear()
+        frames = self._link.receive(self.batch)
         if frames:
-            now_ns = time.monotonic_ns()
-            self.on_received(now_ns)
-            self._read(now_ns)
+            self.read(0, time.monotonic_ns())
         return frames
 
-    def _read(self, now_ns: int) -> None:
-        first, batch = 0, self._batch
-        while first < batch.count:
-            end, sampled = self._completion.take(batch, first, now_ns)
-            if end > first:
-                self.last_answer_ns = now_ns
-                self.stream.update(batch.span(first, end))
-            if len(sampled):
-                self.on_sampled(sampled, now_ns)
-            if end < batch.count:
-                self._read_foreign(batch[end])
+    def read(self, first: int, now_ns: int) -> None:
+        """Record the frames from `first` on, which came at `now_ns`."""
+        self.on_received(now_ns)
+        while first < self.batch.count:
+            end, sampled = self._completion.take(self.batch, first, now_ns)
+            self.note(first, end, sampled, now_ns)
+            if end < self.batch.count:
+                self._read_foreign(self.batch[end])
             first = end + 1
+
+    def note(self, first: int, end: int, sampled: Longs, now_ns: int) -> None:
+        """Hash answer frames that were recorded, the last of them at `now_ns`, and report the samples among them."""
+        if end > first:
+            self.last_answer_ns = now_ns
+            self.stream.update(self.batch.span(first, end))
+        if len(sampled):
+            self.on_sampled(sampled, now_ns)
 
     def _read_foreign(self, frame: bytes) -> None:
         match read(frame):

@@ -18,10 +18,9 @@ from numba import float64, int64, njit, uint64
 from exchange.allowed import check_registry
 from exchange.compiled import cached_kernel
 from exchange.settings import RunSettings
-from exchange.workload import ARRIVALS
+from exchange.workload import ARRIVALS, LATEST_NS
 from gateway import seeds
 from gateway.seeds import STEP, key_beside, mix
-from gateway.tape import CHUNK_ORDERS, LATEST_NS, due_path, mapped
 
 Longs = npt.NDArray[np.int64]
 
@@ -127,6 +126,8 @@ class Recorded:
 
     @classmethod
     def of(cls, tape: Path, orders: int, speed: float) -> Recorded:
+        from gateway.tape import due_path, mapped
+
         return cls(mapped(due_path(tape)).view("<i8")[:orders], speed)
 
     def write(self, due: Longs) -> None:
@@ -138,6 +139,8 @@ class Recorded:
 
 def most_at_once(due: Longs) -> int:
     """The most orders with the same due time."""
+    from gateway.tape import CHUNK_ORDERS
+
     longest = start = 0
     for first in range(0, len(due), CHUNK_ORDERS):
         part = due[first : first + CHUNK_ORDERS + 1]

@@ -5,22 +5,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from exchange.results import Stream
 from exchange.settings import RunSettings
-from gateway.completion import Completion
+from gateway.completion import NO_DUE_TIMES, Bytes, Completion, Longs
 from gateway.due_times import NEVER_NS
 from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
-from gateway.tape import TapedOrders
 from transports.base import Link
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 BATCH_ORDERS = LOOK_AHEAD
+
+
+class Ahead(NamedTuple):
+    """Orders that go next, in frames of `packing` orders; the last frame may be shorter."""
+
+    buffer: Bytes
+    offsets: Longs
+    frames: int
+    due: Longs
+    """Of each order."""
+    first_id: int
+    packing: int
+    window: int
+    """Most unanswered orders."""
 
 
 class Offering:
@@ -29,10 +42,11 @@ class Offering:
     def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
         self._flow = OrderFlow.of(settings)
-        self._packing, self._window = settings.packing, settings.window
+        self._packing, self._window, self._interval = settings.packing, settings.window, settings.sampling_interval
         self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
         self._batch = FrameBatch(BATCH_ORDERS, max(self._batch_orders * ORDER_BYTES, LARGEST_FRAME))
         self._first = self._prepared = 0
+        self._is_stopped = False
         self.sent = self.first_handed_ns = self.last_handed_ns = 0
         self.limit = completion.last_id = settings.order_limit
         self.stream = stream
@@ -49,6 +63,7 @@ class Offering:
 
     def stop(self) -> None:
         """Offer no order beyond those prepared."""
+        self._is_stopped = True
         self.limit = self._completion.last_id = self._prepared
 
     def next_due_ns(self) -> int:
@@ -90,12 +105,54 @@ class Offering:
         span = self._batch.span(first, self._first)
         count = len(span) // ORDER_BYTES
         self._completion.handed_over(count, handed_ns, self._pacer.due_times(self.sent + 1, count))
-        self.stream.update(span)
-        self.first_handed_ns = self.first_handed_ns or handed_ns
-        self.last_handed_ns = handed_ns
-        self.sent += count
-        self.on_sent(self.sent - count + 1, self.sent, handed_ns)
+        self._note_sent(span, handed_ns, handed_ns)
         return count
+
+    def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int) -> None:
+        """Hash orders that went, and report the samples among them."""
+        count = len(span) // ORDER_BYTES
+        self.stream.update(span)
+        self.first_handed_ns = self.first_handed_ns or first_handed_ns
+        self.last_handed_ns = last_handed_ns
+        self.sent += count
+        self.on_sent(self.sent - count + 1, self.sent, last_handed_ns)
+
+    def look_ahead(self) -> Ahead | None:
+        """The orders that go next, to the first after which Python has something to do; None if some wait for the link.
+
+        That is a sampled order, the one at three quarters, the last one, or the last of a full batch.
+        """
+        if self.pending or not self._pacer.scheduled:
+            return None
+        sampled = self.sent - self.sent % self._interval + self._interval
+        three_quarters = -(-3 * self.limit // 4)
+        stops = [sampled, self.limit] + [three_quarters] * (three_quarters > self.sent)
+        packs = -(-(min(stops) - self.sent) // self._packing)
+        count = min(packs * self._packing, self._batch_orders, self.limit - self.sent)
+        self._first = 0
+        self._flow.fill(self._batch, self.sent + 1, count)
+        due = self._pacer.due_times(self.sent + 1, count) if count else None
+        return self._ahead(NO_DUE_TIMES if due is None else due)
+
+    def nothing_ahead(self) -> Ahead:
+        """No orders at all."""
+        return self._ahead(NO_DUE_TIMES)
+
+    def _ahead(self, due: Longs) -> Ahead:
+        batch, window = self._batch, self.limit if self._window is None else self._window
+        return Ahead(batch.buffer, batch.offsets, batch.count, due, self.sent + 1, self._packing, window)
+
+    def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> int:
+        """Note that so many frames of `look_ahead` went, and forget the others. Returns how many orders went."""
+        span, before = self._batch.span(0, frames), self.sent
+        self._batch.clear()
+        if frames:
+            self._completion.newest += len(span) // ORDER_BYTES
+            self._note_sent(span, first_handed_ns, last_handed_ns)
+        self._prepared = self.sent
+        if self._is_stopped:  # while these went
+            self.stop()
+        return self.sent - before
 
 
 LONGEST_BATCH = 1 << 16  # frames
@@ -117,8 +174,11 @@ class OrderFlow:
 
     @classmethod
     def of(cls, settings: RunSettings) -> OrderFlow:
-        orders = TapedOrders(Path(settings.tape)) if settings.tape else SeededOrders.of(settings)
-        return cls(orders, settings.packing)
+        if settings.tape is None:
+            return cls(SeededOrders.of(settings), settings.packing)
+        from gateway.tape import TapedOrders
+
+        return cls(TapedOrders(Path(settings.tape)), settings.packing)
 
     def fill(self, batch: FrameBatch, first_id: int, count: int) -> None:
         """Make the batch hold orders first_id .. first_id + count - 1; the last frame may be shorter."""

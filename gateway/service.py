@@ -18,6 +18,7 @@ from gateway.journal import Journal
 from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
 from gateway.seeds import settings_of_pair
+from gateway.turns import Turns
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -26,6 +27,8 @@ from transports.sockets import counted_since
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
+LONGEST_TURNS_NS = 200_000_000
+"""The longest time in compiled code, after which a call of `stop` is seen."""
 
 
 class Gateway:
@@ -46,6 +49,7 @@ class Gateway:
         self._completion = Completion(self._pacer.scheduled, settings.sampling_interval, packing=settings.packing)
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
         self._intake = Intake(engine, self._completion, streams[1])
+        self._turns = Turns(engine, self._offering, self._intake, self._completion)
         self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
@@ -67,6 +71,7 @@ class Gateway:
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
         _try_kernels(self._settings)
+        self._turns.warm()
 
     def close(self) -> None:
         """Release both links."""
@@ -154,10 +159,25 @@ class Gateway:
             self._stopped = self._stopped or "the engine ended the session before the gateway did"
 
     def _wait(self) -> None:
-        until_ns = min(self._offering.next_due_ns(), self._reporting.next_second_ns, self._deadline_ns)
+        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
+        unsent = self._offering.pending or (self._offering.done and not self._end_sent)
+        until_ns = min(self._reporting.next_second_ns, self._deadline_ns)
+        if not unsent and not self._outbox.pending and self._take_turns(until_ns):
+            return
+        until_ns = min(until_ns, self._offering.next_due_ns())
         if until_ns > time.monotonic_ns():
-            unsent = self._offering.pending or (self._offering.done and not self._end_sent)
             self._engine.wait(until_ns, writable=unsent)
+
+    def _take_turns(self, until_ns: int) -> bool:
+        """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
+        until_ns = min(until_ns, time.monotonic_ns() + LONGEST_TURNS_NS)
+        taken = self._turns.take(until_ns, self._received_ns)
+        if taken is None:
+            return False
+        self._received_ns = taken.heard_ns
+        if taken.sent:
+            self._note_backlog()
+        return True
 
     def _turn_second(self, now_ns: int) -> None:
         """Close the second that has passed, before the next one counts anything."""

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
+from exchange.workload import LATEST_NS
 
 Bytes = npt.NDArray[np.uint8]
 
 ORDER, CANCEL = LAYOUTS[Order], LAYOUTS[Cancel]
 DUE_BYTES = 8
 CHUNK_ORDERS = 1 << 20
-LATEST_NS = 2**62
-"""The latest due time that there is."""
 
 
 def due_path(tape: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 import xxhash
@@ -17,6 +18,7 @@ from exchange.messages import (
     Hello,
     Order,
     decode,
+    decode_all,
     encode,
 )
 from exchange.results import StreamChecksum
@@ -24,8 +26,9 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.service import Gateway
 from transports import registry
-from transports.base import Link
+from transports.base import Link, Pattern
 from transports.frames import FrameBatch
+from transports.lending import lent_by
 
 
 def memory_engine(link: Link, terms: Terms, until_ns: int) -> None:
@@ -36,12 +39,12 @@ def memory_engine(link: Link, terms: Terms, until_ns: int) -> None:
         replies = []
         if not link.receive(batch):
             link.wait(until_ns)
-        for frame in batch:
-            match decode(frame):
+        for message in (message for frame in batch for message in decode_all(frame)):
+            match message:
                 case Hello():
                     replies.append(encode(terms.hello(Source.ENGINE)))
                 case Order(id=order_id):
-                    orders.append(frame)
+                    orders.append(encode(message))
                     replies.append(encode(Confirmation(order_id)))
                     answers.append(replies[-1])
                 case End():
@@ -64,21 +67,32 @@ def memory_reporter(link: Link, until_ns: int) -> None:
             return
 
 
+PATTERNS = (Pattern.PAIR, Pattern.FAN_IN)
+LINKS = ("memory://{}", "zeromq+inproc://{}", "zeromq+inproc://{}?calls=plain")
+"""Of these, the second one lends compiled calls."""
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"orders_per_s": 20_000.0, "orders": 3_000},
+        {"orders_per_s": 20_000.0, "orders": 3_001, "packing": 7},
+        {"orders_per_s": 20_000.0, "orders": 3_000, "window": 3},
+        {"orders_per_s": 20_000.0, "orders": 2_000, "arrivals": "bursts:100", "packing": 8, "window": 50},
+        {"orders_per_s": 20_000.0, "orders": 3_000, "sampling_interval": 1, "arrivals": "poisson"},
+        {"orders_per_s": 2_000_000.0, "orders": 100_000},
         {"orders_per_s": None, "orders": 20_000, "window": 500},
     ],
-    ids=["schedule", "rate max"],
+    ids=["schedule", "packed", "window", "packed bursts in a window", "all samples", "tables grow", "rate max"],
 )
-def test_between_threads_every_order_is_sent_and_answered(settings):
-    settings = RunSettings(timeout_s=10.0, sampling_interval=1_000, **settings)
+@pytest.mark.parametrize("link", LINKS, ids=["memory", "compiled", "plain"])
+def test_between_threads_every_order_is_sent_and_answered(settings: dict[str, Any], link: str) -> None:
+    settings = RunSettings(**{"timeout_s": 10.0, "sampling_interval": 1_000, **settings})
     terms = Terms(RUN, settings.policy, settings.packing, settings.max_price)
     until_ns = time.monotonic_ns() + 20 * SECOND
-    urls = [f"memory://gateway-run-{settings.orders}-{role}" for role in ("engine", "reporter")]
-    theirs = [registry.listen(url, "token") for url in urls]
-    ours = [registry.connect(url, "token", until_ns) for url in urls]
+    urls = [link.format(f"gateway-run-{settings.orders}-{role}") for role in ("engine", "reporter")]
+    theirs = [registry.listen(url, "token", pattern) for url, pattern in zip(urls, PATTERNS, strict=True)]
+    ours = [registry.connect(url, "token", until_ns, pattern) for url, pattern in zip(urls, PATTERNS, strict=True)]
     threads = [
         threading.Thread(target=memory_engine, args=(theirs[0], terms, until_ns)),
         threading.Thread(target=memory_reporter, args=(theirs[1], until_ns)),
@@ -90,9 +104,10 @@ def test_between_threads_every_order_is_sent_and_answered(settings):
     result = gateway.run()
     for thread in threads:
         thread.join()
+    assert (lent_by(ours[0]) is not None) == (link == LINKS[1])
     gateway.close()
-    for link in theirs:
-        link.close()
+    for their in theirs:
+        their.close()
     assert result.stopped is None
     assert (result.orders.messages, result.orders_answered) == (settings.orders, settings.orders)
     assert result.orders.checksum == xxhash.xxh64_hexdigest(stream_of(settings, settings.orders))
@@ -100,4 +115,4 @@ def test_between_threads_every_order_is_sent_and_answered(settings):
         "sent": settings.orders, "sent_checksum": int(result.answers.checksum, 16),
         "received": settings.orders, "received_checksum": int(result.orders.checksum, 16),
     }  # fmt: skip
-    assert result.samples == settings.orders // 1_000
+    assert result.samples == settings.orders // settings.sampling_interval

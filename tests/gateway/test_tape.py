@@ -135,5 +135,5 @@ def test_at_its_own_speed_a_tape_s_due_times_are_exact_to_the_nanosecond() -> No
 def test_the_most_orders_due_at_once_are_the_longest_run_of_equal_times(runs: list[int], size: int) -> None:
     due = np.repeat(np.arange(len(runs)), runs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gateway.due_times.CHUNK_ORDERS", size)
+        patch.setattr("gateway.tape.CHUNK_ORDERS", size)
         assert most_at_once(due) == max(runs)

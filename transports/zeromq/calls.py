@@ -14,7 +14,6 @@ from typing import Protocol
 import zmq
 
 from transports.frames import FrameBatch
-from transports.topics import KEY_END
 from transports.waiting import READABLE, Sleeper
 
 Socket = zmq.Socket[bytes]
@@ -84,7 +83,7 @@ class PlainCalls:
 
 
 class PlainTopicCalls(PlainCalls):
-    """Calls for a topic: on the wire a key and KEY_END stand before each frame, and subscriptions match them."""
+    """Calls for a topic: on the wire a key and its end stand before each frame, and subscriptions match them."""
 
     def __init__(self, socket: Socket, watched: Sequence[int], prefix: bytes) -> None:
         super().__init__(socket, watched)
@@ -94,7 +93,7 @@ class PlainTopicCalls(PlainCalls):
         super()._send_frame(self._prefix + frame)
 
     def _receive_frame(self, largest: int) -> bytes:
-        return super()._receive_frame(largest).partition(KEY_END)[2]
+        return super()._receive_frame(largest).partition(self._prefix[-1:])[2]
 
 
 class PlainAnswerCalls(PlainCalls):

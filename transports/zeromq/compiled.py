@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import time
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
@@ -19,6 +20,7 @@ import zmq.backend.cython._zmq as loaded
 from numba import njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
+from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable, monotonic_ns
 from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
 from transports.zeromq.calls import PlainCalls, Socket
 
@@ -112,6 +114,45 @@ def _sleep(
     return woken
 
 
+_IN, _OUT, _ERROR, _DROPPED, _WOKEN, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 8
+"""Places in the numbers of lent calls: libzmq's handles, an errno, frames dropped, whether a watched descriptor ended a
+sleep, room for a timespec, and struct pollfd of each descriptor, in 8 bytes."""
+
+
+@lendable(RECEIVE)
+def _lent_receive(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    count, dropped, error = _receive_frames(numbers[_IN], buffer, offsets, count, largest)
+    if dropped or error:
+        numbers[_DROPPED] += dropped
+        numbers[_ERROR] = error
+        numbers[NOTICE] = 1
+    return count
+
+
+@lendable(SEND)
+def _lent_send(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
+    taken, error = _send_frames(numbers[_OUT], buffer, offsets, first, end)
+    if error:
+        numbers[_ERROR] = error
+        numbers[NOTICE] = 1
+    return taken
+
+
+@lendable(SLEEP)
+def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
+    """The descriptor is edge-triggered. The `receive` before has taken in all that it told, so ppoll tells the rest."""
+    timespec, pollfds = numbers[_TIMESPEC:_DESCRIPTORS], numbers[_DESCRIPTORS:]
+    left_ns = min(max(until_ns - monotonic_ns(timespec), 0), LONGEST_SLEEP_NS)
+    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
+    ready = _ppoll(pollfds.ctypes, len(pollfds), timespec.ctypes, 0)
+    if ready < 0:  # a signal, which Python handles
+        numbers[NOTICE] = 1
+    elif ready > 0:
+        for i in range(1, len(pollfds)):
+            if pollfds[i] >> 48:
+                numbers[_WOKEN] = numbers[NOTICE] = 1
+
+
 class CompiledCalls(PlainCalls):
     """Calls for one frame a message. The socket belongs to one thread, as always with ZeroMQ."""
 
@@ -165,3 +206,23 @@ class CompiledCalls(PlainCalls):
         if not HAS_PPOLL:
             return super().sleep(wanted, until_ns)
         return _sleep(self._handle, wanted, until_ns, self._value, self._size, self._fds, self._timespec) > 0
+
+    def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
+        """The calls to lend, which send through `outbound`; what they leave is `Left`."""
+        pollfds = self._fds.view(np.int64)[:, 0]
+        numbers = np.concatenate((np.zeros(_DESCRIPTORS, np.int64), pollfds))
+        numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
+        return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle)
+
+
+def left_by(lent: Lent) -> tuple[int, bool]:
+    """What lent calls left for Python: frames dropped, and whether a watched descriptor woke them.
+
+    ZMQError if a call failed.
+    """
+    numbers = lent.numbers
+    error, dropped, woken = (int(numbers[place]) for place in (_ERROR, _DROPPED, _WOKEN))
+    numbers[[NOTICE, _ERROR, _DROPPED, _WOKEN]] = 0
+    if error:
+        raise zmq.ZMQError(error)
+    return dropped, bool(woken)

@@ -12,7 +12,7 @@ import zmq
 from transports.base import TWO_ENDS, Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.sockets import read_back
-from transports.topics import key_prefix
+from transports.waiting import HAS_PPOLL
 from transports.zeromq.calls import (
     Calls,
     FanInCalls,
@@ -25,6 +25,7 @@ from transports.zeromq.calls import (
 from transports.zeromq.doorman import Audience, Context, Doorman
 
 if TYPE_CHECKING:
+    from transports.lending import Lent
     from transports.zeromq.round_trips import RoundTrips
 
 HIGH_WATER_MARK = 100_000
@@ -52,8 +53,9 @@ class ZeroMqLink(Link):
         self._out_calls = self._calls if outbound is inbound else _calls(address, outbound, [], self._doormen[-1])
         self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
         self._was_refused = False
-        self._is_one_pair = inbound is outbound and address.pattern is Pattern.PAIR
+        self._is_pair = address.pattern is Pattern.PAIR
         self._compiled_round_trips: RoundTrips | None = None
+        self._lent: Lent | None = None
         self._receive = _receive_nothing if inbound.type == zmq.PUSH else self._calls.receive
 
     @property
@@ -101,8 +103,37 @@ class ZeroMqLink(Link):
             return
         if self._calls.sleep(wanted, until_ns):
             self._serve()
+        self._check_peer(wanted)
+
+    def _check_peer(self, wanted: int) -> None:
         if self._peer_left and not self._calls.events() & wanted:  # read last, for frames before its end
             raise PeerGone(f"the peer at {self.url} closed the connection")
+
+    def lend(self) -> Lent | None:
+        """The compiled calls of a pair, once its first frame has come."""
+        if self._lent is None and HAS_PPOLL and self._has_compiled_pair:
+            from transports.zeromq.compiled import CompiledCalls
+
+            assert isinstance(self._calls, CompiledCalls)
+            assert isinstance(self._out_calls, CompiledCalls)
+            self._lent = self._calls.lend(self._out_calls, self._settle)
+        return self._lent
+
+    @property
+    def _has_compiled_pair(self) -> bool:
+        """True if it is one end of a pair with compiled calls, and its first frame has come."""
+        return self._is_pair and self._receive == self._calls.receive and type(self._calls) is not PlainCalls
+
+    def _settle(self) -> None:
+        """See Lent.settle."""
+        from transports.zeromq.compiled import left_by
+
+        assert self._lent is not None
+        dropped, woken = left_by(self._lent)
+        self.junk += dropped
+        if woken:
+            self._serve()
+        self._check_peer(IN)
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
         """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
@@ -117,7 +148,7 @@ class ZeroMqLink(Link):
     @property
     def _round_trips(self) -> RoundTrips | None:
         """The compiled round trips of a pair's one socket, once its first frame has come; None without them."""
-        if not self._is_one_pair or self._receive != self._calls.receive or type(self._calls) is PlainCalls:
+        if not self._has_compiled_pair or self._inbound is not self._outbound:
             return None
         if self._compiled_round_trips is None:
             from transports.zeromq.compiled import CompiledCalls
@@ -208,7 +239,7 @@ def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorma
         with contextlib.suppress(ImportError):
             return _compiled_calls(address, socket, watched)
     if _is_topic(address, socket):
-        return PlainTopicCalls(socket, watched, key_prefix(address.keys[0]))
+        return PlainTopicCalls(socket, watched, _prefix(address))
     return (PlainAnswerCalls if _answers(address, socket) else PlainCalls)(socket, watched)
 
 
@@ -221,12 +252,18 @@ def _compiled_calls(address: Address, socket: Socket, watched: list[int]) -> Cal
     from transports.zeromq.compiled_patterns import CompiledAnswerCalls, CompiledTopicCalls
 
     if _is_topic(address, socket):
-        return CompiledTopicCalls(socket, watched, key_prefix(address.keys[0]))
+        return CompiledTopicCalls(socket, watched, _prefix(address))
     return CompiledAnswerCalls(socket, watched)
 
 
 def _is_topic(address: Address, socket: Socket) -> bool:
     return address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB)
+
+
+def _prefix(address: Address) -> bytes:
+    from transports.topics import key_prefix
+
+    return key_prefix(address.keys[0])
 
 
 def _answers(address: Address, socket: Socket) -> bool:

@@ -1,0 +1,178 @@
+"""The gateway's turns as one compiled call, over a link that lends its calls.
+
+A turn receives answers, records them, hands over the orders that are due, and sleeps until the next answer or due
+time. Python is needed once a second, and for whatever is no plain answer or order: the call then returns, and the
+loop of `service.py`, which can do everything, takes the next turn itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exchange import measurements, messages
+from exchange.compiled import cached_kernel, inlined
+from gateway import completion, offering
+from gateway.completion import (
+    Bytes,
+    Completion,
+    Intake,
+    Longs,
+    Rules,
+    Tables,
+    are_free,
+    await_answers,
+    record_answers,
+)
+from gateway.offering import Ahead, Offering
+from transports import lending
+from transports.base import Link
+from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
+
+
+class Taken(NamedTuple):
+    """What the turns did."""
+
+    sent: int
+    """Frames that were handed over."""
+    first_handed_ns: int
+    last_handed_ns: int
+    answered: int
+    """Orders that got their first answer."""
+    came: int
+    """Frames that came."""
+    read: int
+    """Those of them that were recorded; the loop in Python reads the others."""
+    samples: int
+    """Sampled orders among those answered last."""
+    came_ns: int
+    """When the last frames came."""
+    answer_ns: int
+    """When the last frames that were recorded came."""
+    heard_ns: int
+    """The time from which a silence of the engine counts."""
+
+
+@inlined
+def last_order(ahead: Ahead, frame: int) -> int:
+    """The number of orders up to and with this frame."""
+    return min((frame + 1) * ahead.packing, len(ahead.due))
+
+
+@inlined
+def frames_that_may_go(ahead: Ahead, sent: int, unanswered: int, now_ns: int) -> int:
+    """The end of the frames from `sent` on whose orders are all due and fit into the window."""
+    gone, end = sent * ahead.packing, sent
+    while end < ahead.frames:
+        orders = last_order(ahead, end)
+        if ahead.due[orders - 1] > now_ns or unanswered + orders - gone > ahead.window:
+            break
+        end += 1
+    return end
+
+
+@inlined
+def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
+    """When the next frame may go; never, if all have gone or the window is closed."""
+    if sent == ahead.frames or unanswered + ahead.packing > ahead.window:
+        return never_ns
+    return ahead.due[last_order(ahead, sent) - 1]
+
+
+@cached_kernel(completion, offering, measurements, messages, lending)
+def take_turns(
+    receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
+    ahead: Ahead, answers: Bytes, offsets: Longs, largest: int,
+    tables: Tables, rules: Rules, last_id: int, unanswered: int, heard_ns: int, until_ns: int, spin_ns: int,
+) -> Taken:  # fmt: skip
+    """Take turns until `until_ns`, or until Python is needed."""
+    timespec = np.empty(2, np.int64)
+    sent = answered = read = samples = 0
+    first_handed_ns = handed_ns = answer_ns = 0
+    while True:
+        came = receive(numbers, memory, answers, offsets, read, largest)
+        now_ns = monotonic_ns(timespec)
+        if came > read:
+            heard_ns = now_ns
+        if now_ns >= until_ns:  # what came now counts in the next second
+            break
+        if came > read:
+            newest, before = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due)), read
+            read, fresh, samples = record_answers(
+                answers, offsets, read, came, tables, rules, newest, last_id, now_ns
+            )  # fmt: skip
+            answered, unanswered = answered + fresh, unanswered - fresh
+            answer_ns = now_ns if read > before else answer_ns
+        is_full = came + 1 == len(offsets) or offsets[came] + largest > len(answers)
+        if read < came or samples or is_full or numbers[NOTICE]:
+            break
+
+        end = frames_that_may_go(ahead, sent, unanswered, now_ns)
+        if end > sent:
+            gone, orders = sent * ahead.packing, last_order(ahead, end - 1)
+            if not are_free(tables, ahead.first_id + gone, orders - gone):
+                break
+            handed_ns = monotonic_ns(timespec)
+            taken = send(numbers, memory, ahead.buffer, ahead.offsets, sent, end)
+            if taken > sent:
+                orders = last_order(ahead, taken - 1)
+                await_answers(tables, ahead.first_id + gone, orders - gone, handed_ns, ahead.due[gone:orders])
+                first_handed_ns = handed_ns if first_handed_ns == 0 else first_handed_ns
+                heard_ns = handed_ns if unanswered == 0 else heard_ns
+                unanswered += orders - gone
+                sent = taken
+            if taken < end or sent == ahead.frames:
+                break
+            continue  # the send may have taken in the news of an answer
+
+        wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns) - spin_ns, until_ns)
+        if wake_ns > now_ns:
+            sleep(numbers, memory, wake_ns)
+    return Taken(
+        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns
+    )  # fmt: skip
+
+
+class Turns:
+    """Takes the gateway's turns by compiled code while nothing needs Python."""
+
+    def __init__(self, link: Link, offers: Offering, intake: Intake, waiting: Completion, spin_ns: int = 0) -> None:
+        self._link, self._offering, self._intake, self._completion = link, offers, intake, waiting
+        self._spin_ns = spin_ns
+
+    def warm(self) -> None:
+        """Load the kernel, and take no turn."""
+        self._run(idle_calls(), self._offering.nothing_ahead(), 0, 0)
+
+    def take(self, until_ns: int, heard_ns: int) -> Taken | None:
+        """Take turns until `until_ns` at most. None, at once, if the link lends nothing or has no room for orders."""
+        lent = lent_by(self._link)
+        ahead = self._offering.look_ahead() if lent else None
+        if lent is None or ahead is None:
+            return None
+        self._intake.batch.clear()
+        self._completion.expect(len(self._intake.batch.buffer))
+        taken = self._run(lent, ahead, heard_ns, until_ns)
+        self._note(taken)
+        lent.settle()
+        return taken
+
+    def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> Taken:
+        batch, waiting = self._intake.batch, self._completion
+        return take_turns(
+            lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
+            ahead, batch.buffer, batch.offsets, batch.largest_frame,
+            waiting.tables, waiting.rules, waiting.last_id, waiting.newest - waiting.answered,
+            heard_ns, until_ns, self._spin_ns,
+        )  # fmt: skip
+
+    def _note(self, taken: Taken) -> None:
+        """Hash and report what went and came, and read what the kernel could not."""
+        self._offering.note_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
+        self._completion.answered += taken.answered
+        batch, intake = self._intake.batch, self._intake
+        batch.count = taken.came
+        intake.note(0, taken.read, self._completion.tables.sampled[: taken.samples], taken.answer_ns)
+        if taken.read < taken.came:
+            intake.read(taken.read, taken.came_ns)

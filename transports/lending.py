@@ -1,0 +1,114 @@
+"""Compiled calls that a link lends to a component, so that a turn of the component's loop is one compiled call.
+
+They have the same types over every transport, so that a turn is compiled once and kept on disk:
+
+    receive(numbers, memory, buffer, offsets, count, largest)   the batch's new count, as Link.receive
+    send(numbers, memory, buffer, offsets, first, end)          the first frame not taken, as Link.send
+    sleep(numbers, memory, until_ns)                            until a frame has come, a signal, or `until_ns`
+
+`numbers` and `memory` belong to the transport. A call that leaves something for Python to do sets numbers[NOTICE];
+the component then comes back to Python and calls `Lent.settle`. Two rules keep the calls few. A component sleeps only
+right after a `receive` that found no more frames, so `sleep` does not look for frames again. And after a `send` it
+receives before it sleeps, since sending may take in the news that a frame has come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numba import cfunc, njit, types
+
+from transports.frames import Bytes, Longs
+
+if TYPE_CHECKING:
+    from transports.base import Link
+
+NOTICE = 0
+"""The place in `numbers` that is not 0 if Python must look at the link."""
+
+_NUMBERS, _BYTES, _LONG = types.int64[::1], types.uint8[::1], types.int64
+RECEIVE = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
+SEND = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
+SLEEP = types.void(_NUMBERS, _BYTES, _LONG)
+
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+_CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
+
+
+@njit(inline="always")
+def monotonic_ns(timespec: Longs) -> int:
+    """The monotonic clock, for compiled code; `timespec` is room for two numbers."""
+    _clock_gettime(_CLOCK_MONOTONIC, timespec.ctypes)
+    return timespec[0] * 1_000_000_000 + timespec[1]
+
+
+class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A compiled function of one of the three signatures, as compiled code takes it for an argument."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self._signature = signature
+        self._compiled = cfunc(signature, cache=True)(function)
+
+    def __wrapper_address__(self) -> int:
+        return int(self._compiled.address)
+
+    def signature(self) -> Any:
+        return self._signature
+
+
+def lendable(signature: Any) -> Callable[[Callable[..., Any]], Lendable]:
+    """A decorator that compiles a function, or loads it from disk, with this signature."""
+    return lambda function: Lendable(function, signature)
+
+
+class Lent(NamedTuple):
+    """The calls of one link."""
+
+    receive: Lendable
+    send: Lendable
+    sleep: Lendable
+    numbers: Longs
+    memory: Bytes
+    settle: Callable[[], None]
+    """Does in Python what the compiled calls left: raises what `receive`, `send` or `wait` of the link would raise."""
+
+
+@runtime_checkable
+class Lender(Protocol):
+    """A link that may lend its calls: `zeromq` does."""
+
+    def lend(self) -> Lent | None:
+        """Its compiled calls, to use until they ask for Python; None if it has other things to do now."""
+
+
+def lent_by(link: Link) -> Lent | None:
+    """The compiled calls of a link; None if it has none to lend, or not now."""
+    return link.lend() if isinstance(link, Lender) else None
+
+
+NO_MEMORY: Bytes = np.zeros(1, np.uint8)
+"""The memory of a transport that needs none."""
+
+
+@lendable(RECEIVE)
+def _receive_nothing(numbers: Longs, _memory: Bytes, _buffer: Bytes, _offsets: Longs, count: int, _largest: int) -> int:
+    numbers[NOTICE] = 1
+    return count
+
+
+@lendable(SEND)
+def _send_nothing(_numbers: Longs, _memory: Bytes, _buffer: Bytes, _offsets: Longs, first: int, _end: int) -> int:
+    return first
+
+
+@lendable(SLEEP)
+def _sleep_never(_numbers: Longs, _memory: Bytes, _until_ns: int) -> None:
+    pass
+
+
+def idle_calls() -> Lent:
+    """Calls that move nothing and ask for Python at once: to load a turn's kernel before the clock runs."""
+    return Lent(_receive_nothing, _send_nothing, _sleep_never, np.zeros(1, np.int64), NO_MEMORY, lambda: None)
