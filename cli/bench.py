@@ -52,7 +52,9 @@ def command_of(benchmark: Benchmark) -> click.Command:
         from messaging.options import settings_of
         from messaging.running import Output, run_benchmark
 
-        raise SystemExit(run_benchmark(benchmark, settings_of(benchmark, typed), Output(results, name, as_json)))
+        settings = settings_of(benchmark, typed)
+        if not benchmark.instead(settings):
+            raise SystemExit(run_benchmark(benchmark, settings, Output(results, name, as_json)))
 
     about = f"{benchmark.about[0].upper()}{benchmark.about[1:]}."
     return click.Command(

@@ -17,6 +17,7 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | streams.py, requests.py | roles, judge and figures of usual benchmarks: Streams, PingPong; `wrong_with`, ... |
 | session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | payload.py | Source and Receipt: kernels that number, stamp and check messages |
+| supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |
 
 The rig itself, from the command down: running.py (all cells in turns; the suite), report.py and plots.py (table, page),
 results.py (bench.json), measuring.py (one repeat of one cell), setup.py (plan, brokers, kernels), role_process.py.

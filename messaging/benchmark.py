@@ -157,6 +157,8 @@ class Benchmark:
     """Puts what a cell needs in place before any role opens its links."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Patterns of the links that are not pairs."""
+    instead: Callable[[Settings], bool] = lambda _settings: False
+    """Does something else that the options ask for, and says whether it did; then nothing is measured."""
     repeats: int = 5
     """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)

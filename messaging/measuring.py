@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import wait
 from typing import Any
 
 from exchange.json_records import Record
+from exchange.measurements import LogBuckets
 from messaging.benchmark import Benchmark, Cell
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
@@ -218,9 +219,16 @@ def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
     return {"status": INVALID if reasons else COMPLETE, "reasons": reasons, "figures": figures}
 
 
+def _without_buckets(details: Any) -> Any:
+    """The same with figures in place of histograms."""
+    if isinstance(details, LogBuckets):
+        return details.figures_us()
+    return {name: _without_buckets(each) for name, each in details.items()} if isinstance(details, dict) else details
+
+
 def _as_record(result: RoleResult) -> Record:
     """Checksums in hex; the histogram's figures in place of its buckets."""
-    record = asdict(result)
+    record = {**asdict(replace(result, details={})), "details": _without_buckets(result.details)}
     record["latency_us"] = result.latency.figures_us() if result.latency else {}
     del record["latency"]
     return {**record, **{name: f"{record[name]:016x}" for name in ("sent_checksum", "received_checksum")}}

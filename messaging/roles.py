@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from exchange.measurements import LogBuckets
@@ -52,6 +53,8 @@ class RoleResult:
     sockets: list[dict[str, Any]] = field(default_factory=list)
     facts: list[dict[str, Any]] = field(default_factory=list)
     """`Link.facts` of each link."""
+    details: dict[str, Any] = field(default_factory=dict)
+    """What only the judge and the figures of one benchmark know; log buckets among it are recorded as figures."""
 
 
 Task = Callable[[Session], RoleResult]
@@ -150,16 +153,18 @@ class Links:
 
     def many(
         self, size: int, pattern: Pattern, keys: Sequence[tuple[str, ...]] = ((),), subscribed: tuple[str, ...] = (),
-        name: str = "",
+        name: str = "", options: Mapping[str, object] = MappingProxyType({}),
     ) -> tuple[list[LinkEnd], LinkEnd]:  # fmt: skip
         """Make a link of many: (an end for each listener, by its keys; the end that every connector opens).
 
-        Links of different `name` have nothing to do with each other. Without a broker each listener has a place of
+        Links of different `name` have nothing to do with each other; `options` go into their
+        URLs. Without a broker each listener has a place of
         its own, and a connector is connected to all of them.
         """
         token = f"{self.token}.{name}" if name else self.token
         back = pattern in PUBLISHED and self._has_ports_back
-        urls = [self._url(self._bounded(size) | ({"back": self._port()} if back else {})) for _ in keys]
+        own = {**self._bounded(size), **options}
+        urls = [self._url(own | ({"back": self._port()} if back else {})) for _ in keys]
         listeners = [LinkEnd(url, token, True, pattern, own) for url, own in zip(urls, keys, strict=True)]
         return listeners, LinkEnd(_url_of_all(urls), token, False, pattern, subscribed)
 

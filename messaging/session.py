@@ -125,6 +125,21 @@ class CountsSubscribers(Protocol):
         """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
 
 
+@runtime_checkable
+class WaitsBeside(Protocol):
+    """A link whose `wait` can end when another link has something to do: `amqp` has such links."""
+
+    def wait_beside(self, other: Any) -> None: ...
+
+
+@runtime_checkable
+class LooksIntoQueues(Protocol):
+    """A link that counts what lies in the queues that it consumes: `amqp` has such links."""
+
+    def left(self, until_ns: int) -> int:
+        """Number of messages that nobody has taken."""
+
+
 def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
     """Send the questions one at a time, each after the answer to the one before; returns the number of answers.
 

@@ -54,6 +54,7 @@ class Pattern(Enum):
     TOPIC     listeners ─▶ connectors                the same, for the connectors whose patterns match the key
     REQUESTS  connectors ⇄ listeners                 each request has an answer, which goes to its sender
     SCAN      connectors ⇄ listeners                 the same, but each connector searches one queue of all answers
+    ROUTED    every end ⇄ every end                  each frame goes to one of many destinations; see `Address.keys`
     """
 
     PAIR = "pair"
@@ -63,6 +64,7 @@ class Pattern(Enum):
     TOPIC = "topic"
     REQUESTS = "requests"
     SCAN = "scan"
+    ROUTED = "routed"
 
 
 ASKED = frozenset({Pattern.REQUESTS, Pattern.SCAN})
@@ -71,6 +73,8 @@ TWO_ENDS = frozenset({Pattern.PAIR, Pattern.FAN_IN})
 """The patterns of every transport; a run of the exchange needs no others."""
 PUBLISHED = frozenset({Pattern.FANOUT, Pattern.TOPIC})
 """Listeners publish; the replies of subscribers come back another way."""
+CONSUMED, AS = "<", "@"
+"""`<orders` consumes the queue `orders`; `<prices@shop` what is sent to `prices`, in a queue for subscriber `shop`."""
 MANY_LISTENERS = PUBLISHED | {Pattern.QUEUE}
 """Without a broker, a connector connects to each of the listeners."""
 
@@ -91,7 +95,9 @@ class Address:
 
     token    a listener refuses peers that do not show it, and counts them in `Link.refused`
     pattern  the shape of the conversation
-    keys     for a topic: the publisher's one key, or the patterns that a subscriber asks for
+    keys     for a topic: the publisher's one key, or the patterns that a subscriber asks for; routed: the
+             destinations that this end consumes, each behind `<`, and the names of those that it sends to. A frame's
+             first two bytes, little-endian, number its destination among the latter
     """
 
     scheme: str

@@ -24,6 +24,9 @@ COMMANDS = {
     "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {SHORT} 40",
     "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
     "--sample 0.1 --warm-up 0.05 --repeats 1",
+    "supply-chain": "supply-chain --base 20 --warm-up 0.3 --duration 3 --bound 5",
+    "supply-chain, few agents": "supply-chain --topology horizontal --base 10 --agents 5 --warm-up 0.2 --duration 2 "
+    "--bound 5",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
 }

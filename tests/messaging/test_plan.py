@@ -16,7 +16,7 @@ from messaging.setup import check_cells, plan_of
 from runs.errors import UserError
 from transports.base import Pattern
 
-NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply"}
+NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
 """Benchmarks whose links join more than two."""
 
 

@@ -66,8 +66,8 @@ class Client(ABC):
         """True if `take` has messages to give without waiting."""
 
     @abstractmethod
-    def acknowledge(self) -> None:
-        """Acknowledge every message taken."""
+    def acknowledge(self, count: int) -> None:
+        """Acknowledge the first `count` deliveries."""
 
     @property
     @abstractmethod
@@ -104,8 +104,10 @@ class OneByOneClient(Client):
         elif self._route.asker and not (properties.correlation_id or "").startswith(self._route.asker):
             raise PeerGone(f"an answer came to what was not asked here: {properties.correlation_id!r}")
 
-    def _envelope(self) -> tuple[str, pika.BasicProperties]:
+    def _envelope(self, body: bytes) -> tuple[str, pika.BasicProperties]:
         """The next message's key and properties."""
+        if self._route.keys:
+            return self._key_of(body), self._properties
         key, mode = self._route.key, self._mode
         if self._route.answers:
             request = self._requests.popleft()
@@ -119,11 +121,19 @@ class OneByOneClient(Client):
             )
         return key, self._properties
 
+    def _key_of(self, body: bytes) -> str:
+        """ValueError if the message begins with the number of no key."""
+        keys, number = self._route.keys, int.from_bytes(body[:2], "little")
+        if len(body) < 2 or number >= len(keys):
+            raise ValueError(f"a message begins with the number of none of {len(keys)} destinations")
+        return keys[number]
+
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
         for index in range(first, last):
-            key, properties = self._envelope()
+            body = batch[index]
+            key, properties = self._envelope(body)
             mandatory = self._route.mandatory or (self._route.tries and not self.published)
-            self._channel.basic_publish(self._route.exchange, key, batch[index], properties, mandatory)
+            self._channel.basic_publish(self._route.exchange, key, body, properties, mandatory)
             self.published += 1
         return last
 
@@ -151,8 +161,8 @@ class OneByOneClient(Client):
     def has_more(self) -> bool:
         return bool(self._waiting)
 
-    def acknowledge(self) -> None:
-        self._channel.basic_ack(self.taken + self.too_long, multiple=True)
+    def acknowledge(self, count: int) -> None:
+        self._channel.basic_ack(count, multiple=True)
 
     def settled(self, frame: Any) -> None:
         tag, multiple = frame.method.delivery_tag, frame.method.multiple

@@ -10,7 +10,7 @@ from pika.connection import Parameters
 from transports.amqp import wire
 from transports.amqp.address import CONFIRM_WINDOW, PREFETCH, Delivery
 from transports.amqp.client import Client
-from transports.amqp.layout import DIGITS, AnswerLayout, Layout, correlation_id
+from transports.amqp.layout import DIGITS, AnswerLayout, Layout, RoutedLayout, correlation_id
 from transports.amqp.loops import OwnLoop
 from transports.amqp.pika_io import Stream
 from transports.amqp.scanner import Scanner, Stop
@@ -45,11 +45,13 @@ class CompiledClient(Client):
         self._layout.write(FrameBatch(0, 1, 1), 0, 0, self._aside.buffer, 0)
         correlation_id(b"")
 
-    def _layout_for(self, frame_max: int) -> Layout | AnswerLayout:
-        exchange, key, mandatory, asker, reply_to, answers, tries = self._route
+    def _layout_for(self, frame_max: int) -> Layout | AnswerLayout | RoutedLayout:
+        exchange, key, mandatory, asker, reply_to, answers, tries, keys = self._route
         durable = self._delivery.durable
         if answers:
             return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, self.returns)
+        if keys:
+            return RoutedLayout(exchange, keys, mandatory, durable, CHANNEL, frame_max)
         method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not self.published))
         return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
@@ -130,10 +132,10 @@ class CompiledClient(Client):
     def has_more(self) -> bool:
         return self._stopped_full or self._aside.count > 0
 
-    def acknowledge(self) -> None:
-        """Acknowledge up to the number of messages taken: the broker numbers deliveries from 1."""
+    def acknowledge(self, count: int) -> None:
+        """The broker numbers deliveries from 1."""
         if self._own.stream is not None:
-            self._own.stream.write(wire.acknowledgement(CHANNEL, self.taken + self.too_long))
+            self._own.stream.write(wire.acknowledgement(CHANNEL, count))
 
     @property
     def stream(self) -> Stream | None:

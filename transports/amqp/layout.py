@@ -7,6 +7,7 @@ of its request, and as routing key the request's reply-to, or a key that is the 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 from numba import int64, njit
@@ -193,6 +194,53 @@ class Layout:
             self._channel, self._most_body, out, at,
         )  # fmt: skip
         self._next += message - first
+        return int(message), int(end)
+
+
+@njit(cache=True, nogil=True)
+def _lay_out_routed(
+    buffer: Bytes, offsets: Longs, first: int, last: int, heads: Bytes, begins: Longs, header_bytes: int,
+    channel: int, most_body: int, out: Bytes, at: int,
+) -> tuple[int, int]:  # fmt: skip
+    """See _lay_out. The second number is -1 if a message begins with the number of no key."""
+    for message in range(first, last):
+        start, length = offsets[message], offsets[message + 1] - offsets[message]
+        number = int64(buffer[start]) | int64(buffer[start + 1]) << 8 if length >= 2 else int64(len(begins))
+        if number >= len(begins) - 1:
+            return message, -1
+        begin, end = begins[number], begins[number + 1]
+        if at + end - begin + _body_bytes(length, most_body) > len(out):
+            return message, at
+        out[at : at + end - begin] = heads[begin:end]
+        at += end - begin
+        _put_big_endian(out, at - header_bytes + wire.BODY_LENGTH_AT, length, 8)
+        at = _put_bodies(buffer, start, length, channel, most_body, out, at)
+    return last, at
+
+
+class RoutedLayout:
+    """The layout of messages that each begin with the number of their key, u16, little-endian."""
+
+    def __init__(
+        self, exchange: str, keys: Sequence[str], mandatory: bool, persistent: bool, channel: int, frame_max: int
+    ) -> None:
+        header = wire.content_header(channel, persistent)
+        heads = [wire.publish_method(channel, exchange, key, mandatory) + header for key in keys]
+        self._heads = np.frombuffer(b"".join(heads), np.uint8)
+        self._begins: Longs = np.cumsum([0, *map(len, heads)])
+        self._header_bytes = len(header)
+        self._channel, self._most_body = channel, frame_max - OVERHEAD_BYTES
+
+    def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
+        """See Layout.write. ValueError if a message begins with the number of no key."""
+        message, end = _lay_out_routed(
+            batch.buffer, batch.offsets, first, last, self._heads, self._begins, self._header_bytes,
+            self._channel, self._most_body, out, at,
+        )  # fmt: skip
+        if end < 0:
+            raise ValueError(
+                f"message {message} begins with the number of none of {len(self._begins) - 1} destinations"
+            )
         return int(message), int(end)
 
 

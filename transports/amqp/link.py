@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pika.channel import Channel
 
 from transports.amqp.address import ACK_EVERY, CONFIRM_WINDOW, BrokerAddress
 from transports.amqp.client import Client, JoinedClient, PikaClient
 from transports.amqp.compiled import CompiledClient
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import Side, consume, declare
+from transports.amqp.topology import Side, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.sockets import read_back, set_nodelay
@@ -23,6 +26,14 @@ MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30
 ACK_AFTER_NS = 10_000_000
 """Deliveries wait no longer than this for their acknowledgement, if the link is called by then."""
+
+
+class _Caused(NamedTuple):
+    """`taken` deliveries may be acknowledged; `next_taken` once the first `published` publishes are confirmed."""
+
+    taken: int = 0
+    next_taken: int = 0
+    published: int = 0
 
 
 class AmqpLink(Link):
@@ -44,6 +55,7 @@ class AmqpLink(Link):
         self._client = kind(loop, self._side.route(self._delivery), self._delivery)
         self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
+        self._caused = _Caused()
         self._has_looked = False
         try:
             self._session.open(loop, until_ns)
@@ -93,13 +105,23 @@ class AmqpLink(Link):
 
     def _acknowledge(self, at_once: bool = False) -> None:
         """Acknowledge earlier messages, which are dealt with by now, once there are many or some time has passed."""
+        if not self._delivery.acks:
+            return
         taken = self._client.taken + self._client.too_long
-        if not self._delivery.acks or taken == self._acknowledged:
+        if self._side.keys and self._delivery.confirms and not at_once:
+            taken = self._committed(taken)
+        if taken == self._acknowledged:
             return
         now_ns = time.monotonic_ns()
         if at_once or taken - self._acknowledged >= ACK_EVERY or now_ns - self._acknowledged_ns > ACK_AFTER_NS:
-            self._client.acknowledge()
+            self._client.acknowledge(taken)
             self._acknowledged, self._acknowledged_ns = taken, now_ns
+
+    def _committed(self, taken: int) -> int:
+        """How many deliveries are dealt with, and everything sent until they were is confirmed: at the commit point."""
+        if self._client.confirmed >= self._caused.published:
+            self._caused = _Caused(self._caused.next_taken, taken, self._client.published)
+        return self._caused.taken
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if self._free_places <= 0:
@@ -148,6 +170,10 @@ class AmqpLink(Link):
             return ANY_NUMBER
         return CONFIRM_WINDOW - self._client.published + self._client.confirmed
 
+    def left(self, until_ns: int) -> int:
+        """The number of messages that lie in the queues that this end consumes."""
+        return sum(queue_length(self._session, queue, until_ns) for queue in self._queues[: len(self._side.consumes)])
+
     def sockets(self) -> list[dict[str, Any]]:
         return read_back([] if self._loop.descriptor is None else [self._loop.descriptor], self._nodelay)
 
@@ -157,11 +183,18 @@ class AmqpLink(Link):
         try:
             self._settle(until_ns)
             if not self._delivery.confirms:
-                ask, known = channel.queue_declare, self._queues[0 if self._consumes else -1]
-                self._session.ask(lambda done: ask(known, passive=True, callback=done), until_ns)
+                self._session.ask(lambda done: self._ask_anything(channel, done), until_ns)
         except PeerGone:
             return False
         return True
+
+    def _ask_anything(self, channel: Channel, done: Callable[..., None]) -> None:
+        """Ask for something that is there."""
+        if self._queues:
+            channel.queue_declare(self._queues[0 if self._consumes else -1], passive=True, callback=done)
+        else:
+            (exchange,) = self._side.exchanges
+            channel.exchange_declare(exchange.name, passive=True, callback=done)
 
     def facts(self) -> dict[str, Any]:
         """The broker's handling of this end's messages."""

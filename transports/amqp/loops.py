@@ -93,6 +93,7 @@ class OwnLoop:
 
     def sleep_beside(self, other: OwnLoop) -> None:
         self._beside = other
+        self._sleepers.clear()  # those of before know one socket
 
     @property
     def _both(self) -> list[OwnLoop]:

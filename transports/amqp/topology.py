@@ -12,6 +12,8 @@ publishers ◀──  [a queue each]  ◀──back──  subscribers
 clients ──requests──▶ [RUN.requests] ──▶ servers
 clients ◀── [a queue each, whose name their requests carry] ◀──  servers        indexed
 clients ◀── [RUN.responses], which each client searches ◀── responses ── servers   scan
+
+each end  ── a key for each frame ──▶ RUN ──▶ [RUN.NAME], or [RUN.NAME@SUBSCRIBER] for each subscriber   routed
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import NamedTuple
 
 from transports.amqp.address import PREFETCH, Delivery
 from transports.amqp.session import Session
-from transports.base import ASKED, PUBLISHED, Address, Pattern
+from transports.base import AS, ASKED, CONSUMED, PUBLISHED, Address, Pattern
 
 UNUSED_MS = 600_000
 """The broker removes a queue that nobody used for this long, such as a killed run's."""
@@ -53,6 +55,7 @@ class Route(NamedTuple):
     asker     16 hexadecimal digits: the messages are requests, and their correlation ids begin with these digits
     reply_to  the queue for the answers to these requests; empty if the requests do not name one
     answers   the messages are answers: each has its request's correlation id, and goes to its reply-to without `key`
+    keys      each message begins with the number of its key among these
     """
 
     exchange: str
@@ -62,6 +65,7 @@ class Route(NamedTuple):
     reply_to: str = ""
     answers: bool = False
     tries: bool = False
+    keys: tuple[str, ...] = ()
 
 
 class Side(NamedTuple):
@@ -72,6 +76,7 @@ class Side(NamedTuple):
     asker: str = ""
     answers: bool = False
     scans: bool = False
+    keys: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, address: Address, listens: bool) -> Side:
@@ -80,6 +85,8 @@ class Side(NamedTuple):
             return cls._of_publishing(address, listens)
         if address.pattern in ASKED:
             return cls._of_asking(address.token, address.pattern is Pattern.SCAN, listens)
+        if address.pattern is Pattern.ROUTED:
+            return cls._of_routed(address.token, address.keys)
         inbound, outbound = _between(address.token, address.pattern, address.options.get("pair", ""))
         consumes, publishes_to = (inbound, outbound) if listens else (outbound, inbound)
         return cls(() if consumes is None else (consumes,), publishes_to)
@@ -102,6 +109,14 @@ class Side(NamedTuple):
             return cls((requests,), answers, answers=True, scans=scans)
         return cls((answers,), requests, asker, scans=scans)
 
+    @classmethod
+    def _of_routed(cls, run: str, keys: Sequence[str]) -> Side:
+        exchange = Exchange(run)
+        consumed = [key.removeprefix(CONSUMED) for key in keys if key.startswith(CONSUMED)]
+        queues = tuple(Queue(f"{run}.{name}", exchange, name.partition(AS)[0]) for name in consumed)
+        sent_to = tuple(key for key in keys if not key.startswith(CONSUMED))
+        return cls(queues, Queue("", exchange, "") if sent_to else None, keys=sent_to)
+
     @property
     def declares(self) -> tuple[Queue, ...]:
         """All queues of the link with a name, since either end may come first, and this end's own queues."""
@@ -115,7 +130,7 @@ class Side(NamedTuple):
             return Route("", "", False)
         reply_to = "" if self.scans else self.asker
         tries = self.publishes_to_topic and not delivery.confirms
-        return Route(to.exchange.name, to.key, delivery.confirms, self.asker, reply_to, self.answers, tries)
+        return Route(to.exchange.name, to.key, delivery.confirms, self.asker, reply_to, self.answers, tries, self.keys)
 
     @property
     def publishes_to_topic(self) -> bool:
@@ -161,6 +176,8 @@ def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> 
     """Declare an end's exchanges, queues and bindings; the names of the queues, in the order of `side.declares`."""
     for exchange in side.exchanges:
         _declare_exchange(session, exchange, delivery, until_ns)
+    if not side.declares:
+        return []
     *many, last = side.declares
     return [*(_declare_unasked(session, queue, delivery) for queue in many),
             _declare_queue(session, last, delivery, until_ns)]  # fmt: skip

@@ -33,7 +33,7 @@ TRANSPORT = Transport(
     needs={"zmq": "`pip install pyzmq`"},
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
-    patterns=frozenset(Pattern) - {Pattern.SCAN},
+    patterns=frozenset(Pattern) - {Pattern.SCAN, Pattern.ROUTED},
     options={"calls": (), "back": (), "hwm": ()},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),

@@ -1,0 +1,192 @@
+"""The supply chain: seven interactions between headquarters, distribution centres, supermarkets and suppliers.
+
+    supplier   ◀── calls for offers [topics] ──   centre    ◀── orders ──   supermarket
+               ── offers, invoices, shipments ──▶           ── goods ──▶
+    headquarters  ── prices, products, hot lists [topics] ──▶ supermarket;   ◀── statistics, invoices ── all others
+
+Every location begins its interactions at the times of a fixed plan, whether or not earlier ones have ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Plot, Point, Published, Results, Settings
+from messaging.options import SAMPLE_SECONDS, Seconds, numbers
+from messaging.roles import Links, Role
+from messaging.supply_chain.chain import Chain, Times
+from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, roles_of
+from messaging.supply_chain.judging import figures_of, wrong_with
+from messaging.supply_chain.messages import INTERACTIONS
+from messaging.supply_chain.plan import Plan
+from messaging.supply_chain.topologies import (
+    FREEFORM,
+    TOPOLOGIES,
+    VERTICAL,
+    Topology,
+    freeform,
+    horizontal,
+    vertical,
+)
+from reports.formats import number
+from runs.errors import UserError
+from runs.option_types import Listed
+from transports.base import Pattern
+
+OPTIONS = (
+    click.Option(["--topology"], type=Listed(click.Choice(TOPOLOGIES)), default=VERTICAL, show_default=True,
+                 help="vertical: more traffic; horizontal: more locations; freeform: as --config says."),
+    numbers("--base", "bases", 1000, "10", "B", "The scale: 20 messages delivered a second for each unit."),
+    click.Option(["--interactions"], type=Listed(click.Choice([str(each) for each in INTERACTIONS])),
+                 default=",".join(map(str, INTERACTIONS)), show_default=True, help="Which of the seven are on."),
+    click.Option(["--config"], type=click.Path(), metavar="FILE.toml",
+                 help="Locations, families and rates, with --topology freeform."),
+    click.Option(["--warm-up", "warm_up_s"], type=Seconds(0, 3600), default=2.0, show_default=True, help="Seconds."),
+    click.Option(["--duration", "duration_s"], type=SAMPLE_SECONDS, default=20.0, show_default=True,
+                 help="Seconds that are measured."),
+    click.Option(["--drain", "drain_s"], type=SAMPLE_SECONDS, default=10.0, show_default=True,
+                 help="Longest that messages may be under way after that, seconds."),
+    click.Option(["--bound", "bound_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True,
+                 help="90 % of each message are to be delivered within so many seconds."),
+    click.Option(["--agents"], type=click.IntRange(4, 200), default=MOST_AGENTS, show_default=True,
+                 help="At most so many processes; locations of a kind share them."),
+    click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
+)  # fmt: skip
+LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
+PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload (2009), tables 1 to 5, figures 3 to 9"
+
+
+def points(settings: Settings) -> list[Point]:
+    """A point for each topology with each base. UserError for a workload that cannot be."""
+    found: list[Point] = []
+    for name in settings["topology"]:
+        found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
+    for point in found:
+        Plan.of(topology_of(point, settings))
+    return found
+
+
+def topology_of(point: Point, settings: Settings) -> Topology:
+    if (point["topology"] == FREEFORM) != (settings.get("config") is not None):
+        raise UserError("--config FILE and --topology freeform belong together: give both, or neither")
+    match point["topology"]:
+        case "vertical":
+            whole = vertical(point["base"])
+        case "horizontal":
+            whole = horizontal(point["base"])
+        case _:
+            whole = freeform(Path(settings["config"]))
+    some = whole.only(tuple(map(int, settings["interactions"])))
+    if not some.interactions:
+        raise UserError("no interaction is on: --interactions and [rates] have none in common with a rate above 0")
+    return some
+
+
+def chain_of(cell: Cell) -> Chain:
+    """Without a broker, of the interactions that can do without one."""
+    topology = topology_of(cell.point, cell.settings)
+    return Chain(topology if cell.has_broker else topology.only(BROKERLESS))
+
+
+def times_of(settings: Settings) -> Times:
+    return Times(settings["warm_up_s"], settings["duration_s"], settings["drain_s"])
+
+
+def unsupported(cell: Cell) -> str | None:
+    if not cell.has_broker and not chain_of(cell).topology.interactions:
+        return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
+    return None
+
+
+def roles(cell: Cell, links: Links) -> list[Role]:
+    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"])
+
+
+def judge(cell: Cell, results: Results) -> list[str]:
+    return wrong_with(chain_of(cell), times_of(cell.settings), cell.settings["bound_s"], results)
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    return figures_of(chain_of(cell), times_of(cell.settings), results)
+
+
+def patterns(cell: Cell) -> Sequence[Pattern]:
+    return (Pattern.ROUTED,) if cell.has_broker else (Pattern.QUEUE, Pattern.FANOUT)
+
+
+def plan_instead(settings: Settings) -> bool:
+    """Print the plan, if that was asked for."""
+    if not settings["plan"]:
+        return False
+    from messaging.supply_chain.plan_in_words import print_plan
+
+    for point in points(settings):
+        words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
+        print_plan(Plan.of(topology_of(point, settings)), words)
+    return True
+
+
+def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Sum up one cell interaction by interaction; label what ran without a broker."""
+    for row in rows:
+        if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
+            yield f"{row['words']}: {LABEL}"
+    for row in rows if len(rows) == 1 else ():
+        yield from _each_interaction({name: estimate["median"] for name, estimate in row["figures"].items()})
+
+
+def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:
+    for each, interaction in INTERACTIONS.items():
+        name = f"interaction_{each}"
+        if f"{name}_per_s" in found:
+            yield (
+                f"interaction {each}, {interaction.about}: {number(found[f'{name}_per_s'])} messages/s, "
+                f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; "
+                f"90 % ended within {number(found.get(f'{name}_p90_ms', math.nan))} ms of due"
+            )
+
+
+BENCHMARK = Benchmark(
+    about="a supermarket company's supply chain: seven interactions at planned rates, judged",
+    paper=PAPER,
+    points=points,
+    roles=roles,
+    judge=judge,
+    figures=figures,
+    columns=(
+        Column("delivered_per_s", "delivered/s", with_interval=True),
+        Column("off_plan_percent", "% off plan"),
+        Column("kb_per_s", "kB/s"),
+        Column("delivery_p50_ms", "p50 ms"),
+        Column("delivery_p90_ms", "p90 ms"),
+        Column("delivery_p99_ms", "p99 ms"),
+        Column("lag_p99_ms", "lag p99 ms"),
+        Column("a_percent", "a %"),
+        Column("b_percent", "b %"),
+        Column("c_percent", "c %"),
+        Column("d_percent", "d %"),
+    ),
+    plots=(
+        Plot("Messages delivered", "delivered_per_s", "messages/s", x="base", x_unit="BASE", linear=True),
+        Plot("Traffic", "kb_per_s", "kB/s", x="base", x_unit="BASE", linear=True),
+        Plot("Delivery, 90 %", "delivery_p90_ms", "ms", x="base", x_unit="BASE", linear=True),
+        Plot("CPU of the broker", "broker_cores", "cores", x="base", x_unit="BASE", linear=True),
+    ),
+    published=(
+        Published("vertical, groups a, b, c, d, percent of messages", "14.19, 5.99, 39.09, 40.74"),
+        Published("horizontal, the same", "37.46, 12.45, 24.55, 25.55"),
+    ),
+    options=OPTIONS,
+    transports="amqp",
+    summary=lambda rows: list(by_interaction(rows)),
+    unsupported=unsupported,
+    patterns=patterns,
+    instead=plan_instead,
+    repeats=1,
+    quick={"repeats": 1, "warm_up_s": 1.0, "duration_s": 5.0},
+)  # fmt: skip

@@ -1,0 +1,10 @@
+"""The supply chain of a supermarket company: the workload of Sachs, Kounev, Bacon and Buchmann (2009).
+
+messages.py        the paper's tables 1 to 3: who sends what to whom, in which group, how large
+topologies.py      how many locations there are, and how often each begins an interaction
+plan.py            the traffic that follows from both, by the paper's equations; plan_in_words.py prints it
+chain.py           who serves whom, and when each location begins what
+agent.py           a process that plays locations: it handles what comes, and begins interactions
+deployment.py      which agent plays which locations, and its links
+judging.py         whether a run kept to its plan, and its figures
+"""

@@ -1,0 +1,164 @@
+"""Which agent plays which locations, and the ends of its links: queues and topics at a broker, or sockets without one.
+
+A broker   two connections for each agent, however many destinations it has: `express` for groups a and c (nothing is
+           acknowledged or confirmed, nothing survives), `assured` for groups b and d (persistent messages, durable
+           queues and subscriptions, confirms). A location acknowledges a message once the broker has confirmed all
+           that it sent because of it: consuming and publishing commit there.
+No broker  groups a and c only: a PUB at each headquarters with a SUB at each supermarket, and a PUSH at each
+           supermarket that deals to the PULLs of the headquarters. Nothing is persistent.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from messaging.roles import LinkEnd, Links, Role, Sharing
+from messaging.supply_chain.agent import ROUTES, Agent
+from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times
+from messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from transports.base import AS, CONSUMED, Pattern
+
+BROKERLESS = (5, 6, 7)
+"""The interactions of which every message has a brokerless counterpart."""
+MOST_AGENTS = 40
+LARGEST_MESSAGE = 1 << 16
+WORDS = {Kind.SM: "supermarket", Kind.DC: "centre", Kind.SP: "supplier", Kind.HQ: "headquarters"}
+EXPRESS, ASSURED = "express", "assured"
+DELIVERY = {EXPRESS: "lossy", ASSURED: "durable"}
+
+
+def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
+    """An agent for each location while they are few; else those of a kind share, in proportion to their number."""
+    locations = chain.locations
+    found: list[tuple[Location, ...]] = []
+    for kind in Kind:
+        own = [each for each in locations if each.kind is kind]
+        many = min(len(own), max(1, len(own) * most // len(locations))) if len(locations) > most else len(own)
+        found += [tuple(own[first::many]) for first in range(many)]
+    return found
+
+
+def roles_of(chain: Chain, times: Times, links: Links, most_agents: int) -> list[Role]:
+    """A role for each agent; the last one opens."""
+    agents = agents_of(chain, most_agents) if links.has_broker else agents_of(chain, len(chain.locations))
+    wired = _at_a_broker(chain, agents, links) if links.has_broker else _without_a_broker(chain, agents, links)
+    start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times.driven_s))
+    subscribers = chain.many(Kind.SM)
+    return [
+        Role(
+            _name(locations),
+            Agent(chain, locations, times, wires.routes, wires.receives, start, locations is agents[-1],
+                  wires.publishes, subscribers),
+            wires.ends, locations is agents[-1], shares,
+        )
+        for locations, wires in zip(agents, wired, strict=True)
+    ]  # fmt: skip
+
+
+def _name(locations: Sequence[Location]) -> str:
+    """supermarket 3; supermarket 3+13+23"""
+    return f"{WORDS[locations[0].kind]} {'+'.join(str(each.number + 1) for each in locations)}"
+
+
+@dataclass(frozen=True)
+class _Wires:
+    """An agent's links."""
+
+    ends: tuple[LinkEnd, ...]
+    routes: ROUTES
+    receives: tuple[int, ...]
+    publishes: tuple[int, ...] = ()
+
+
+def _messages(chain: Chain) -> list[Message]:
+    return [message for number in chain.topology.interactions for message in INTERACTIONS[number].messages]
+
+
+def _kind_of_link(message: Message) -> str:
+    return ASSURED if message.group.is_assured else EXPRESS
+
+
+def _destination(message: Message, number: int) -> str:
+    """order.DC.1; callForOffers.17; priceUpdate.1"""
+    to = "" if message.group.is_published else f"{message.target.name}."
+    return f"{message.name}.{to}{number + 1}"
+
+
+def _at_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
+    keys = {
+        kind: [(_consumed(chain, locations, kind), _sent_to(chain, locations, kind)) for locations in agents]
+        for kind in DELIVERY
+    }
+    ends = {
+        kind: links.many(
+            LARGEST_MESSAGE, Pattern.ROUTED,
+            [(*(CONSUMED + name for name in consumed), *(_destination(MESSAGES[m], n) for m, n in sent))
+             for consumed, sent in own],
+            name=kind, options={"delivery": DELIVERY[kind]},
+        )[0]
+        for kind, own in keys.items()
+    }  # fmt: skip
+    wired = []
+    for place in range(len(agents)):
+        used = [kind for kind in (ASSURED, EXPRESS) if any(keys[kind][place])]
+        sent = [keys[kind][place][1] for kind in used]
+        wired.append(
+            _Wires(
+                tuple(ends[kind][place] for kind in used),
+                {to: (link, number) for link, own in enumerate(sent) for number, to in enumerate(own)},
+                tuple(link for link, kind in enumerate(used) if keys[kind][place][0]),
+            )
+        )
+    return wired
+
+
+def _consumed(chain: Chain, locations: Sequence[Location], kind: str) -> list[str]:
+    """Queues of these locations, and their subscriptions."""
+    own = [message for message in _messages(chain) if _kind_of_link(message) == kind]
+    return [
+        name
+        for location in locations
+        for message in own
+        if message.target is location.kind
+        for name in _consumed_by(chain, location, message)
+    ]
+
+
+def _consumed_by(chain: Chain, location: Location, message: Message) -> list[str]:
+    if not message.group.is_published:
+        return [_destination(message, location.number)]
+    subscriber = f"{AS}{location.kind.name}.{location.number + 1}"
+    families = [
+        topic
+        for topic in chain.destinations(message)
+        if message.to is not To.FAMILY or location.number in chain.suppliers_of[topic]
+    ]
+    return [_destination(message, topic) + subscriber for topic in families]
+
+
+def _sent_to(chain: Chain, locations: Sequence[Location], kind: str) -> list[tuple[int, int]]:
+    """(message, destination) of all that these locations may send."""
+    return [
+        (NUMBER_OF[message.name], number)
+        for message in _messages(chain)
+        if message.source is locations[0].kind and _kind_of_link(message) == kind
+        for number in chain.destinations(message)
+    ]
+
+
+def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
+    headquarters = chain.many(Kind.HQ)
+    pulls, push = links.many(LARGEST_MESSAGE, Pattern.QUEUE, [()] * headquarters, name="statistics")
+    pubs, sub = links.many(LARGEST_MESSAGE, Pattern.FANOUT, [()] * headquarters, name="announcements")
+    statistics, *announced = (NUMBER_OF[name] for name in ("statInfoSM", "productAnnouncement", "creditCardHL"))
+    wired = []
+    for (location,) in agents:
+        if location.kind is Kind.HQ:
+            routes = {(message, 0): (1, 0) for message in announced}
+            wired.append(_Wires((pulls[location.number], pubs[location.number]), routes, (0,), publishes=(1,)))
+        else:
+            routes = {(statistics, number): (1, 0) for number in range(headquarters)}
+            wired.append(_Wires((sub, push), routes, (0,)))
+    return wired

@@ -1,0 +1,154 @@
+"""Whether a run kept to its plan, and its figures: all agents' counts together, message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from exchange.measurements import LogBuckets
+from messaging.benchmark import Figures
+from messaging.roles import RoleResult
+from messaging.supply_chain.chain import Chain, Times
+from messaging.supply_chain.messages import MESSAGES, Group, To
+from messaging.supply_chain.plan import Flow, Plan
+
+TOLERANCE = 0.05
+"""Measured counts may be so far from the plan."""
+WHOLE_INTERACTIONS = 2
+"""And by so many initiations: a window does not begin and end between two of them."""
+PERCENT = 90.0
+FEWEST = 10
+"""A percentile of fewer messages is not judged."""
+
+
+@dataclass
+class Tally:
+    """One message, of all agents."""
+
+    sent: int = 0
+    received: int = 0
+    doubled: int = 0
+    measured_sent: int = 0
+    measured_received: int = 0
+    measured_bytes: int = 0
+    delivery: LogBuckets = field(default_factory=LogBuckets)
+    since_due: LogBuckets = field(default_factory=LogBuckets)
+
+
+def tallies(results: Mapping[str, RoleResult]) -> dict[str, Tally]:
+    """By message, in the order of table 1."""
+    found = {message.name: Tally() for message in MESSAGES}
+    for result in results.values():
+        for name, counts in result.details.get("messages", {}).items():
+            for what, value in counts.items():
+                _add(found[name], what, value)
+    return {name: tally for name, tally in found.items() if tally.sent or tally.received}
+
+
+def _add(tally: Tally, what: str, value: int | LogBuckets) -> None:
+    if isinstance(value, LogBuckets):
+        getattr(tally, what).merge(value)
+    else:
+        setattr(tally, what, getattr(tally, what) + value)
+
+
+def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
+    """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
+    stopped = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
+    found, plan = tallies(results), Plan.of(chain.topology)
+    wrong = [*stopped, *_not_delivered(chain, times, results, found)]
+    for flow in plan.flows:
+        tally = found.get(flow.message.name, Tally())
+        wrong += [*_off_plan(flow, tally, times.measured_s), *_slow(flow, tally, bound_s)]
+    return wrong
+
+
+def _not_delivered(
+    chain: Chain, times: Times, results: Mapping[str, RoleResult], found: Mapping[str, Tally]
+) -> Iterator[str]:
+    for name, tally in found.items():
+        if tally.doubled:
+            yield f"{tally.doubled:,} messages {name} came twice"
+    missing = chain.deliveries(times.driven_s) - sum(tally.received - tally.doubled for tally in found.values())
+    if missing > 0:
+        yield f"{missing:,} messages had not come {times.drain_s:g} s after the last interaction began, or are lost"
+    if left := sum(result.details.get("left_in_queues", 0) for result in results.values()):
+        yield f"{left:,} messages lie in queues after the drain"
+
+
+def _off_plan(flow: Flow, tally: Tally, measured_s: float) -> Iterator[str]:
+    for what, per_s, measured in (
+        ("sent", flow.sent, tally.measured_sent),
+        ("received", flow.received, tally.measured_received),
+    ):
+        planned, of_one = per_s * measured_s, max(flow.received / flow.sent, 1) if flow.sent else 1
+        if abs(measured - planned) > max(TOLERANCE * planned, WHOLE_INTERACTIONS * of_one):
+            yield (
+                f"{flow.message.name}: {measured:,} were {what} in {measured_s:g} s, and {planned:,.0f} were planned: "
+                f"more than {TOLERANCE:.0%} off"
+            )
+
+
+def _slow(flow: Flow, tally: Tally, bound_s: float) -> Iterator[str]:
+    took_s = tally.delivery.percentile_ns(PERCENT) / 1e9
+    if tally.delivery.count >= FEWEST and took_s > bound_s:
+        yield (
+            f"{flow.message.name}: 90 % were delivered within {1e3 * took_s:,.0f} ms, "
+            f"and the bound is {1e3 * bound_s:,.0f} ms"
+        )
+
+
+def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> Figures:
+    """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
+    found, plan = tallies(results), Plan.of(chain.topology)
+    received = sum(tally.measured_received for tally in found.values())
+    kb = sum(tally.measured_bytes for tally in found.values()) / 1024
+    lag, delivery = LogBuckets(), LogBuckets()
+    for result in results.values():
+        lag.merge(result.details.get("lag", LogBuckets()))
+    for tally in found.values():
+        delivery.merge(tally.delivery)
+    by_interaction = dict(_by_interaction(plan, found, times.measured_s))
+    return {
+        "delivered_per_s": received / times.measured_s,
+        "planned_per_s": plan.received(),
+        "off_plan_percent": max(abs(value) for name, value in by_interaction.items() if "off_plan" in name),
+        "kb_per_s": kb / times.measured_s,
+        **dict(_mix(plan, found, received, kb)),
+        **{f"delivery_{name}_ms": value / 1e3 for name, value in delivery.figures_us().items() if name != "count"},
+        **{f"lag_{name}_ms": value / 1e3 for name, value in lag.figures_us().items() if name == "p99"},
+        **by_interaction,
+        **{f"{name}_p90_ms": tally.delivery.percentile_ns(90) / 1e6
+           for name, tally in found.items() if tally.delivery.count},
+    }  # fmt: skip
+
+
+def _mix(plan: Plan, found: Mapping[str, Tally], received: int, kb: float) -> Iterator[tuple[str, float]]:
+    for group in Group:
+        own = [found.get(flow.message.name, Tally()) for flow in plan.flows if flow.group is group]
+        if own and received:
+            count, size = sum(tally.measured_received for tally in own), sum(tally.measured_bytes for tally in own)
+            yield f"{group.value}_percent", 100 * count / received
+            yield f"{group.value}_kb_percent", 100 * size / 1024 / kb
+
+
+def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
+    """Of each interaction: deliveries a second, how far they are off the plan, and the time from due to its end."""
+    for number in plan.topology.interactions:
+        flows = [flow for flow in plan.flows if flow.interaction == number]
+        own = [found.get(flow.message.name, Tally()) for flow in flows]
+        per_s = sum(tally.measured_received for tally in own) / measured_s
+        yield f"interaction_{number}_per_s", per_s
+        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / sum(flow.received for flow in flows) - 1)
+        ends = _last_ones(flows, found)
+        if ends.count:
+            yield f"interaction_{number}_p90_ms", ends.percentile_ns(90) / 1e6
+
+
+def _last_ones(flows: list[Flow], found: Mapping[str, Tally]) -> LogBuckets:
+    """From due to receipt of the messages that nobody answers."""
+    answered, total = {flow.message.after for flow in flows}, LogBuckets()
+    for flow in flows:
+        if flow.message.name not in answered and flow.message.to is not To.FAMILY:
+            total.merge(found.get(flow.message.name, Tally()).since_due)
+    return total

@@ -1,0 +1,150 @@
+"""The paper's tables 1, 2 and 3: seven interactions, nineteen messages, four groups.
+
+Rows of MESSAGES stand in the order in which an interaction sends them. `after` and `to` say more than the paper: which
+message makes a location send this one, and where to. The paper gives the order and the kinds of both ends only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+KILOBYTE = 1024
+"""Ours: the paper prints KBytes, and does not say of how many bytes."""
+PROBABILITIES = (0.95, 0.04, 0.01)
+"""Of an interaction's three sizes, small to large as table 2 lists them."""
+CASH_DESKS, SALES_LINES = 5, (2, 7, 13)
+SALES_LINE_KB = 0.3650
+"""m2 of table 2: kB for each sales line of each cash desk."""
+
+
+class Kind(Enum):
+    """Kinds of locations; each value is the name for users."""
+
+    SM = "supermarket"
+    DC = "distribution centre"
+    SP = "supplier"
+    HQ = "headquarters"
+
+
+class Group(Enum):
+    """Message groups (table 3). P persistent, T transactional, D durable subscription; N stands before what it is not.
+
+    a  publish/subscribe   NP NT ND
+    b  publish/subscribe   P  T  D
+    c  point to point      NP NT
+    d  point to point      P  T
+    """
+
+    A = "a"
+    B = "b"
+    C = "c"
+    D = "d"
+
+    @property
+    def is_published(self) -> bool:
+        """True for publish/subscribe: a topic, of which every subscriber gets a copy."""
+        return self in {Group.A, Group.B}
+
+    @property
+    def is_assured(self) -> bool:
+        """True for persistent, transactional messages."""
+        return self in {Group.B, Group.D}
+
+
+class To(Enum):
+    """How a sender chooses the destination."""
+
+    ITSELF = "a queue of the sender's own"
+    ITS_DC = "the distribution centre that serves the supermarket"
+    SENDER = "the location that sent the message to which this one answers"
+    INITIATOR = "the location that began the interaction"
+    HQ_IN_TURN = "the instances of the headquarters, one after the other"
+    FAMILY = "the topic of a product family, one family after the other"
+    EVERYBODY = "the topic that all supermarkets have subscribed to"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A row of table 1 with its row of table 2: a message has m1·x + b kB."""
+
+    name: str
+    interaction: int
+    source: Kind
+    target: Kind
+    group: Group
+    m1: float
+    b: float
+    to: To
+    after: str = ""
+    """The message that a location answers with this one; empty if this one begins the interaction."""
+
+    def size_kb(self, x: float) -> float:
+        return self.m1 * x + self.b
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """`x` has the three values of the sizing parameter; each of the initiators' locations has a rate of its own."""
+
+    number: int
+    about: str
+    initiator: Kind
+    x: tuple[float, float, float]
+
+    @property
+    def messages(self) -> list[Message]:
+        return [message for message in MESSAGES if message.interaction == self.number]
+
+
+SM, DC, SP, HQ = Kind.SM, Kind.DC, Kind.SP, Kind.HQ
+A, B, C, D = Group.A, Group.B, Group.C, Group.D
+
+INTERACTIONS = {
+    each.number: each
+    for each in (
+        Interaction(1, "orders of supermarkets", SM, (5, 100, 700)),
+        Interaction(2, "purchases of centres", DC, (3, 35, 200)),
+        Interaction(3, "price updates", HQ, (0, 0, 0)),
+        Interaction(4, "inventory of supermarkets", SM, (10, 100, 500)),
+        Interaction(5, "sales statistics", SM, SALES_LINES),
+        Interaction(6, "new products", HQ, (100, 10, 1000)),
+        Interaction(7, "credit card hot lists", HQ, (50, 500, 3000)),
+    )
+}
+
+MESSAGES = (
+    Message("order", 1, SM, DC, D, 0.0565, 1.4534, To.ITS_DC),
+    Message("orderConf", 1, DC, SM, D, 0.0565, 1.7374, To.INITIATOR, after="order"),
+    Message("shipDep", 1, DC, DC, D, 0.0787, 0.7222, To.ITSELF, after="order"),
+    Message("statInfoOrderDC", 1, DC, HQ, C, 0.0153, 0.1463, To.HQ_IN_TURN, after="shipDep"),
+    Message("shipInfo", 1, DC, SM, D, 0.0787, 0.8912, To.INITIATOR, after="shipDep"),
+    Message("shipConf", 1, SM, DC, D, 0.0202, 0.7140, To.ITS_DC, after="shipInfo"),
+    Message("callForOffers", 2, DC, SP, B, 0.1785, 0.8094, To.FAMILY),
+    Message("offer", 2, SP, DC, D, 0.2489, 0.9414, To.SENDER, after="callForOffers"),
+    Message("pOrder", 2, DC, SP, D, 0.2498, 1.1076, To.SENDER, after="offer"),
+    Message("pOrderConf", 2, SP, DC, D, 0.2410, 1.3494, To.SENDER, after="pOrder"),
+    Message("invoice", 2, SP, HQ, D, 0.1942, 1.1211, To.HQ_IN_TURN, after="pOrder"),
+    Message("pShipInfo", 2, SP, DC, D, 0.0827, 0.7279, To.SENDER, after="pOrder"),
+    Message("pShipConf", 2, DC, SP, D, 0.0827, 0.7612, To.SENDER, after="pShipInfo"),
+    Message("statInfoShipDC", 2, DC, HQ, C, 0.0831, 0.7681, To.HQ_IN_TURN, after="pShipInfo"),
+    Message("priceUpdate", 3, HQ, SM, B, 0, 0.2310, To.EVERYBODY),
+    Message("inventoryInfo", 4, SM, SM, D, 0.0970, 0.5137, To.ITSELF),
+    Message("statInfoSM", 5, SM, HQ, C, CASH_DESKS * SALES_LINE_KB, CASH_DESKS * 0.0139 + 0.9813, To.HQ_IN_TURN),
+    Message("productAnnouncement", 6, HQ, SM, A, 0.0103, 0.1754, To.EVERYBODY),
+    Message("creditCardHL", 7, HQ, SM, A, 0.0166, 0.1846, To.EVERYBODY),
+)
+"""Of statInfoSM x is the number of sales lines, with five cash desks: 5·(m1 + m2·x) + b."""
+
+
+def sizes_kb(message: Message) -> tuple[float, float, float]:
+    """The three sizes of table 4."""
+    small, medium, large = (message.size_kb(x) for x in INTERACTIONS[message.interaction].x)
+    return small, medium, large
+
+
+def mean_kb(message: Message, probabilities: Mapping[int, tuple[float, ...]] | None = None) -> float:
+    """The average size of table 4; `probabilities` by interaction, where they are not the paper's."""
+    likely = (probabilities or {}).get(message.interaction, PROBABILITIES)
+    return sum(share * size for share, size in zip(likely, sizes_kb(message), strict=True))

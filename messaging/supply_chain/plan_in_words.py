@@ -1,0 +1,126 @@
+"""The plan as a user reads it: how much flows in all, by interaction, message, group and location; our choices."""
+
+from __future__ import annotations
+
+from exchange.words import counted
+from messaging.supply_chain.chain import Chain
+from messaging.supply_chain.messages import INTERACTIONS, Group, Kind
+from messaging.supply_chain.plan import Flow, Plan
+from messaging.supply_chain.topologies import HORIZONTAL, PER_BASE, VERTICAL
+from reports.formats import number
+from reports.tables import FoldingTable, key, plain_table, terminal, words
+
+WORDS = {
+    Group.A: "a  topic NP NT ND",
+    Group.B: "b  topic P T D",
+    Group.C: "c  queue NP NT",
+    Group.D: "d  queue P T",
+}
+PAPERS_MIX = {
+    HORIZONTAL: {"a": (37.46, 24.66), "b": (12.45, 2.41), "c": (24.55, 49.19), "d": (25.55, 23.74)},
+    VERTICAL: {"a": (14.19, 7.19), "b": (5.99, 2.25), "c": (39.09, 61.03), "d": (40.74, 29.52)},
+}
+"""Table 5, achieved: percent of the messages received, and of their bytes."""
+OURS = (
+    ("interaction rates", f"{PER_BASE:g} messages/s delivered for each unit of BASE; shares from tables 4 and 5"),
+    ("a kilobyte", "1,024 bytes; a message has the size of table 2, with the head of our frames in it"),
+    ("sizes", "95, 4 and 1 % in an even sequence, not at random; all messages of an interaction have the same x"),
+    ("pace", "each location begins its interactions evenly, and neighbours take turns"),
+    ("who serves whom", "supermarket n has centre n modulo the number of centres"),
+    ("families", "each supplier offers as many, in changing company; a centre calls for all in turn"),
+    ("which offer wins", "that of the supplier whose turn it is, once it has come; the others are only received"),
+    ("what causes what", "order: orderConf, shipDep; shipDep: statInfoOrderDC, shipInfo; shipInfo: shipConf; pOrder:"
+     " pOrderConf, invoice, pShipInfo; pShipInfo: pShipConf, statInfoShipDC"),
+    ("the headquarters", "statistics and invoices go to its instances in turn; each instance begins its share"),
+    ("agents", "a process for each location, up to --agents; beyond, locations of a kind share processes"),
+    ("P and T", "persistent messages in durable queues; a message is acknowledged once the broker has confirmed all"
+     " that was sent because of it: at least once, and a copy would be counted"),
+    ("NP and NT", "no acknowledgement, no confirm"),
+    ("passed", "counts within 5 % of the plan, or 2 initiations; nothing lost, doubled, or left in a queue;"
+     " 90 % of each message delivered within --bound"),
+)  # fmt: skip
+"""What the paper leaves open, and what we chose."""
+
+
+def print_plan(plan: Plan, head: str) -> None:
+    console, topology = terminal(), plan.topology
+    console.print(
+        f"{head}: {number(plan.received())} messages/s delivered of {number(plan.sent())}/s sent, "
+        f"{number(plan.received_kb())} kB/s"
+    )
+    many = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in Kind)
+    console.print(f"{many}; {counted(topology.families, 'product families')}")
+    for table in (_interactions(plan), _messages(plan), _groups(plan), _locations(plan), _ours()):
+        console.print()
+        console.print(table)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.2f}" if whole else "0"
+
+
+def _interactions(plan: Plan) -> FoldingTable:
+    table = plain_table(key(from_right=True), key("interaction"), key("by"), "each/s", "all/s", "sent/s",
+                        "received/s", "%")  # fmt: skip
+    for each in plan.topology.interactions:
+        interaction = INTERACTIONS[each]
+
+        def own(flow: Flow, each: int = each) -> bool:
+            return flow.interaction == each
+
+        table.add_row(
+            str(each), interaction.about, interaction.initiator.name, number(plan.topology.rates[each]),
+            number(plan.topology.initiations_per_s(each)), number(plan.sent(own)), number(plan.received(own)),
+            _share(plan.received(own), plan.received()),
+        )  # fmt: skip
+    return table
+
+
+def _messages(plan: Plan) -> FoldingTable:
+    chain = Chain(plan.topology)
+    table = plain_table(key(from_right=True), key("message"), key("from, to"), key(""), "sent/s", "received/s",
+                        "kB", "destinations")  # fmt: skip
+    for flow in plan.flows:
+        message = flow.message
+        kind = "topics" if message.group.is_published else "queues"
+        table.add_row(
+            str(flow.interaction), message.name, f"{message.source.name} {message.target.name}", flow.group.value,
+            number(flow.sent), number(flow.received), f"{flow.kb:.2f}",
+            counted(len(chain.destinations(message)), kind),
+        )  # fmt: skip
+    return table
+
+
+def _groups(plan: Plan) -> FoldingTable:
+    paper = PAPERS_MIX.get(plan.topology.name, {})
+    table = plain_table(key("group"), "sent/s", "received/s", "%", "paper's", "kB/s", "% of kB", "paper's")
+    for group in Group:
+
+        def own(flow: Flow, group: Group = group) -> bool:
+            return flow.group is group
+
+        messages, kilobytes = paper.get(group.value, (None, None))
+        table.add_row(
+            WORDS[group], number(plan.sent(own)), number(plan.received(own)),
+            _share(plan.received(own), plan.received()),
+            f"{messages}" if messages else "-", number(plan.received_kb(own)),
+            _share(plan.received_kb(own), plan.received_kb()), f"{kilobytes}" if kilobytes else "-",
+        )  # fmt: skip
+    return table
+
+
+def _locations(plan: Plan) -> FoldingTable:
+    names = [f"{way} {group.value}" for way in ("sends", "gets") for group in Group]
+    table = plain_table(key("each, a second"), *names, gap=1)
+    for kind in Kind:
+        if plan.topology.locations[kind]:
+            rates = [of(kind, group) for of in (plan.sent_by, plan.received_by) for group in Group]
+            table.add_row(kind.value, *(number(rate) if rate else "-" for rate in rates))
+    return table
+
+
+def _ours() -> FoldingTable:
+    table = plain_table(key("ours, where the paper is silent"), words())
+    for what, choice in OURS:
+        table.add_row(what, choice)
+    return table
