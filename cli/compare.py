@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
+from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
 from runs.option_types import Cpus, Listed, Rate
 from runs.options import broker_options, json_option, results_option, session_options, stream_options, terms_options
 
@@ -17,6 +17,7 @@ from runs.options import broker_options, json_option, results_option, session_op
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,8000,16000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second, or max.")  # fmt: skip
 @repeat_options
+@redo_option
 @stream_options
 @terms_options
 @broker_options
@@ -30,7 +31,8 @@ from runs.options import broker_options, json_option, results_option, session_op
 @click.pass_context
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], repeats: int, seconds: float, results: str,
-    name: str | None, resume: str | None, dry_run: bool, as_json: bool, **given: Any,
+    name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool, as_json: bool,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
 
@@ -46,7 +48,7 @@ def command(
         raise SystemExit(resume_trial(results, resume, as_json))
     arms = comparison_arms(transports, rates, seconds, given)
     try:
-        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"])
+        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"]).with_redo(redo_noisy)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))

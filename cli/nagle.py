@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cli.trial_options import folder_options, nothing_beside_resume, repeat_options
+from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
 from runs.option_types import Listed, Rate
 from runs.options import (
     broker_options,
@@ -28,6 +28,7 @@ from runs.options import (
 @click.option("--roles", type=Listed(click.STRING), default="all", show_default=True, metavar="LEVEL[,...]",
               help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
 @repeat_options
+@redo_option
 @stream_options
 @terms_options
 @broker_options
@@ -40,7 +41,8 @@ from runs.options import (
 @click.pass_context
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], roles: list[str], repeats: int,
-    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, as_json: bool, **given: Any,
+    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool, as_json: bool,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Nagle's algorithm off and on, over each transport at each rate: completion time, packets, and a verdict.
 
@@ -57,7 +59,7 @@ def command(
         raise SystemExit(resume_trial(results, resume, as_json, NAGLE))
     try:
         arms = nagle_arms(transports, rates, roles, seconds, given)
-        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
+        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE).with_redo(redo_noisy)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.trial_options import folder_options, nothing_beside_resume, typed
+from cli.trial_options import folder_options, nothing_beside_resume, redo_option, typed
 from experiments.sweep.keys import shared_options
 from runs.options import json_option, results_option
 
@@ -21,6 +21,7 @@ from runs.options import json_option, results_option
               help="Any of the options of exchange run; every combination of values is an arm.")  # fmt: skip
 @click.option("--repeats", type=int, help="Runs of each arm.  [default: 10]")
 @click.option("--pause", "pause_s", type=float, help="Seconds between two runs.  [default: 0.5]")
+@redo_option
 @results_option
 @folder_options
 @click.option("--yes", is_flag=True, help="Do not ask, also where it takes more than a day.")
@@ -28,7 +29,7 @@ from runs.options import json_option, results_option
 @click.pass_context
 def command(
     ctx: click.Context, /, file: Path | None, example: bool, results: str, name: str | None, resume: str | None,
-    dry_run: bool, yes: bool, as_json: bool, **_: Any,
+    dry_run: bool, yes: bool, redo_noisy: bool, as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
 
@@ -44,7 +45,7 @@ def command(
     if resume is not None:
         nothing_beside_resume(ctx)
         raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
-    plan = planned(file, typed(ctx))
+    plan = planned(file, typed(ctx)).with_redo(redo_noisy)
     if dry_run:
         raise SystemExit(show_plan(plan, as_json))
     confirm(plan, yes)

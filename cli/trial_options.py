@@ -17,6 +17,10 @@ repeat_options = together([
     click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
                  help="How long a run offers orders; their number is seconds times rate."),
 ])  # fmt: skip
+redo_option = click.option(
+    "--redo-noisy/--keep-noisy", default=True, show_default=True,
+    help="Make a run again if others took over 10% of all processors beside it.",
+)  # fmt: skip
 folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),

@@ -12,12 +12,13 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
+from experiments.trials.redo import MOST_SHARE
 from runs.record.noise import noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
-MOST_NOISE = 0.1
-"""A larger share of the processors' time is a caveat."""
+MOST_NAMES = 3
+"""More runs are not named in a caveat; comparison.json names all."""
 
 
 def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
@@ -79,7 +80,8 @@ def caveats(plan: Plan, observed: dict[str, Observations], conditions: dict[str,
     yield from _excluded(observed)
     yield from _saturated(observed)
     yield from _streams(plan, observed)
-    yield from _noisy(observed)
+    yield from _set_aside(plan, observed)
+    yield from _noisy(plan, observed)
     yield from _differences(conditions)
 
 
@@ -119,17 +121,38 @@ def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
             yield f"{block}: the same orders had different answers; do not trust these runs"
 
 
-def _noisy(observed: dict[str, Observations]) -> Iterator[str]:
-    """How many runs had much other work, or steal, on the machine."""
-    shares = [
-        share for arm in observed.values() for run in arm.runs.values() if (share := noise_share(run)) is not None
-    ]
-    noisy = [share for share in shares if share > MOST_NOISE]
-    if noisy:
+def _set_aside(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+    """The runs that the plan's rule on noise set aside, with the first ones' names."""
+    runs = [record for arm in observed.values() for _, record in arm.set_aside]
+    if plan.redo and runs:
+        shares = [noise_share(run) or 0.0 for run in runs]
+        names = ", ".join(run["name"] for run in runs[:MOST_NAMES]) + ", ..." * (len(runs) > MOST_NAMES)
         yield (
-            f"other work or steal took over {MOST_NOISE:.0%} of the processors beside {len(noisy)} of "
-            f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}"
+            f"{counted(len(runs), 'runs')} set aside for noise: other work or steal took over "
+            f"{plan.redo.most_share_of_all_cpus:.0%} of the processors beside each, at most {max(shares):.0%} ({names})"
         )
+
+
+def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+    """How many of the runs that count had much other work, or steal, beside them; and how many do not tell."""
+    runs = [run for arm in observed.values() for run in arm.runs.values()]
+    shares = [share for run in runs if (share := noise_share(run)) is not None]
+    most = plan.redo.most_share_of_all_cpus if plan.redo else MOST_SHARE
+    noisy = [share for share in shares if share > most]
+    if noisy:
+        tried = f"; the machine was not quiet in up to {plan.redo.most_tries} tries each" if plan.redo else ""
+        if plan.redo and _extra_runs(observed) >= plan.redo.most_extra_runs:
+            tried = f"; the plan's {counted(plan.redo.most_extra_runs, 'extra runs')} were not enough"
+        yield (
+            f"other work or steal took over {most:.0%} of the processors beside {len(noisy)} of "
+            f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}{tried}"
+        )
+    if len(shares) < len(runs) and any("noise" in run for run in runs):
+        yield f"how noisy the machine was is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
+
+
+def _extra_runs(observed: dict[str, Observations]) -> int:
+    return sum(len(arm.set_aside) for arm in observed.values())
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -18,12 +19,14 @@ from exchange.json_records import Record
 from exchange.settings import RunSettings
 from experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
 from experiments.trials.plan import WARM_UP, Plan, Step, run_s
+from experiments.trials.redo import Redos
 from reports.live.progress import progress_bar
 from reports.run.page import write_page
 from runs.errors import UserError
 from runs.files import write_json
 from runs.interrupts import on_signals
 from runs.launch.brokers import Brokers
+from runs.record.noise import noise_share
 from runs.run import measure
 
 LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,23 +43,34 @@ def measure_with_page(folder: Path, settings: RunSettings, brokers: Brokers) -> 
 
 
 def to_do(trial: Path, plan: Plan) -> list[Step]:
-    """The remaining steps in the plan's order, after new warm-ups for the contenders that have runs left."""
-    records = attempts(trial)
-    left = [step for step in plan.steps if not any(map(is_valid, records.get(step.name, ())))]
+    """The remaining steps in the plan's order, after new warm-ups for the contenders that have runs left.
+
+    Steps whose runs were all too noisy remain, as far as the plan's rule allows.
+    """
+    valid = _valid_attempts(trial)
+    redos = Redos(plan.redo, valid)
+    left = [step for step in plan.steps if not valid.get(step.name) or redos.wants(step)]
     kinds = {(step.arm.contender, step.arm.settings.transport) for step in left}
     warm_ups = (step for step in plan.warm_ups if (step.arm.contender, step.arm.settings.transport) in kinds)
     return [*warm_ups, *left]
 
 
-def execute(trial: Path, steps: list[Step], measure: Measure, progress: Progress, pause_s: float = 0.0) -> bool:
-    """Make the runs. False if a signal ended them early. UserError if a warm-up cannot start."""
+def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
+    return {step: list(filter(is_valid, records)) for step, records in attempts(trial).items()}
+
+
+def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progress: Progress) -> bool:
+    """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
+    redos = Redos(plan.redo, _valid_attempts(trial))
     with CtrlC() as ctrl_c:
-        for step in steps:
+        for number, step in enumerate(redos.in_turn(steps)):
             try:
-                if step is not steps[0]:
-                    time.sleep(pause_s)
+                if number:
+                    time.sleep(plan.pause_s)
                 with progress.shown(step) as show_end:
-                    show_end(_attempt(trial, step, measure))
+                    record = _attempt(trial, step, measure)
+                    redos.note(step, record, is_valid(record))
+                    show_end(record, redos.wants(step))
             except KeyboardInterrupt:
                 return False
             if ctrl_c.pressed:
@@ -111,23 +125,31 @@ class Progress:
         )  # fmt: skip
         self._total = len(steps)
         self._begun = 0
-        self._task = self._bar.add_task("", total=sum(run_s(step.arm.settings) for step in steps))
+        self._shown: set[str] = set()
+        self._duration_s = sum(run_s(step.arm.settings) for step in steps)
+        self._task = self._bar.add_task("", total=self._duration_s)
 
     @contextlib.contextmanager
-    def shown(self, step: Step) -> Iterator[Callable[[Record], None]]:
-        """Surrounds a run; the yielded function shows how the run ended."""
+    def shown(self, step: Step) -> Iterator[Callable[[Record, bool], None]]:
+        """Surrounds a run; the yielded function shows how the run ended, and whether it will be made again."""
         self._begun += 1
-        words = f"run {self._begun} of {self._total}: {step.arm.label}"
-        self._bar.update(self._task, description=words)
+        is_extra = step.name in self._shown
+        if is_extra:
+            self._total += 1
+            self._duration_s += run_s(step.arm.settings)
+        self._shown.add(step.name)
+        words = f"run {self._begun} of {self._total}: {step.arm.label}{', again' * is_extra}"
+        self._bar.update(self._task, description=words, total=self._duration_s)
         if self._console.is_terminal:
             self._console.print(self._bar.get_renderable())
         try:
-            yield lambda record: self._show_end(words, record)
+            yield partial(self._show_end, words)
         finally:
             if self._console.is_terminal:
                 self._console.control(ONE_LINE_UP)
             self._bar.update(self._task, advance=run_s(step.arm.settings))
 
-    def _show_end(self, words: str, record: Record) -> None:
+    def _show_end(self, words: str, record: Record, again: bool) -> None:
         if not self._console.is_terminal:
-            self._console.print(f"{words}: {record['status']}")
+            noise = f", set aside: others took {noise_share(record):.0%} of all processors" if again else ""
+            self._console.print(f"{words}: {record['status']}{noise}")

@@ -1,6 +1,7 @@
 """A trial's runs on disk, and what was measured of each arm.
 
-Each attempt at a step has a folder of its own, `STEP-xxxxxx`. The first valid attempt counts; the others stay.
+Each attempt at a step has a folder of its own, `STEP-xxxxxx`. The first valid attempt counts, or the one that the
+plan's rule on noisy runs chooses; the others stay.
 """
 
 from __future__ import annotations
@@ -71,11 +72,15 @@ def unmeasured(folder: Path, reason: str) -> Record:
 
 @dataclass(frozen=True)
 class Observations:
-    """An arm's runs: `runs` has the valid run of each repeat that has one, `excluded` all others by repeat."""
+    """An arm's runs: `runs` has the valid run of each repeat that has one; the others are listed by repeat.
+
+    `set_aside` are the noisy ones that were made again, `excluded` are those that failed.
+    """
 
     arm: Arm
     runs: dict[int, Record]
     excluded: list[tuple[int, Record]]
+    set_aside: list[tuple[int, Record]] = field(default_factory=list)
     _read: dict[Metric, dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -102,12 +107,15 @@ def observe(trial: Path, plan: Plan) -> dict[str, Observations]:
 
 
 def _observations(records: dict[str, list[Record]], plan: Plan, arm: Arm) -> Observations:
-    runs: dict[int, Record] = {}
-    excluded: list[tuple[int, Record]] = []
+    found = Observations(arm, {}, [])
     for repeat in range(1, plan.repeats + 1):
-        for record in records.get(Step(repeat, arm).name, ()):
-            if is_valid(record) and repeat not in runs:
-                runs[repeat] = record
-            else:
-                excluded.append((repeat, record))
-    return Observations(arm, runs, excluded)
+        tries = records.get(Step(repeat, arm).name, [])
+        valid = list(filter(is_valid, tries))
+        counts = plan.redo.choose(valid) if plan.redo else next(iter(valid), None)
+        if counts:
+            found.runs[repeat] = counts
+        for record in tries:
+            is_noisy = plan.redo is not None and is_valid(record) and plan.redo.is_noisy(record)
+            if record is not counts:
+                (found.set_aside if is_noisy else found.excluded).append((repeat, record))
+    return found

@@ -7,7 +7,7 @@ run, so that the trial can go on after an interruption.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ from exchange.allowed import BadSetting
 from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
 from experiments.trials.arms import Arm
+from experiments.trials.redo import RedoRule, rule_as_written
 from experiments.trials.study import COMPARE, STUDIES, Study
 from runs.errors import UserError
 from runs.files import write_json
@@ -57,6 +58,8 @@ class Plan:
     study: Study = COMPARE
     pause_s: float = 0.0
     """Time between two runs for closing sockets, a broker's queues and disk writes to drain."""
+    redo: RedoRule | None = None
+    """Which runs are made again because others used the machine; None keeps every run."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -66,6 +69,10 @@ class Plan:
         slugs = [arm.slug for arm in self.arms]
         if len(set(slugs)) < len(slugs) or not slugs:
             raise BadSetting("arms", slugs, "one or more arms, no two alike")
+
+    def with_redo(self, redo_noisy: bool) -> Plan:
+        """The same plan, in which noisy runs are made again, or kept."""
+        return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
 
     @property
     def contenders(self) -> list[str]:
@@ -127,6 +134,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "repeats": plan.repeats,
         "pause_s": plan.pause_s,
+        "redo_noisy": None if plan.redo is None else asdict(plan.redo),
         "arms": [_arm_as_dict(arm) for arm in plan.arms],
         "warm_ups": [step.name for step in plan.warm_ups],
         "order": [step.name for step in plan.steps],
@@ -180,6 +188,7 @@ def _plan(written: dict[str, Any]) -> Plan:
         seed=written["seed"],
         study=STUDIES[written.get("study", COMPARE.name)],
         pause_s=written.get("pause_s", 0.0),
+        redo=rule_as_written(written.get("redo_noisy")),
     )
 
 

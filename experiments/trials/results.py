@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from experiments.trials.observations import Observations, observe
 from experiments.trials.plan import Plan, plan_as_dict
 from experiments.trials.verdicts import ALPHA, Verdict, judge_all, most_rows, repeats_needed, unreachable
 from runs.metrics import Metric
+from runs.record.noise import noise_share
 
 FILE = "comparison.json"
 
@@ -30,6 +32,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found)])),
         "seed": plan.seed,
         "repeats": plan.repeats,
+        "redo_noisy": _redo_noisy(plan, observed.values()),
         "contenders": plan.contenders,
         "blocks": plan.blocks,
         "statistics": _statistics(plan),
@@ -39,6 +42,15 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "conditions": found,
         "order": plan_as_dict(plan)["order"],
     }
+
+
+def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | None:
+    """The plan's rule, and how often it was used; None if the plan keeps noisy runs."""
+    if plan.redo is None:
+        return None
+    observed = list(arms)
+    still_noisy = sum(plan.redo.is_noisy(run) for arm in observed for run in arm.runs.values())
+    return {**asdict(plan.redo), "set_aside": sum(len(arm.set_aside) for arm in observed), "still_noisy": still_noisy}
 
 
 def _statistics(plan: Plan) -> dict[str, Any]:
@@ -65,6 +77,7 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
         "saturated": arm.saturated,
         "runs": [_run(*run) for run in arm.runs.items()],
         "excluded": [_run(*run) for run in arm.excluded],
+        "set_aside": [{**_run(*run), "share_of_all_cpus": noise_share(run[1])} for run in arm.set_aside],
         "metrics": {metric.name: found for metric in plan.study.metrics if (found := _metric(arm, metric, plan.seed))},
     }
 

@@ -73,7 +73,7 @@ def _make_runs(folder: Path, plan: Plan, as_json: bool) -> int:
     steps = to_do(folder, plan)
     _print(announcement(plan, steps), to_stderr=as_json)
     with Brokers() as brokers:
-        ended = execute(folder, steps, partial(measure_with_page, brokers=brokers), Progress(steps), plan.pause_s)
+        ended = execute(folder, plan, steps, partial(measure_with_page, brokers=brokers), Progress(steps))
     record = _write_results(folder, plan)
     page = write_page(folder, record)
     if as_json and plan.study.rows_as_json:
@@ -110,6 +110,8 @@ def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
         f"{counted(plan.repeats, 'repeats')}: {counted(len(plan.steps), 'runs')}{left} and "
         f"{counted(warm_ups, 'warm-ups')}, about {duration(expected_s(plan, steps))}"
     )
+    if plan.redo:
+        yield _folded(f"{plan.redo.words} (--keep-noisy: never)")
     if warning := unreachable(plan):
         yield _folded(f"warning: {warning}")
 

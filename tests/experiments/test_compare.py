@@ -16,7 +16,7 @@ from cli.main import main
 from tests.exchange_command import Said, command
 from tests.machine import PATIENCE_S, until
 
-FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2")
+FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2", "--keep-noisy")
 """In threads of one process, against itself: what is tested is the comparing."""
 
 
@@ -29,7 +29,17 @@ def compare(results: Path, *words: object) -> Said:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     results = tmp_path_factory.mktemp("results")
-    words = ("--transports", "zeromq+inproc,memory", "--rates", "2000,4000", "--repeats", "2", "--seconds", "0.2")
+    words = (
+        "--transports",
+        "zeromq+inproc,memory",
+        "--rates",
+        "2000,4000",
+        "--repeats",
+        "2",
+        "--seconds",
+        "0.2",
+        "--keep-noisy",
+    )
     return results / "small", compare(results, *words, "--name", "small", "--json")
 
 

@@ -23,7 +23,16 @@ orders = 300
 def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     said = exchange(
-        "sweep", tmp_path / "small.toml", "--results", tmp_path, "--name", "small", "--orders", 200, "--json"
+        "sweep",
+        tmp_path / "small.toml",
+        "--results",
+        tmp_path,
+        "--name",
+        "small",
+        "--orders",
+        200,
+        "--keep-noisy",
+        "--json",
     )
     assert said.code == 0, said.err
     folder = tmp_path / "small"
@@ -36,4 +45,4 @@ def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_p
     runs = [orjson.loads(path.read_bytes()) for path in folder.glob("0[12]-*/run.json")]
     assert sorted(run["settings"]["packing"] for run in runs) == [1, 1, 10, 10]
     assert {run["settings"]["orders"] for run in runs} == {200}
-    assert all(run["noise"]["busy_s"] >= run["noise"]["other_cpu_s"] >= 0 for run in runs)
+    assert all(run["noise"]["window_s"] > 0 for run in runs)

@@ -43,7 +43,7 @@ class Scripted:
 
 def ran(trial: Path, measure: Scripted, made: Plan = MADE) -> bool:
     steps = to_do(trial, made)
-    return execute(trial, steps, measure, Progress(steps))
+    return execute(trial, made, steps, measure, Progress(steps))
 
 
 def refuse() -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""Which runs of a trial are made again because the machine was not theirs.
+
+The rule stands in plan.json before the first run. It looks at a run's noise only, never at its figures, so it cannot
+prefer a result. A run whose noise is unknown is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol, TypeVar
+
+from exchange.json_records import Record
+from exchange.words import counted
+from runs.record.noise import noise_share
+
+MOST_SHARE = 0.1
+"""A larger share of the processors' time in others' hands shows in the figures; docs/compare.md has the measurement."""
+MOST_TRIES = 3
+
+
+class Step(Protocol):
+    """A run of the plan; one that is not of repeat 1 or later never counts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def repeat(self) -> int: ...
+
+
+AnyStep = TypeVar("AnyStep", bound=Step)
+
+
+def is_noisy(record: Record, most_share: float = MOST_SHARE) -> bool:
+    share = noise_share(record)
+    return share is not None and share > most_share
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedoRule:
+    """A run is made again if others took more than `most_share_of_all_cpus` beside it, until one of these is reached.
+
+    `most_tries` is the most runs of one step, `most_extra_runs` the most runs of the trial beyond its plan.
+    """
+
+    most_extra_runs: int
+    most_share_of_all_cpus: float = MOST_SHARE
+    most_tries: int = MOST_TRIES
+
+    @classmethod
+    def of_plan(cls, runs: int) -> RedoRule:
+        """At most half as many extra runs as planned ones."""
+        return cls(most_extra_runs=max(1, runs // 2))
+
+    def choose(self, valid: Sequence[Record]) -> Record | None:
+        """The run that counts: the first quiet one, else the quietest. None if there is none."""
+        quiet = next((record for record in valid if not self.is_noisy(record)), None)
+        return quiet or min(valid, key=lambda record: noise_share(record) or 0.0, default=None)
+
+    def is_noisy(self, record: Record) -> bool:
+        return is_noisy(record, self.most_share_of_all_cpus)
+
+    @property
+    def words(self) -> str:
+        return (
+            f"a run beside which others take over {self.most_share_of_all_cpus:.0%} of all processors is set aside and "
+            f"made again: {self.most_tries} tries at most, {counted(self.most_extra_runs, 'extra runs')} in all"
+        )
+
+
+def rule_as_written(written: Mapping[str, Any] | None) -> RedoRule | None:
+    """The rule in plan.json; None for a plan that keeps every run, as those of older versions do."""
+    return None if written is None else RedoRule(**written)
+
+
+class Redos:
+    """Keeps count of the tries while a trial goes on, or when it is resumed."""
+
+    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
+        """`valid` are the usable runs that are there, by the name of their step."""
+        self._rule = rule
+        self._tries = {name: list(records) for name, records in valid.items()}
+        self._failed: set[str] = set()
+
+    def note(self, step: Step, record: Record, is_valid: bool) -> None:
+        """Take in a new run. A step that failed is not tried again before the trial is resumed."""
+        if is_valid:
+            self._tries.setdefault(step.name, []).append(record)
+        else:
+            self._failed.add(step.name)
+
+    @property
+    def extra_runs(self) -> int:
+        return sum(max(0, len(tries) - 1) for tries in self._tries.values())
+
+    def wants(self, step: Step) -> bool:
+        """True if the step is to be run again."""
+        rule, tries = self._rule, self._tries.get(step.name, ())
+        if rule is None or not (step.repeat and tries) or step.name in self._failed:
+            return False
+        within = len(tries) < rule.most_tries and self.extra_runs < rule.most_extra_runs
+        return within and all(map(rule.is_noisy, tries))
+
+    def in_turn(self, steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
+        """The steps, and after each repeat those of it that are wanted again: close in time, and not at once.
+
+        Each step must be noted before the next one is asked for.
+        """
+        for _, group in groupby(steps, key=lambda step: step.repeat):
+            of_repeat = list(group)
+            yield from of_repeat
+            while any(map(self.wants, of_repeat)):
+                yield from filter(self.wants, of_repeat)
