@@ -25,8 +25,8 @@ test: setup-dev ## everything the tests need, then the tests
 test-spark: setup-dev ## more of Spark: its jobs, a cluster, kills, a query beside a run, a simulation
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long"
 
-test-long: setup-dev ## the variants that make test leaves out: more signals, transports and kills
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m long
+test-long: setup-dev ## what make test leaves out: more signals, transports and kills, and ten times the examples of each property
+	@EXCHANGE_TESTS_EXAMPLES=250 $(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m "long or hypothesis and not jvm"
 
 test-bounds: setup-dev ## the engine's tests once more, with numba checking every array index
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-boundscheck $(BIN)/python -m pytest tests/matching_engine

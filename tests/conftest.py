@@ -9,10 +9,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import brokers, rabbitmq_node
 from tests.exchange_command import matched, running
+from tests.machine import EXAMPLES
 
 __all__ = ["brokers", "matched", "rabbitmq_node", "running"]
 
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("untimed")
 
 SHARING = {

@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 import pytest
 
 PATIENCE_S = 300.0
+EXAMPLES = int(os.environ.get("EXCHANGE_TESTS_EXAMPLES", "25"))
+"""How many examples a property is tried with, or a multiple of it; `make test-long` tries more."""
 
 
 def until(condition: Callable[[], Any], what: str, poll_s: float = 0.02) -> Any:

@@ -77,7 +77,7 @@ def results_of(program: str, cache: Path | None = None) -> list[Any]:
     env = {
         **os.environ,
         "PYTHONPATH": os.getcwd(),
-        **({"NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "1"} if cache else {}),
+        **({"NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "0"} if cache else {}),
     }
     run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     found: list[Any] = json.loads(run.stdout)

@@ -1,4 +1,4 @@
-"""No example has a deadline: a compiled kernel's first call, or a busy machine, takes its time."""
+"""A gateway's session on a simulated clock."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import time
 
 import pytest
 from gateway_session import Session
-from hypothesis import settings
 from scripted_links import Clock
-
-settings.register_profile("unhurried", settings(), deadline=None)
-settings.load_profile("unhurried")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from order_streams import TinyBook, batch_of, handled, uniform_orders
 
@@ -92,7 +92,6 @@ def test_more_records_than_agreed_are_foreign():
         assert MatchingEngine(OrderBook(), packing).handle(FrameBatch.of(ORDER * count), FrameBatch()).stop is stop
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=24), max_size=12), st.sampled_from([1, 3]))
 def test_no_bytes_whatever_break_the_book(frames, packing):
     book, answers = TinyBook(with_ids=True), FrameBatch()
@@ -103,7 +102,6 @@ def test_no_bytes_whatever_break_the_book(frames, packing):
     check(book)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(min_size=9, max_size=9).map(lambda fields: b"\x01" + fields), max_size=30))
 def test_no_order_whatever_breaks_the_book(frames):
     book = TinyBook(max_price=65534, with_ids=True)

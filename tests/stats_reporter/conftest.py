@@ -1,4 +1,4 @@
-"""A reporter between two sources. No example has a deadline: a busy machine takes its time."""
+"""A reporter between two sources."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from reporter_session import Clock, Session
-
-settings.register_profile("unhurried", settings(), deadline=None)
-settings.load_profile("unhurried")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from stats_reporter import writer as writer_module
@@ -147,7 +146,6 @@ STEPS = st.lists(
 )
 
 
-@examples(max_examples=50)
 @given(STEPS)
 def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as small:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pika import frame, spec
 
+from tests.machine import EXAMPLES
 from transports.amqp import wire
 from transports.amqp.layout import Layout
 from transports.amqp.scanner import Scanner, Stop
@@ -178,7 +179,7 @@ def test_what_is_no_amqp_is_noticed(broken: bytes) -> None:
     assert Reader().feed(broken) is Stop.BROKEN
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(data=st.binary(max_size=400), place=st.integers(0, 200), bodies=BODIES)
 def test_no_bytes_whatever_make_the_scanner_lose_its_way(data: bytes, place: int, bodies: list[bytes]) -> None:
     """Fuzz: a valid stream with anything written over it never crashes, and never yields more than it holds."""

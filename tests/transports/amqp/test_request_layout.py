@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pika import frame
 
+from tests.machine import EXAMPLES
 from transports.amqp import wire
 from transports.amqp.layout import DIGITS, AnswerLayout, Layout, correlation_id
 from transports.amqp.scanner import Scanner, Stop
@@ -46,7 +47,6 @@ def read(data: bytes) -> list[tuple[str, str, pika.BasicProperties, bytes]]:
     return [tuple(each) for each in messages]  # type: ignore[misc]
 
 
-@settings(max_examples=50)
 @given(bodies=BODIES, persistent=st.booleans(), reply_to=st.sampled_from(["", ASKER]))
 def test_requests_are_numbered_and_say_where_their_answers_go(
     bodies: list[bytes], persistent: bool, reply_to: str
@@ -68,7 +68,7 @@ def layout_end(out: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
     return int(np.flatnonzero(out)[-1]) + 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * EXAMPLES)
 @given(asked=st.lists(st.tuples(PROPERTIES, st.binary(max_size=9000)), min_size=1, max_size=6), fixed=st.booleans())
 def test_answers_go_where_their_requests_say(asked: list[tuple[pika.BasicProperties, bytes]], fixed: bool) -> None:
     returns, batch = ReturnAddresses(), FrameBatch()

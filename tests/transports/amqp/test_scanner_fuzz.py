@@ -9,6 +9,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.machine import EXAMPLES
 from transports.amqp import wire
 from transports.amqp.scanner import Scanner, Stop
 from transports.frames import ADDRESS_BYTES, RECEIVED, FrameBatch, ReturnAddresses
@@ -97,7 +98,7 @@ class Surrounded:
         return all((array[:AROUND] == self._value).all() and (array[-AROUND:] == self._value).all() for array in arrays)
 
 
-@settings(max_examples=500)
+@settings(max_examples=5 * EXAMPLES)
 @given(stream=STREAMS, cuts=CUTS, frames=st.integers(1, 4), largest=st.integers(0, 600))
 def test_whatever_comes_the_scanner_reads_and_writes_only_what_is_its_own(
     stream: bytes, cuts: list[int], frames: int, largest: int
@@ -111,7 +112,7 @@ def test_whatever_comes_the_scanner_reads_and_writes_only_what_is_its_own(
     assert sum(map(len, dark.seen.messages)) <= len(stream)
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(stream=STREAMS, cuts=CUTS)
 def test_whatever_comes_it_means_the_same_however_it_is_cut(stream: bytes, cuts: list[int]) -> None:
     whole, cut = (Surrounded(stream, 0, 4, 600) for _ in range(2))
@@ -121,7 +122,7 @@ def test_whatever_comes_it_means_the_same_however_it_is_cut(stream: bytes, cuts:
     assert in_pieces.stops[-1] == at_once.stops[-1]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(stream=STREAMS, cut=st.integers(0, 400), capacity=st.integers(1, 3))
 def test_whatever_comes_addresses_are_kept_of_whole_messages_only(stream: bytes, cut: int, capacity: int) -> None:
     """And no more of them than there is room for; bytes of properties beyond it are not read."""

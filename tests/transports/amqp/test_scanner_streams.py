@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pika import frame, spec
 
+from tests.machine import EXAMPLES
 from tests.transports.amqp.test_frames import CHANNEL, FOREIGN, ON_OUR_CHANNEL, Reader
 from transports.amqp.scanner import Stop
 
@@ -60,7 +61,7 @@ def stream_of(written: list[Written], strangers: list[tuple[int, bytes]]) -> tup
     return [data for data, _ in marked], b"".join(foreign for _, foreign in marked)
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(
     written=WRITTEN,
     strangers=st.lists(st.tuples(st.integers(0, 60), st.sampled_from(OTHERS)), max_size=8),
@@ -82,7 +83,6 @@ def test_messages_confirms_and_what_is_for_pika_come_out_in_order_however_they_a
     assert reader.scanner.is_between_messages
 
 
-@settings(max_examples=50)
 @given(written=WRITTEN)
 def test_a_stream_may_come_byte_by_byte(written: list[Written]) -> None:
     frames, foreign = stream_of(written, [])
