@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from statistics import quantiles
 from typing import Any, TypeGuard
 
 ABSENT = "-"
@@ -54,16 +55,26 @@ def rounded(estimate: dict[str, Any] | None) -> str:
     return number(estimate["median"]) if estimate else ABSENT
 
 
-def interval(estimate: dict[str, Any] | None) -> str:
-    """(151..180); empty if there is none."""
-    if not estimate or estimate["low"] is None:
+def ends(estimate: dict[str, Any]) -> tuple[float, float]:
+    """The ends of the middle half of the repeats; both are the value itself if there is one repeat."""
+    values = list(estimate["by_repeat"].values())
+    if len(values) < 2:
+        return estimate["median"], estimate["median"]
+    low, _, high = quantiles(values, method="inclusive")
+    return low, high
+
+
+def middle_half(estimate: dict[str, Any] | None) -> str:
+    """(151..180); empty if there is one repeat."""
+    if not estimate or len(estimate["by_repeat"]) < 2:
         return ""
-    return f"({number(estimate['low'])}..{number(estimate['high'])})"
+    low, high = ends(estimate)
+    return f"({number(low)}..{number(high)})"
 
 
-def with_interval(estimate: dict[str, Any] | None) -> str:
+def with_middle_half(estimate: dict[str, Any] | None) -> str:
     """162 (151..180)"""
-    return " ".join(filter(None, (rounded(estimate), interval(estimate))))
+    return " ".join(filter(None, (rounded(estimate), middle_half(estimate))))
 
 
 def date_and_time(iso_time: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
-from reports.formats import with_interval
+from reports.formats import with_middle_half
 
 SIDES = ("first", "second")
 PLAN = ("study", "seed", "repeats")
@@ -62,7 +62,7 @@ def _arm(first: Record, second: Record) -> Record:
 
 
 def _estimates(arm: Record) -> dict[str, Any]:
-    figures = {name: {end: found[end] for end in ("median", "low", "high")} for name, found in arm["metrics"].items()}
+    figures = {name: {end: found[end] for end in ("median", "low", "high", "by_repeat")} for name, found in arm["metrics"].items()}
     return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": figures}
 
 
@@ -77,7 +77,7 @@ def show(difference: Record) -> None:
         about = difference["metrics"][metric]
         rows = list(_medians(difference, metric))
         if rows:
-            print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_interval(estimate))
+            print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_middle_half(estimate))
     for line in _arm_lines(difference):
         print_lines(line)
     print_lines(difference["caveat"])

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from statistics import quantiles
 from typing import Any
 
-from exchange.estimates import CONFIDENCE, RESAMPLES, Estimate, median
+from exchange.estimates import CONFIDENCE, Estimate, median
 from exchange.json_records import SCHEMA, Record
 from experiments.trials.conditions import caveats, conditions
 from experiments.trials.observations import Observations, observe
 from experiments.trials.plan import Plan, plan_as_dict
-from experiments.trials.verdicts import ALPHA, Verdict, judge_all, most_rows, repeats_needed, unreachable
+from experiments.trials.sign_flips import LEAST_REPEATS
+from experiments.trials.verdicts import ALPHA, Verdict, judge_all, planned_rows, unreachable
 from runs.metrics import Metric
 from runs.record.noise import noise_share
 
 FILE = "comparison.json"
+TEST = "sign flips of the log ratios paired by repeat, two-sided"
 
 
 def results(trial: Path, plan: Plan) -> dict[str, Any]:
@@ -54,16 +57,16 @@ def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | No
 
 
 def _statistics(plan: Plan) -> dict[str, Any]:
-    rows = most_rows(plan)
+    rows = len(planned_rows(plan))
     return {
-        "estimate": "median over repeats",
-        "interval": f"bootstrap, percentile method, {RESAMPLES} resamples, paired by repeat for a ratio",
+        "estimate": "median over repeats; of a ratio, the Hodges-Lehmann estimate of the log ratios paired by repeat",
+        "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not refuse",
         "confidence": CONFIDENCE,
-        "test": "Wilcoxon signed-rank on log ratios, paired by repeat, two-sided",
-        "correction": f"Holm over the rows that were tested{', metric by metric' if plan.study.by_metric else ''}",
+        "test": TEST,
+        "correction": "max-T over all rows, step-down",
         "alpha": ALPHA,
         "rows": rows,
-        "repeats_needed": repeats_needed(rows) if rows else None,
+        "repeats_needed": LEAST_REPEATS if rows else None,
     }
 
 
@@ -92,8 +95,10 @@ def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
     values = arm.values(metric)
     if not values:
         return {}
-    return {**_estimate(median(list(values.values()), seed), "median"),
-            "by_repeat": {str(repeat): value for repeat, value in values.items()}}  # fmt: skip
+    by_repeat = {str(repeat): value for repeat, value in values.items()}
+    middle_half = quantiles(values.values(), method="inclusive")[::2] if len(values) > 1 else None
+    return {**_estimate(median(list(values.values()), seed), "median"), "middle_half": middle_half,
+            "by_repeat": by_repeat}  # fmt: skip
 
 
 def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
@@ -112,7 +117,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "sentence": verdict.sentence,
         **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
         "p": verdict.p,
-        "p_holm": verdict.p_holm,
+        "p_holm": verdict.p_corrected,
+        "p_corrected": verdict.p_corrected,
         "share_of_repeats_first_lower": verdict.share_lower,
         "repeats": row.repeats,
     }

@@ -6,31 +6,63 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exchange.estimates import Estimate
+from exchange.words import counted
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 
-Wording = Callable[[str, str, str, Estimate, int], str]
-"""A function that words a verdict from the metric's wording, both contenders, their ratio and the number of repeats."""
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A row's facts for its sentence; `ratio` is first over second."""
+
+    says: str
+    """The metric's wording, in which `larger` and `smaller` are contenders and `times` is their ratio."""
+    first: str
+    second: str
+    ratio: Estimate
+    repeats: int
+    lower: int
+    """The repeats in which the first was lower; equal ones are neither lower nor higher."""
+    higher: int
 
 
-def differ(says: str, first: str, second: str, ratio: Estimate, _repeats: int) -> str:
-    """zeromq is 3.1 times faster than tcp (2.9..3.4); the factor is always above 1."""
-    larger, smaller = (first, second) if ratio.value > 1 else (second, first)
-    factor = ratio if ratio.value > 1 else inverse(ratio)
-    return f"{says.format(larger=larger, smaller=smaller, times=times(factor.value))} {interval(factor)}"
+Wording = Callable[[Finding], str]
 
 
-def hurts_or_helps(_says: str, _first: str, second: str, ratio: Estimate, _repeats: int) -> str:
-    """Nagle hurts: 9.3 times slower (8.1..10.2); `ratio` is the time without Nagle over the time with it."""
-    slower = ratio.value < 1
-    factor, verb, how = (inverse(ratio), "hurts", "slower") if slower else (ratio, "helps", "faster")
-    return f"{second} {verb}: {times(factor.value)} times {how} {interval(factor)}"
+def differ(found: Finding) -> str:
+    """zeromq is 3.1 times faster than tcp (2.9..3.4), in 9 of 10 repeats; the factor is always above 1."""
+    first_is_larger = found.ratio.value > 1
+    larger, smaller = (found.first, found.second) if first_is_larger else (found.second, found.first)
+    factor = found.ratio if first_is_larger else inverse(found.ratio)
+    agreed = found.higher if first_is_larger else found.lower
+    says = found.says.format(larger=larger, smaller=smaller, times=times(factor.value))
+    return f"{says} {interval(factor)}, in {agreed} of {counted(found.repeats, 'repeats')}"
 
 
-def cannot_tell(_says: str, first: str, second: str, ratio: Estimate, repeats: int) -> str:
-    """cannot tell: tcp / zeromq is 1.02 (0.95..1.08)."""
-    if repeats < 2:
-        return f"cannot tell: {first} / {second} is {times(ratio.value)}, of one repeat"
-    return f"cannot tell: {first} / {second} is {times(ratio.value)} {interval(ratio)}"
+def hurts_or_helps(found: Finding) -> str:
+    """Nagle on hurts: 9.3 times slower (8.1..10.2), in 8 of 8 repeats; the ratio is off over on."""
+    slower = found.ratio.value < 1
+    factor, verb, how = (inverse(found.ratio), "hurts", "slower") if slower else (found.ratio, "helps", "faster")
+    agreed = f"in {found.lower if slower else found.higher} of {counted(found.repeats, 'repeats')}"
+    return f"{found.second} {verb}: {times(factor.value)} times {how} {interval(factor)}, {agreed}"
+
+
+def cannot_tell(found: Finding) -> str:
+    """cannot tell: tcp / zeromq is 1.02 (0.95..1.08), below 1 in 4 of 10 repeats."""
+    how_often = f"below 1 in {found.lower} of {counted(found.repeats, 'repeats')}"
+    lead = "cannot tell" if holds_one(found.ratio) else "too close to call, less than percentiles resolve"
+    return f"{lead}: {found.first} / {found.second} is {times(found.ratio.value)} {interval(found.ratio)}, {how_often}"
+
+
+def too_few_repeats(found: Finding, needed: int) -> str:
+    """cannot tell from 3 repeats, 6 are needed: tcp / zeromq is 1.02, below 1 in 1 of them."""
+    return (
+        f"cannot tell from {counted(found.repeats, 'repeats')}, {needed} are needed: {found.first} / {found.second} "
+        f"is {times(found.ratio.value)}, below 1 in {found.lower} of {found.repeats}"
+    )
+
+
+def holds_one(ratio: Estimate) -> bool:
+    return ratio.low is None or ratio.high is None or ratio.low <= 1.0 <= ratio.high
 
 
 def inverse(ratio: Estimate) -> Estimate:
@@ -41,9 +73,15 @@ def inverse(ratio: Estimate) -> Estimate:
 
 
 def times(factor: float, like: float | None = None) -> str:
-    """Two or three digits: 1.04, 3.1, 25. The ends of an interval get as many decimals as its middle, `like`."""
+    """Two or three digits: 1.04, 3.1, 25. The ends of an interval get as many decimals as its middle, `like`.
+
+    What is not 1 is not written as 1.00, since an interval's end at 1 would say that 1 is in it.
+    """
     size = factor if like is None else like
-    return f"{factor:,.{2 if size < 2 else 1 if size < 20 else 0}f}"
+    decimals = 2 if size < 2 else 1 if size < 20 else 0
+    while abs(factor - 1) > 1e-6 and float(f"{factor:.{decimals}f}") == 1.0:
+        decimals += 1
+    return f"{factor:,.{decimals}f}"
 
 
 def interval(ratio: Estimate) -> str:
@@ -67,15 +105,12 @@ class Study:
     """--json prints one row for each arm instead of the whole record."""
     against_the_first: bool = False
     """Each contender is compared with the first one only, not with every other one."""
-    by_metric: bool = False
-    """Verdicts are corrected within their metric's rows, not over all rows."""
     differ: Wording = differ
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
 NAGLE = Study(
-    name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, by_metric=True,
-    differ=hurts_or_helps,
+    name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, differ=hurts_or_helps
 )  # fmt: skip
 SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

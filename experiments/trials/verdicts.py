@@ -4,55 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from math import log
+from functools import cached_property
+from math import exp, log, nan
 
 import numpy as np
-from scipy import stats
 
-from exchange.estimates import Estimate, ratio_of_medians
+from exchange.estimates import Estimate
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
-from experiments.trials.study import cannot_tell
+from experiments.trials.sign_flips import LEAST_REPEATS, LogRatio, estimate_together, hodges_lehmann
+from experiments.trials.study import Finding, cannot_tell, too_few_repeats
 from runs.metrics import Metric
 
 ALPHA = 0.05
-"""The chance to see any difference where there is none, over all rows that are corrected together."""
-MOST_REPEATS_TRIED = 100
+"""The chance of any false verdict in a trial, and of any interval without the true ratio."""
 LEAST_RATIO = 1.01
 """A smaller difference is no verdict: log buckets err by 0.27 %, so two equal percentiles may be 0.54 % apart."""
-
-
-def paired_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """The two-sided p of Wilcoxon's signed-rank test on the log ratios; a tie counts for neither side."""
-    logs = np.log(np.asarray(first, np.float64)) - np.log(np.asarray(second, np.float64))
-    if not logs.any():
-        return 1.0
-    return float(stats.wilcoxon(logs, zero_method="pratt").pvalue)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Each p-value adjusted by Holm's step-down method, to be compared with ALPHA."""
-    upwards = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted = [0.0] * len(p_values)
-    highest = 0.0
-    for rank, row in enumerate(upwards):
-        highest = max(highest, min(1.0, p_values[row] * (len(p_values) - rank)))
-        adjusted[row] = highest
-    return adjusted
-
-
-@cache
-def smallest_p(repeats: int) -> float:
-    """The test's p if every repeat agrees."""
-    return float(stats.wilcoxon(np.arange(1.0, repeats + 1)).pvalue)
-
-
-def repeats_needed(rows: int) -> int:
-    """The fewest repeats that can lead to a verdict if so many rows are tested."""
-    enough = (n for n in range(2, MOST_REPEATS_TRIED) if smallest_p(n) * rows < ALPHA)
-    return next(enough, MOST_REPEATS_TRIED)
 
 
 def share_lower(first: Sequence[float], second: Sequence[float]) -> float:
@@ -85,6 +53,11 @@ class Row:
         kept_rate = self.first.kept_rate and self.second.kept_rate
         return kept_rate and len(self.repeats) > 0 and min(*self.values[0], *self.values[1]) > 0
 
+    @property
+    def log_ratios(self) -> dict[int, float]:
+        """log(first / second) by repeat."""
+        return {repeat: log(one / other) for repeat, one, other in zip(self.repeats, *self.values, strict=True)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -95,7 +68,7 @@ class Verdict:
     sentence: str
     ratio: Estimate | None = None
     p: float | None = None
-    p_holm: float | None = None
+    p_corrected: float | None = None
     share_lower: float | None = None
 
 
@@ -104,7 +77,7 @@ PlannedRow = tuple[Metric, str, str]
 
 
 def planned_rows(plan: Plan) -> list[PlannedRow]:
-    """All rows that the plan leads to; Holm's correction counts each as a test."""
+    """All rows that the plan leads to. They are one family: the more there are, the wider every interval."""
     return [
         (metric, first.label, second.label)
         for metric in plan.study.metrics
@@ -113,70 +86,63 @@ def planned_rows(plan: Plan) -> list[PlannedRow]:
     ]
 
 
-def families(plan: Plan) -> list[list[PlannedRow]]:
-    """The rows that are corrected together: all of them, or those of each metric."""
-    rows = planned_rows(plan)
-    if not plan.study.by_metric:
-        return [rows]
-    return [[row for row in rows if row[0] is metric] for metric in dict.fromkeys(row[0] for row in rows)]
-
-
-def most_rows(plan: Plan) -> int:
-    """The size of the largest family."""
-    return max(map(len, families(plan)), default=0)
-
-
 def unreachable(plan: Plan) -> str | None:
     """A sentence if no repeat of this plan can ever lead to a verdict, else None."""
-    rows = most_rows(plan)
-    needed = repeats_needed(rows) if rows else 0
-    if plan.repeats >= needed:
+    if plan.repeats >= LEAST_REPEATS or not planned_rows(plan):
         return None
-    repeats = counted(plan.repeats, "repeats")
     return (
-        f"{repeats} can reach no verdict: over {counted(rows, 'rows')} a verdict needs p < {ALPHA / rows:.2g}, and the "
-        f"smallest p of {repeats} is {smallest_p(plan.repeats):.2g}; {needed} repeats are needed"
+        f"{counted(plan.repeats, 'repeats')} can reach no verdict, {LEAST_REPEATS} are needed: fewer agree by chance "
+        f"more often than in {ALPHA:.0%} of trials"
     )
 
 
 def judge_all(plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
-    """A verdict for every row; only tested rows take part in the correction."""
-    return [verdict for family in families(plan) for verdict in _judge_family(family, plan, observed)]
+    """A verdict for every row; all rows that have enough repeats are estimated together."""
+    rows = [Row(metric=m, first=observed[a], second=observed[b]) for m, a, b in planned_rows(plan)]
+    tested = [row for row in rows if row.is_comparable and len(row.repeats) >= LEAST_REPEATS]
+    found = dict(zip(map(id, tested), _estimate_together(tested, plan), strict=True))
+    return [_verdict(row, found.get(id(row)), plan) for row in rows]
 
 
-def _judge_family(family: list[PlannedRow], plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
-    rows = [Row(metric=m, first=observed[a], second=observed[b]) for m, a, b in family]
-    tested = [row for row in rows if row.is_comparable]
-    p_values = [paired_p(*row.values) for row in tested]
-    corrected = dict(zip(map(id, tested), zip(p_values, holm(p_values), strict=True), strict=True))
-    return [_judge(row, *corrected[id(row)], plan) if id(row) in corrected else _unjudged(row) for row in rows]
+def _estimate_together(rows: list[Row], plan: Plan) -> list[LogRatio]:
+    """The rows over the repeats that any of them has."""
+    repeats = sorted({repeat for row in rows for repeat in row.repeats})
+    logs = [[row.log_ratios.get(repeat, nan) for repeat in repeats] for row in rows]
+    return estimate_together(logs, [row.metric.name for row in rows], ALPHA, plan.seed)
 
 
-def _judge(row: Row, p: float, p_holm: float, plan: Plan) -> Verdict:
-    ratio = ratio_of_medians(*row.values, plan.seed)
-    differs = p_holm < ALPHA and is_apart(ratio)
-    wording = plan.study.differ if differs else cannot_tell
-    contenders = row.first.arm.contender, row.second.arm.contender
+def _verdict(row: Row, found: LogRatio | None, plan: Plan) -> Verdict:
+    if not row.is_comparable:
+        return Verdict(row=row, outcome="not compared", sentence=not_compared(row.first, row.second))
+    if found is None:
+        return _of_few_repeats(row)
+    differs = found.differs and abs(found.estimate) > log(LEAST_RATIO)
+    ratio = Estimate(*(exp(found.estimate + side * found.half_width) for side in (0, -1, 1)))
     return Verdict(
         row=row,
         outcome="differ" if differs else "cannot tell",
-        sentence=wording(row.metric.says, *contenders, ratio, len(row.repeats)),
+        sentence=(plan.study.differ if differs else cannot_tell)(_finding(row, ratio)),
         ratio=ratio,
-        p=p,
-        p_holm=p_holm,
+        p=found.p,
+        p_corrected=found.p_corrected,
         share_lower=share_lower(*row.values),
     )
 
 
-def is_apart(ratio: Estimate) -> bool:
-    """True if the interval excludes 1 and the ratio exceeds the instrument's own error."""
-    if ratio.low is None or ratio.high is None:
-        return False
-    return abs(log(ratio.value)) > log(LEAST_RATIO) and not ratio.low <= 1.0 <= ratio.high
+def _of_few_repeats(row: Row) -> Verdict:
+    """An estimate without an interval."""
+    ratio = Estimate(exp(hodges_lehmann(np.array(list(row.log_ratios.values())))))
+    sentence = too_few_repeats(_finding(row, ratio), LEAST_REPEATS)
+    return Verdict(row=row, outcome="cannot tell", sentence=sentence, ratio=ratio, share_lower=share_lower(*row.values))
 
 
-def _unjudged(row: Row) -> Verdict:
-    return Verdict(row=row, outcome="not compared", sentence=not_compared(row.first, row.second))
+def _finding(row: Row, ratio: Estimate) -> Finding:
+    first, second = row.values
+    return Finding(
+        says=row.metric.says, first=row.first.arm.contender, second=row.second.arm.contender, ratio=ratio,
+        repeats=len(row.repeats), lower=sum(a < b for a, b in zip(first, second, strict=True)),
+        higher=sum(a > b for a, b in zip(first, second, strict=True)),
+    )  # fmt: skip
 
 
 def not_compared(first: Observations, second: Observations) -> str:

@@ -1,6 +1,7 @@
 """The figures of a comparison: completion time against the offered rate, and CPU by component.
 
-Completion time has a line for each contender; a whisker is a 95 % interval. CPU has a figure for each contender.
+Completion time has a line for each contender; a whisker is the middle half of the repeats. CPU has a figure for each
+contender.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends
 from reports.drawing.colours import ROLE_COLOURS, line_colours
 from reports.drawing.figures import Figure
 from reports.exports import grouped
-from reports.formats import axis_number
+from reports.formats import axis_number, ends
 from runs.metrics import COMPONENTS
 
 NAGLE = "nagle"
 DRAWN = {NAGLE: ("mean", "p50")}
 """Completion times from due that a study's page draws against rate; all others draw USUALLY_DRAWN."""
 USUALLY_DRAWN = ("p50", "p99")
-COMPLETION = "Medians over repeats with their intervals, both axes logarithmic. Hollow: the rate was not held."
+COMPLETION = "Medians over repeats; whiskers are the middle half of the repeats. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
 DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
 MOST_TICKS = 6
@@ -92,10 +93,10 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
 
 
 def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Numbers:
-    """A row for each (line's name, metric, arm) that was measured: the rate, the median, the ends of the interval."""
+    """A row for each (line's name, metric, arm) that was measured: the rate, the median, the middle half's ends."""
     columns = ("series", "orders_per_s", f"median_{unit}", f"low_{unit}", f"high_{unit}")
     found = [(name, rate_of(arm), arm["metrics"].get(metric)) for name, metric, arm in points]
-    return Numbers(columns, [(name, rate, e["median"], e["low"], e["high"]) for name, rate, e in found if e])
+    return Numbers(columns, [(name, rate, e["median"], *ends(e)) for name, rate, e in found if e])
 
 
 def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float) -> EndLabel:
@@ -107,11 +108,11 @@ def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float
 
 
 def draw_whiskers(axes: Axes, x: Floats, arms: list[Record], metric: str, colour: str, marker_size: float) -> Floats:
-    """Draw a line of medians with their intervals; a mark is hollow if the arm did not hold its rate."""
+    """Draw a line of medians with their middle halves; a mark is hollow if the arm did not hold its rate."""
     found = [arm["metrics"][metric] for arm in arms]
     y = np.array([estimate["median"] for estimate in found], np.float64)
-    ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
-    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
+    whiskers = np.array([ends(estimate) for estimate in found]).T
+    axes.errorbar(x, y, yerr=np.abs(whiskers - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
     for is_held, fill in ((True, colour), (False, "none")):
         chosen = np.array([arm["held"] is is_held for arm in arms])
         axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=marker_size, markerfacecolor=fill)

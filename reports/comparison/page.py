@@ -11,12 +11,12 @@ from reports.comparison.paper_figures import paper_figures, published, transport
 from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, title
 from reports.drawing.figures import drawings
 from reports.drawing.templates import templates
-from reports.formats import interval, number, rounded
+from reports.formats import middle_half, number, rounded
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
 
-TEMPLATES = templates(Path(__file__).parent, rounded=rounded, interval=interval, number=number)
+TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
 COMPLETION = {
     clock: tuple(f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max"))
     for clock in ("due", "handed_over")

@@ -23,14 +23,14 @@ def title(record: Record) -> str:
 def circumstances(record: Record) -> list[str]:
     """The time, repeats and order of the runs, and the meaning of an interval."""
     started, seed = record["conditions"].get("started_at"), record["seed"]
-    rows, tests = record["statistics"]["rows"], record["statistics"]
+    tests = record["statistics"]
     return [
         *([f"Measured from {date_and_time(started)}."] if started else []),
-        f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}; every run at "
-        "a rate has the same orders.",
-        f"Figures are medians over repeats, in brackets their {tests['confidence']:.0%} bootstrap intervals.",
-        f"A verdict has p < {tests['alpha']:g} after Holm's correction for {rows} rows (Wilcoxon's signed-rank test, "
-        "paired by repeat).",
+        f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}.",
+        "Figures are medians over repeats, in brackets the middle half of the repeats.",
+        f"A ratio is taken within each repeat, between runs close in time. All {tests['rows']} intervals of ratios "
+        f"together hold the true ratios in {tests['confidence']:.0%} of trials "
+        f"({tests['test']}; {tests['correction']}).",
     ]
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from reports.comparison.paper import FIGURES_8, TABLE_1
 from reports.comparison.sentences import cpu_metric, rate_and_name
-from reports.formats import number, rate, rounded, with_interval
+from reports.formats import number, rate, rounded, with_middle_half
 from reports.tables import FoldingTable, key, plain_table, terminal, words
 from runs.metrics import COMPONENTS
 
@@ -67,7 +67,7 @@ def _completion(record: Record) -> FoldingTable:
     table = plain_table(key("orders/s", from_right=True), key(), *titles)
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
-        figures = [with_interval(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
+        figures = [with_middle_half(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
         full = f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else ""
         achieved = rounded(arm["metrics"].get("orders_per_s"))
         table.add_row(*rate_and_name(arm), *figures, achieved, *([full] if saturated else []))
@@ -79,7 +79,7 @@ def _cpu(record: Record) -> FoldingTable:
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
     table = plain_table(key("orders/s", from_right=True), key(), "CPU s per million", *components)
     for arm in record["arms"]:
-        in_all = with_interval(arm["metrics"].get("cpu_s_per_million"))
+        in_all = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
         table.add_row(*rate_and_name(arm), in_all, *(rounded(arm["metrics"].get(cpu_metric(c))) for c in components))
     return table
 
@@ -89,7 +89,7 @@ def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
     table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
     for arm in record["arms"]:
         figures = [
-            (with_interval if metric in WITH_INTERVAL else rounded)(arm["metrics"].get(metric))
+            (with_middle_half if metric in WITH_INTERVAL else rounded)(arm["metrics"].get(metric))
             for metric in metrics.values()
         ]
         settings = arm["settings"]

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from sample_trials import HOST, VERSIONS, plan, put, put_all
 
+from exchange.estimates import Estimate
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
+from experiments.trials.study import interval
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
 
@@ -27,7 +29,7 @@ def test_equal_figures_cannot_be_told_apart(tmp_path: Path) -> None:
     put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
     verdict = told(tmp_path, plan())
     assert (verdict["outcome"], verdict["p"], verdict["ratio"]) == ("cannot tell", 1.0, 1.0)
-    assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00)"
+    assert verdict["sentence"] == "cannot tell: a / b is 1.00 (1.00..1.00), below 1 in 0 of 10 repeats"
 
 
 def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_first(tmp_path: Path) -> None:
@@ -37,31 +39,44 @@ def test_a_clear_difference_is_told_with_factor_and_interval_whoever_is_named_fi
     put_all(tmp_path / "other", plan(), {"b": STEADY, "a": [3 * us for us in STEADY]})
     one, other = told(tmp_path / "one", plan()), told(tmp_path / "other", plan())
     assert (one["sentence"], other["sentence"]) == (
-        "a is 3.0 times faster than b (3.0..3.0)", "b is 3.0 times faster than a (3.0..3.0)",
+        "a is 3.0 times faster than b (3.0..3.0), in 10 of 10 repeats",
+        "b is 3.0 times faster than a (3.0..3.0), in 10 of 10 repeats",
     )  # fmt: skip
     assert (one["share_of_repeats_first_lower"], other["share_of_repeats_first_lower"]) == (1.0, 0.0)
     assert one["ratio"] == pytest.approx(1 / 3)
     cpu = told(tmp_path / "one", plan(), "cpu_s_per_million")
-    assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0)"
+    assert cpu["sentence"] == "b takes 3.0 times the CPU of a (3.0..3.0), in 10 of 10 repeats"
 
 
 def test_a_difference_within_the_buckets_width_is_no_verdict_however_steady(tmp_path: Path) -> None:
     put_all(tmp_path, plan(), {"a": STEADY, "b": [1.005 * us for us in STEADY]})
     verdict = told(tmp_path, plan())
-    assert verdict["p_holm"] < 0.05
+    assert verdict["p_holm"] == verdict["p_corrected"] < 0.05
     assert verdict["outcome"] == "cannot tell"
+    assert verdict["sentence"] == (
+        "too close to call, less than percentiles resolve: a / b is 0.995 (0.995..0.995), below 1 in 10 of 10 repeats"
+    )
 
 
-def test_the_same_difference_is_told_of_few_rows_and_not_of_many(tmp_path: Path) -> None:
-    few, many = plan(repeats=8), plan(repeats=8, rates=(1000.0, 2000.0, 4000.0, 8000.0))
-    for name, made in (("few", few), ("many", many)):
+def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: Path) -> None:
+    for name, repeats in (("five", 5), ("six", 6)):
         (tmp_path / name).mkdir()
-        put_all(tmp_path / name, made, {"a": STEADY, "b": [3 * us for us in STEADY]})
-    assert told(tmp_path / "few", few)["outcome"] == "differ"
-    assert told(tmp_path / "many", many)["outcome"] == "cannot tell"
-    assert "8 repeats can reach no verdict: over 12 rows" in caveats(tmp_path / "many", many)
-    assert "9 repeats are needed" in caveats(tmp_path / "many", many)
-    assert caveats(tmp_path / "few", few) == ""
+        put_all(tmp_path / name, plan(repeats=repeats), {"a": STEADY, "b": [3 * us for us in STEADY]})
+    few = told(tmp_path / "five", plan(repeats=5))
+    assert (few["outcome"], few["low"], few["p"]) == ("cannot tell", None, None)
+    assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
+    assert "5 repeats can reach no verdict, 6 are needed" in caveats(tmp_path / "five", plan(repeats=5))
+    assert told(tmp_path / "six", plan(repeats=6))["outcome"] == "differ"
+    assert caveats(tmp_path / "six", plan(repeats=6)) == ""
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [(Estimate(1.02, 1.003, 1.04), "(1.003..1.04)"), (Estimate(1.02, 1.0, 1.04), "(1.00..1.04)"),
+     (Estimate(0.8, 0.64, 0.9996), "(0.64..0.9996)")],
+)  # fmt: skip
+def test_an_end_that_is_not_1_is_not_rounded_to_1(ratio: Estimate, said: str) -> None:
+    assert interval(ratio) == said
 
 
 def test_an_arm_that_did_not_hold_its_rate_is_not_compared_as_if_it_had(tmp_path: Path) -> None:
@@ -143,6 +158,7 @@ def test_what_a_component_that_was_not_there_used_is_absent(tmp_path: Path) -> N
         "median": 200_000.0,
         "low": None,
         "high": None,
+        "middle_half": None,
         "by_repeat": {"1": 200_000.0},
     }
 

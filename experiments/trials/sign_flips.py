@@ -1,0 +1,196 @@
+"""Ratios of many rows, each with an interval and a p-value of one test over all rows together.
+
+A row is the log ratios of two arms by one metric, one for each repeat. If the arms are equal, each ratio could as well
+have the other sign, so flipping the signs of whole repeats shows what chance alone does. `T` is a row's Hodges-Lehmann
+estimate over its scale. A row differs if its T is larger than nearly all of the flips' largest T of any row (max-T,
+step-down). Its interval has the ratios that the same test does not refuse: the estimate, plus or minus T's limit times
+the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+LEAST_REPEATS = 6
+"""2 ** 5 ways to flip, up to the sign: with fewer repeats even full agreement happens by chance in over 5 %."""
+ENUMERATED_UP_TO = 12
+"""With so many repeats every way to flip is tried; with more, FLIPS random ones."""
+FLIPS = 2_048
+CLIPPED_AT = 2.5
+"""A ratio further from its row's estimate, in robust standard deviations, is moved to there: its side counts."""
+LENT = 0.6
+"""The share of a scale that comes from the other rows of the group, where there are many."""
+RESOLUTION = float(np.log(2) / 128)
+"""The width of a log bucket: percentiles show no smaller spread."""
+LEAST_SCALE = 1e-6
+ALL_PAIRS_UP_TO = 40
+"""With more repeats, each is averaged with its 20 next ones only, in place of all others."""
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LogRatio:
+    """A row's estimate, in logs; `p` is its own, `p_corrected` that of the whole family."""
+
+    estimate: float
+    half_width: float
+    p: float
+    p_corrected: float
+    differs: bool
+
+
+def estimate_together(
+    rows: Sequence[Sequence[float]], groups: Sequence[Hashable], alpha: float, seed: int
+) -> list[LogRatio]:
+    """The rows' estimates; a value is NaN where a repeat did not measure the row.
+
+    Rows of one group (a metric) have about the same spread, so that they lend each other half of their scale.
+    Every row needs LEAST_REPEATS values.
+    """
+    return _Family(np.asarray(rows, np.float64), groups, seed).judged(alpha) if rows else []
+
+
+def hodges_lehmann(values: Floats) -> Floats:
+    """The median of the averages of all pairs, along the last axis."""
+    first, second = _pairs(values.shape[-1])
+    return np.asarray(np.median((values[..., first] + values[..., second]) / 2, axis=-1), np.float64)
+
+
+@lru_cache(maxsize=8)
+def _pairs(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    if size <= ALL_PAIRS_UP_TO:
+        return np.triu_indices(size)
+    first = np.repeat(np.arange(size), ALL_PAIRS_UP_TO // 2 + 1)
+    return first, (first + np.tile(np.arange(ALL_PAIRS_UP_TO // 2 + 1), size)) % size
+
+
+@lru_cache(maxsize=4)
+def sign_flips(repeats: int, seed: int) -> Floats:
+    """A row of signs for each way to flip; the first flips nothing. Opposite ways have equal T, so one is there."""
+    if repeats <= ENUMERATED_UP_TO:
+        bits = np.arange(2 ** (repeats - 1))[:, None] >> np.arange(repeats - 1)
+        return np.hstack([np.ones((len(bits), 1)), 1.0 - 2.0 * (bits & 1)])
+    flips = np.random.default_rng(seed).choice([-1.0, 1.0], (FLIPS, repeats))
+    flips[0] = 1.0
+    return flips
+
+
+class _Chance(NamedTuple):
+    """What each flip (row) makes of each row (column)."""
+
+    estimates: Floats
+    spreads: Floats
+
+
+class _Family:
+    """All rows of a trial, and what flipping makes of them."""
+
+    def __init__(self, rows: Floats, groups: Sequence[Hashable], seed: int) -> None:
+        self._flips = sign_flips(rows.shape[1], seed)
+        names = list(dict.fromkeys(groups))
+        self._members = [np.array([group == name for group in groups]) for name in names]
+        self._shares = np.array([LENT * (1 - 1 / sum(mask)) for mask in self._members])
+        self._rows = self._clipped(rows)
+        self._estimate, spread = _estimate_and_spread(self._rows)
+        self._scale = self._shared(spread)
+        self._t = np.abs(self._estimate) / self._scale
+
+    def judged(self, alpha: float) -> list[LogRatio]:
+        chance = _Chance(*self._flipped(self._rows))
+        own_p = _share_at_least(self._t_of(chance), self._t)
+        p, found, limit = self._step_down(chance, alpha)
+        limit, largest = self._limit(chance, found, limit, alpha)
+        differs = found & (self._t > limit)
+        p = np.where(found & ~differs, np.maximum(p, _share_at_least(largest[:, None], self._t)), p)
+        columns = (self._estimate, limit * self._scale, own_p, p, differs)
+        return [LogRatio(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def _step_down(self, chance: _Chance, alpha: float) -> tuple[Floats, Mask, float]:
+        """The corrected p of each row, whether it differs, and the limit of T for those that do not.
+
+        A row that was found to differ no longer raises the limit of the others.
+        """
+        differs, p, limit = np.zeros(len(self._t), bool), np.zeros(len(self._t)), 0.0
+        while not differs.all():
+            largest = self._t_of(chance)[:, ~differs].max(axis=1, keepdims=True)
+            p[~differs] = np.maximum(_share_at_least(largest, self._t[~differs]), p[differs].max(initial=0.0))
+            found = ~differs & (p <= alpha)
+            if not found.any():
+                limit = _exceeded_by(largest[:, 0], alpha)
+                break
+            differs |= found
+            self._centre(chance, found, np.zeros(len(self._t)))
+        return p, differs, limit
+
+    def _limit(self, chance: _Chance, differs: Mask, limit: float, alpha: float) -> tuple[float, Floats]:
+        """The T that chance alone exceeds in a share of alpha, each row at a ratio that its data allow.
+
+        That is 1 for a row that may be equal. For others it is the end of their interval, found by iteration.
+        Beside the limit: the largest T of each flip.
+        """
+        largest = self._t_of(chance).max(axis=1)
+        for _ in range(2 if differs.any() else 0):
+            end = max(limit, _exceeded_by(largest, alpha)) * self._scale
+            self._centre(chance, differs, end * np.sign(self._estimate))
+            largest = self._t_of(chance).max(axis=1)
+        return max(limit, _exceeded_by(largest, alpha)), largest
+
+    def _centre(self, chance: _Chance, chosen: Mask, offsets: Floats) -> None:
+        """Flip these rows about their own estimate less the offset, in place of about 1."""
+        moved = self._rows - (self._estimate - offsets)[:, None]
+        chance.estimates[:, chosen], chance.spreads[:, chosen] = self._flipped(moved[chosen])
+
+    def _flipped(self, rows: Floats) -> tuple[Floats, Floats]:
+        """The estimate and the spread of each row (column) in each flip (row)."""
+        estimates, spreads = np.empty((2, len(self._flips), len(rows)))
+        for place, row in enumerate(rows):
+            measured = np.isfinite(row)
+            estimates[:, place], spreads[:, place] = _estimate_and_spread(self._flips[:, measured] * row[measured])
+        return estimates, spreads
+
+    def _t_of(self, chance: _Chance) -> Floats:
+        return np.asarray(np.abs(chance.estimates) / self._shared(chance.spreads), np.float64)
+
+    def _shared(self, spreads: Floats) -> Floats:
+        """The rows' scales: about half of each one's variance is the median of its group's."""
+        variances = spreads**2
+        for mask, share in zip(self._members, self._shares, strict=True):
+            own = variances[..., mask]
+            variances[..., mask] = (1 - share) * own + share * np.median(own, axis=-1, keepdims=True)
+        return np.maximum(np.sqrt(variances), LEAST_SCALE)
+
+    def _clipped(self, rows: Floats) -> Floats:
+        """Values that lie far from their row's estimate, moved nearer."""
+        middle = np.array([hodges_lehmann(row[np.isfinite(row)]) for row in rows])[:, None]
+        deviations = 1.4826 * np.nanmedian(np.abs(rows - middle), axis=1)
+        reach = CLIPPED_AT * self._shared(np.maximum(deviations, RESOLUTION))[:, None]
+        return np.clip(rows, middle - reach, middle + reach)
+
+
+def _estimate_and_spread(rows: Floats) -> tuple[Floats, Floats]:
+    """The Hodges-Lehmann estimate, and the standard deviation from it, along the last axis."""
+    if np.isnan(rows).any():
+        both = [_estimate_and_spread(row[np.isfinite(row)]) for row in rows]
+        return np.array([m for m, _ in both]), np.array([s for _, s in both])
+    estimate = hodges_lehmann(rows)
+    squares = ((rows - estimate[..., None]) ** 2).sum(axis=-1)
+    return estimate, np.asarray(np.sqrt(squares / (rows.shape[-1] - 1)), np.float64)
+
+
+def _share_at_least(by_chance: Floats, t: Floats) -> Floats:
+    """For each T, the share of flips in which chance reaches it; rounding must not make two equal ones differ."""
+    return np.asarray((by_chance >= t * (1 - 1e-9)).mean(axis=0), np.float64)
+
+
+def _exceeded_by(by_chance: Floats, alpha: float) -> float:
+    """The smallest T that at most a share alpha of the flips reaches from above."""
+    downwards = np.sort(by_chance)[::-1]
+    return float(downwards[int(alpha * len(downwards))])
