@@ -95,3 +95,12 @@ def test_who_shows_nothing_in_time_is_refused(listener: Link, monkeypatch: pytes
 
         until(shown_the_door, listener)
         assert listener.refused == 1
+
+
+def test_300_strangers_who_come_before_the_listener_looks_keep_nobody_out(listener: Link) -> None:
+    with strangers(listener, 300) as crowd:
+        for sock in crowd:
+            sock.settimeout(0.5)  # less than the second after which a lost attempt is made again
+        knock(listener, crowd)
+        with contextlib.closing(connect_while_serving(listener)) as connector:
+            greet(connector, listener)

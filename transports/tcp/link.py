@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
 """The beginnings of preambles: for both directions, for connector to listener only, for listener to connector only."""
 RETRY_NS = 10_000_000
+BACKLOG = 4096
+"""Connections that the kernel holds until the listener looks; further attempts are lost for a second or more."""
 
 
 class TcpLink(Link):
@@ -158,7 +160,7 @@ def listen(address: Address) -> Link:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another port") from error
