@@ -16,7 +16,7 @@ from messaging.benchmarks import benchmark_of
 from messaging.results import read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
-from reports.tables import FoldingTable, key, plain_table, terminal
+from reports.tables import FoldingTable, key, plain_table, terminal, words
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
@@ -28,9 +28,33 @@ Rows = Sequence[dict[str, Any]]
 
 
 def show(record: Mapping[str, Any]) -> None:
-    """Print a benchmark, or each of a suite's: a row for each cell, CPU, then what was wrong."""
+    """Print a benchmark, or a suite's summary and each of its benchmarks: a row for each cell, then what was wrong."""
+    if "parts" in record:
+        _show_summary(record)
     for part in record.get("parts", [record]):
         _show(part)
+
+
+def _show_summary(record: Mapping[str, Any]) -> None:
+    """Print a line for each benchmark: the range of its main figure over all points, for each transport."""
+    console, parts = terminal(), record["parts"]
+    wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
+    outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
+    console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
+    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    table = plain_table(key("lowest to highest"), *transports, words("of"))
+    for part in parts:
+        column = next(each for each in benchmark_of(part["benchmark"]).columns if each.with_interval)
+        ranges = [_range(part["rows"], transport, column) for transport in transports]
+        table.add_row(part["benchmark"], *ranges, column.title)
+    console.print(table)
+
+
+def _range(rows: Rows, transport: str, column: Column) -> str:
+    """118 k..3.95 M; one value if there is one only."""
+    own = [row["figures"][column.name]["median"] for row in rows
+           if row["transport"] == transport and column.name in row["figures"]]  # fmt: skip
+    return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
 
 
 def _show(record: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Tables in the terminal. None loses a character: a table wider than its terminal continues in a block below.
 
 A table has key columns, which name a row and are repeated in every block; figures, which stay whole on one line; and
-columns of words at its end, which wrap, or move into a block of their own where too little room is left.
+columns of words at its end, which wrap, or move into a block of their own where too little room is left. Where not
+even one figure fits beside the keys, each row has its keys on one line and its figures below.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
 from rich.table import Column as RichColumn
 from rich.table import Table
 from rich.text import Text
 
 PIPE_COLUMNS, LEAST_COLUMNS = 80, 40
-LEAST_WORDS, LEAST_KEY = 24, 8
-"""The narrowest column of words, and of a key that is folded because the terminal is narrower than the key."""
+LEAST_WORDS, INDENT = 24, 2
+"""The narrowest column of words beside others, and the blanks before figures that stand below their keys."""
 Kind = Literal["key", "figure", "words"]
 ORDER: tuple[Kind, ...] = ("key", "figure", "words")
 
@@ -79,25 +81,46 @@ class FoldingTable:
         self._rows.append(([*given, *(Text() for _ in self.columns[len(given) :])], style or ""))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        for number, block in enumerate(self._blocks(options.max_width)):
+        width = options.max_width
+        widths = [self._natural_width(place) for place in range(len(self.columns))]
+        keys, others = self._keys_and_others()
+        need = max((self._least(place, widths) for place in others), default=0)
+        room = width - sum(widths[place] + self.gap for place in keys)
+        if need > room:
+            yield from self._stacked(keys, list(self._blocks(others, widths, width - INDENT)), widths)
+            return
+        for number, block in enumerate(self._blocks(others, widths, room)):
             if number:
                 yield Text()
-            yield block
+            yield self._table(keys, block, widths, room)
 
-    def _blocks(self, width: int) -> Iterator[Table]:
-        """Tables that are at most `width` wide: the keys, then as many other columns as fit."""
-        keys, others = self._keys_and_others()
-        widths = [self._natural_width(place) for place in range(len(self.columns))]
-        need = max((self._least(place, widths) for place in others), default=0)
-        _narrow(widths, keys, width - need - self.gap * len(keys), LEAST_KEY)
-        room = width - sum(widths[place] + self.gap for place in keys)
+    def _blocks(self, places: Sequence[int], widths: Sequence[int], room: int) -> Iterator[list[int]]:
+        """The columns in groups that fit into the room beside each other."""
         block: list[int] = []
-        for place in others:
+        for place in places:
             if block and room < sum(self._least(each, widths) + self.gap for each in (*block, place)) - self.gap:
-                yield self._table(keys, block, widths, room)
+                yield block
                 block = []
             block.append(place)
-        yield self._table(keys, block, widths, room)
+        yield block
+
+    def _stacked(self, keys: list[int], blocks: list[list[int]], widths: Sequence[int]) -> Iterator[Text | Padding]:
+        """Each row's keys on a line, its figures indented below; for a terminal narrower than a key and a figure."""
+        titles = ([Text(column.title.replace("\n", " ")) for column in self.columns], "bold")
+        for cells, style in [titles] * self.header + self._rows:
+            yield self._line(keys, cells, widths, style)
+            for block in blocks:
+                yield Padding(self._line(block, cells, widths, style), (0, 0, 0, INDENT))
+
+    def _line(self, places: Sequence[int], cells: Sequence[Text], widths: Sequence[int], style: str) -> Text:
+        aligned = [cells[place].copy() for place in places]
+        for place, cell in zip(places, aligned, strict=True):
+            blanks = max(0, widths[place] - cell.cell_len) * (self.columns[place].kind != "words")
+            cell.pad_left(blanks) if self.columns[place].from_right else cell.pad_right(blanks)
+        line = Text(" " * self.gap).join(aligned)
+        line.rstrip()
+        line.stylize(style)
+        return line
 
     def _keys_and_others(self) -> tuple[list[int], list[int]]:
         places = range(len(self.columns))
@@ -117,7 +140,7 @@ class FoldingTable:
         """One block. A block of words alone leaves out the rows that have none."""
         wrapping = [place for place in block if self.columns[place].kind == "words"]
         figures = [place for place in block if place not in wrapping]
-        _narrow(widths, wrapping or figures, room - self.gap * (len(block) - 1), least=1, beside=block)
+        _narrow(widths, wrapping, block, room - self.gap * (len(block) - 1))
         shaped = (self._rich_column(place, widths[place]) for place in (*keys, *block))
         table = Table(*shaped, box=None, pad_edge=False, padding=(0, self.gap, 0, 0), show_header=self.header)
         is_all = len(keys) + len(block) == len(self.columns)
@@ -131,12 +154,7 @@ class FoldingTable:
         return RichColumn(Text(self.columns[place].title), justify=justify, width=width, overflow="fold")
 
 
-def _narrow(
-    widths: list[int], places: Sequence[int], room: int, least: int, beside: Sequence[int] | None = None
-) -> None:
-    """Make the widest of these columns narrower until they, or all columns `beside` them, fit into the room."""
-    while places and sum(widths[place] for place in beside or places) > room:
-        widest = max(places, key=widths.__getitem__)
-        if widths[widest] <= least:
-            return
-        widths[widest] -= 1
+def _narrow(widths: list[int], wrapping: Sequence[int], block: Sequence[int], room: int) -> None:
+    """Make the widest of the columns that wrap narrower until the block fits into the room."""
+    while wrapping and sum(widths[place] for place in block) > room:
+        widths[max(wrapping, key=widths.__getitem__)] -= 1
