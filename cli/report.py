@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runs.errors import UserError
+from runs.options import no_spark_option
 
 if TYPE_CHECKING:
     from reports.exports import ReportOptions
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables of a run.")
+@no_spark_option
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
 @click.option(

@@ -13,7 +13,7 @@ import click
 
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.options import json_option, options_of, run_settings, warn_of_rejections
+from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections
 
 if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @options_of("run")
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
-@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
+@no_spark_option
 @click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
 @click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
 @click.option("--live-spark", is_flag=True, help="Show its seconds as Spark makes a table of them, in RUN/live/.")
@@ -55,7 +55,10 @@ def run(
     live: bool = False,
     live_spark: bool = False,
 ) -> int:
-    """Run once into a new folder of `results`, show the record, return the run's exit code."""
+    """Run once into a new folder of `results`; show the outcome and write its page; then let Spark make its tables.
+
+    Returns the run's exit code.
+    """
     from runs.files import new_run_folder, run_name
     from runs.interrupts import ended_as_by_ctrl_c
     from runs.record.record import exit_code
@@ -66,12 +69,11 @@ def run(
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
         record = measure(folder, settings, showing(folder))
-        _show(record, as_json)
+        _show(folder, record, as_json)
+        if with_page:
+            click.echo(f"page: {_write_page(folder)}", err=as_json)
         if with_spark:
-            _show_seconds(folder, record["status"], as_json)
-        page = _write_page(folder) if with_page else None
-    if page and not as_json:
-        click.echo(f"page: {page}")
+            _make_tables(folder, record["status"], as_json)
     return exit_code(record)
 
 
@@ -101,12 +103,15 @@ def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[P
     return lambda _: progress_bar(settings)
 
 
-def _show(record: dict[str, Any], as_json: bool) -> None:
-    """Print the record as a table; or, as JSON, run.json to stdout and the reasons for the status to stderr."""
+def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
+    """Print the record and its seconds as tables; or, as JSON, run.json to stdout and the reasons to stderr."""
     if not as_json:
+        from reports.run.run_folder import read_run_folder
+        from reports.run.seconds import show_seconds
         from reports.run.terminal import show_record
 
-        return show_record(record)
+        show_record(record)
+        return show_seconds(read_run_folder(folder))
     import orjson
 
     for reason in record["reasons"]:
@@ -115,14 +120,14 @@ def _show(record: dict[str, Any], as_json: bool) -> None:
     return None
 
 
-def _show_seconds(folder: Path, status: str, quiet: bool) -> None:
-    """Let Spark make its tables, but not of a partial run."""
+def _make_tables(folder: Path, status: str, quiet: bool) -> None:
+    """Let Spark make its tables, but not of a partial run. Whatever becomes of them, the run's outcome stands."""
     if status == "partial":
         click.echo(f"no tables of a partial run; make them with: exchange report {folder}", err=True)
         return
-    from reports.seconds import show_seconds
+    from reports.run.spark_tables import make_tables
 
-    show_seconds(folder, quiet=quiet)
+    make_tables(folder, quiet)
 
 
 def _write_page(folder: Path) -> Path:

@@ -2,8 +2,8 @@
 
 - A line that stands twice in a spool counts once: `Once`.
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
-- A rate is the growth between two readings of one source, over the time between them. An interval under half a
-  second has no rate: `Reading`, `History`.
+- A rate is the growth between two readings of one source, over the time between them; so a second that ends late has
+  the rate that it had. An interval under half a second has no rate: `Reading`, `History`, `rates_of`.
 - The figure of a second is the sum of what its sources report: `Shares`, `added`.
 - The last second is seldom a whole one. It stands beside the others if it holds a tenth of the usual orders: `is_full`.
 """
@@ -11,8 +11,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,6 +25,13 @@ LEAST_SHARE = 0.1
 """Share of the usual number of orders from which on the last second is shown."""
 LATEST_S = 10
 """How many seconds a source may be behind the others and still be counted in `Shares`."""
+
+RATES = {
+    "orders_sent": "orders_per_s",
+    "orders_answered": "answered_orders_per_s",
+    "messages_received": "answers_per_s",
+}
+"""The rate that is made of each count of a traffic record."""
 
 Payload = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -142,18 +148,19 @@ class History:
         first, last = (self._readings[self._seconds[at]] for at in (0, -1))
         return Reading(self._first_ns(self._seconds[0]) + last.monotonic_ns - first.monotonic_ns, last.cpu_s)
 
-    def intervals(self, every: int = 1) -> Iterator[tuple[int, Reading]]:
-        """(second, growth) of each reading but the first, if only one reading in `every` counts."""
-        seconds = self._seconds[::every]
-        for before, second in pairwise(seconds):
-            yield second, self._readings[second].since(self._readings[before])
-
     def _first_ns(self, second: int) -> int:
         """The clock's start, which no reading marks: `second` + 1 seconds before the end of this second."""
         since_ns = (second + 1) * NS_PER_S
         if len(self._seconds) > 1 or self._duration_s is None:
             return since_ns
         return min(round(self._duration_s * NS_PER_S), since_ns)
+
+
+def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:
+    """The RATES of a source's counts since its reading before; empty if too little time has passed."""
+    if not grown.is_long_enough:
+        return {}
+    return {rate: counts[name] / grown.length_s for name, rate in RATES.items()}
 
 
 class Shares(Generic[T]):

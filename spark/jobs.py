@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,48 +18,36 @@ from spark.sessions.session import open_session
 from spark.summary.rows import RunFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import tables_folder, write_table
 from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
-from spark.tables.spool import IngestReport, ingest
+from spark.tables.spool import ingest
 
-Row = dict[str, Any]
 EXAMPLES: dict[DataType, Any] = {INT: 1, LONG: 1, DOUBLE: 0.5, TEXT: "due", BOOLEAN: False}
 """Values of the smallest run's payloads."""
 FIRST_MOMENT = '"wall_ns": 1,'
 LATER_MOMENT = '"wall_ns": 1000000000,'
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The rows of tables/summary.parquet and tables/seconds.parquet; `java_note` is for the user, if there is one."""
+def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool = False) -> str | None:
+    """Make the tables of a finished run; return a note about Java for the user, if there is one.
 
-    run: Row
-    seconds: list[Row]
-    java_note: str | None = None
-    ingest: IngestReport = field(default_factory=IngestReport)
-
-
-def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool = False) -> Summary:
-    """Make the tables of a finished run, and its summary. SparkError, a sentence that says what to do, if it fails."""
+    SparkError, a sentence that says what to do, if it fails.
+    """
     record, java = read_run(run_folder), find_java()
     tables = tables_folder(run_folder)
     with open_session(master, java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
-        report = ingest(spark, run_folder / "spool", tables)
-        run, seconds = write_summary(spark, tables, record)
-    return Summary(run, seconds, java.note, report)
+        ingest(spark, run_folder / "spool", tables)
+        write_summary(spark, tables, record)
+    return java.note
 
 
-def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> tuple[Row, list[Row]]:
-    """Write the two summary tables, from the tables of the kinds, and return their rows."""
+def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> None:
+    """Write summary.parquet, a row for the run, and seconds.parquet, from the tables of the kinds."""
     files = {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
     rows = summary_rows(spark, files, [record]).persist()
     try:
-        written = []
-        for name, table in (("summary", runs_table(rows)), ("seconds", seconds_table(rows))):
-            write_table(table, tables / f"{name}.parquet")
-            written.append([row.asDict() for row in table.collect()])
+        write_table(runs_table(rows), tables / "summary.parquet")
+        write_table(seconds_table(rows), tables / "seconds.parquet")
     finally:
         rows.unpersist()
-    (run,), seconds = written
-    return run, seconds
 
 
 def prepare() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from runs.errors import UserError
-from runs.options import json_option
+from runs.options import json_option, no_spark_option
 
 STATUSES = ("complete", "saturated", "invalid", "partial", "unfinished", "damaged", "newer")
 
@@ -96,7 +96,7 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 @click.argument("name")
 @results_option
 @click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")
-@click.option("--no-spark", is_flag=True, help="Leave out Spark's tables.")
+@no_spark_option
 @json_option
 def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json: bool) -> None:
     """Once more, with a run's settings or a trial's plan.

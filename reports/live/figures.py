@@ -8,11 +8,11 @@ from typing import Any
 from exchange.instances import role_of
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
-from exchange.seconds import History, Reading, Shares, is_analysed
+from exchange.seconds import History, Reading, Shares, is_analysed, rates_of
 
 SECONDS = 60
-RATES = {"sent": "orders_sent", "answered": "orders_answered", "answers": "messages_received"}
-"""The fields of a traffic record, by the figure's name."""
+NAMES = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
+"""The figure's name, by the name of its rate."""
 
 
 class Figures:
@@ -48,10 +48,9 @@ class Figures:
     def _take_traffic(self, source: str, payload: dict[str, Any], monotonic_ns: int) -> None:
         second = payload["second"]
         grown = self._traffic[source].put(second, Reading(monotonic_ns))
-        if grown.is_long_enough:
+        for name, rate in rates_of(payload, grown).items():
             self._newest[source] = second
-            for name, counted in RATES.items():
-                self._add(name, second, source, payload[counted] / grown.length_s)
+            self._add(NAMES[name], second, source, rate)
 
     def _add(self, name: str, second: int, source: str, share: float) -> None:
         if shares := self._shares[name].put(second, source, share):

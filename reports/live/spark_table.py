@@ -16,7 +16,9 @@ from reports.seconds import COLUMNS, cells
 from reports.tables import key, plain_table
 from spark.live.table import Totals
 
-TITLES = [title for title in COLUMNS if title != "offered/s"]
+LIVE_COLUMNS = {title: how for title, how in COLUMNS.items() if title not in ("offered", "handed over p50")}
+LIVE_COLUMNS["answered"] = ("orders_answered", "{:,}")
+TITLES = list(LIVE_COLUMNS)
 NEWEST = 10
 """How many seconds of a run a terminal shows."""
 MOST_TABLES = 3
@@ -94,7 +96,7 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
     clock = clock_of(shown)
     table = plain_table(*(key(title, from_right=True) for title in TITLES[:1]), *TITLES[1:], gap=1)
     for row in shown:
-        table.add_row(*cells(row, clock, TITLES), style="" if row["final"] else "dim")
+        table.add_row(*cells(row, clock, LIVE_COLUMNS), style="" if row["final"] else "dim")
     return Group(Text(f"{name}, us from {clock.replace('_', ' ').replace('handed', 'handing')}"), table)
 
 
@@ -106,7 +108,7 @@ def clock_of(rows: Iterable[Row]) -> str:
 def line(name: str, row: Row) -> str:
     """A second in one line, for output that is no terminal."""
     clock = clock_of([row])
-    figures = zip(TITLES, cells(row, clock, TITLES), strict=True)
+    figures = zip(TITLES, cells(row, clock, LIVE_COLUMNS), strict=True)
     return f"{name}: {', '.join(f'{title} {cell}' for title, cell in figures)}"
 
 

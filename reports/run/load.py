@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from exchange.instances import role_of
 from exchange.measurements import Meter
-from exchange.seconds import History, Reading
 from exchange.workload import is_steady
 from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, EndLabel, Line, draw, label_ends, level, line_where_measured, numbers_of
-from reports.drawing.colours import BLUE, MUTED, ORANGE, ROLE_COLOURS
+from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from reports.exports import grouped
 from reports.formats import is_number
 from reports.run.run_folder import Record, RunFolder, length_s, mean_cores, middles_s, seconds_per_point, section
+from reports.run.seconds import Seconds
 
-TRAFFIC_LABELS = {"orders_sent": "orders sent", "messages_received": "answers"}
-TRAFFIC_COLOURS = {"orders_sent": BLUE, "messages_received": ORANGE}
+SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]
+RATES = {
+    "orders sent": ("orders_per_s", SENT),
+    "orders answered": ("answered_orders_per_s", ANSWERED),
+    "answers": ("answers_per_s", INK),
+}
+"""The figure of each line, and its colour."""
 DOT: dict[str, Any] = {"marker": "o", "markersize": 3.5}
 RING: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "none"}
 METER_STYLES = {
-    Meter.GATEWAY_ORDERS_SENT: {"color": BLUE, **DOT},
-    Meter.ENGINE_ORDERS_RECEIVED: {"color": BLUE, **RING},
-    Meter.ENGINE_MESSAGES_SENT: {"color": ORANGE, **RING},
-    Meter.GATEWAY_MESSAGES_RECEIVED: {"color": ORANGE, **DOT},
+    Meter.GATEWAY_ORDERS_SENT: {"color": SENT, **DOT},
+    Meter.ENGINE_ORDERS_RECEIVED: {"color": ANSWERED, **RING},
+    Meter.ENGINE_MESSAGES_SENT: {"color": ANSWERED, **RING},
+    Meter.GATEWAY_MESSAGES_RECEIVED: {"color": INK, **DOT},
 }
 THROUGHPUT_METERS = tuple(Meter)[:4]
 MAX_DOTS = 30  # of a meter
@@ -35,11 +38,12 @@ MAX_DOTS = 30  # of a meter
 
 def rates(folder: RunFolder) -> Chart | None:
     """Orders and answers a second beside the offered rate; meter readings as dots."""
-    lines, dots = _traffic(folder), _meters(folder)
+    seconds, point_s, dots = Seconds(folder), seconds_per_point(folder.spool), _meters(folder)
+    lines = {text: line for text, (name, _) in RATES.items() if (line := line_of(seconds, name, point_s))}
     if not lines and not dots:
         return None
     axes = empty_axes("per second", "seconds")
-    labels = [draw(axes, lines[n], text=TRAFFIC_LABELS[n], colour=TRAFFIC_COLOURS[n]) for n in lines]
+    labels = [draw(axes, line, text=text, colour=RATES[text][1]) for text, line in lines.items()]
     for meter, line in dots.items():
         axes.plot(line.x, line.y, linestyle="none", clip_on=False, **METER_STYLES[meter])
     offered = _offered(folder)
@@ -49,21 +53,12 @@ def rates(folder: RunFolder) -> Chart | None:
     return Chart(axes, numbers_of("second", "per_s", {**lines, **meters, **offered}))
 
 
-def _traffic(folder: RunFolder) -> dict[str, Line]:
-    point_s = seconds_per_point(folder.spool)
-    lines = {name: traffic_line(folder.spool["traffic"], name, point_s) for name in TRAFFIC_LABELS}
-    return {name: line for name, line in lines.items() if line is not None}
-
-
-def traffic_line(traffic: list[Record], name: str, point_s: int) -> Line | None:
-    """A count per second. The last point is left out: the run ended somewhere within it."""
-    if not traffic:
-        return None
-    points = [record["payload"]["second"] // point_s for record in traffic]
-    per_s = np.bincount(points, weights=[record["payload"][name] for record in traffic]) / point_s
-    per_s[np.bincount(points) == 0] = np.nan
-    finished = max(len(per_s) - 1, 1)
-    return line_where_measured(middles_s(finished, point_s), per_s[:finished])
+def line_of(seconds: Seconds, name: str, point_s: int) -> Line | None:
+    """A figure of the seconds over time; a second that does not have it is a gap."""
+    means = seconds.means(name, point_s)
+    points = 1 + max(means, default=-1)
+    y = np.array([means.get(point, np.nan) for point in range(points)], np.float64)
+    return line_where_measured(middles_s(points, point_s), y)
 
 
 def _meters(folder: RunFolder) -> dict[Meter, Line]:
@@ -100,7 +95,8 @@ def _offered(folder: RunFolder) -> dict[str, Line]:
 def cpu(folder: RunFolder) -> Chart | None:
     """Cores over time if a component reported each second, else its mean over the run."""
     axes = empty_axes("cores", "seconds")
-    found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, name))}
+    seconds = Seconds(folder)
+    found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, seconds, name))}
     if not found:
         return None
     labels = [draw(axes, line, text=name, colour=ROLE_COLOURS[name]) for name, line in found.items()]
@@ -108,26 +104,10 @@ def cpu(folder: RunFolder) -> Chart | None:
     return Chart(axes, numbers_of("second", "cores", found))
 
 
-def _cores(folder: RunFolder, role: str) -> Line | None:
-    line = cpu_line(folder.spool["process"], role, seconds_per_point(folder.spool))
+def _cores(folder: RunFolder, seconds: Seconds, role: str) -> Line | None:
+    line = line_of(seconds, f"{role}_cpu_cores", seconds_per_point(folder.spool))
     mean = mean_cores(folder.run).get(role)
     return line or (level(mean) if mean is not None else None)
-
-
-def cpu_line(process: list[Record], role: str, point_s: int) -> Line | None:
-    """Cores in use between neighbouring records of a component; the sum over the components of the role."""
-    histories: defaultdict[str, History] = defaultdict(History)
-    for record in process:
-        if role_of(record["source"]) == role:
-            reading = Reading(record["monotonic_ns"], record["payload"]["cpu_s"])
-            histories[record["source"]].put(record["payload"]["second"], reading)
-    total: defaultdict[float, float] = defaultdict(float)
-    for history in histories.values():
-        for second, grown in history.intervals(point_s):
-            if grown.is_long_enough:
-                total[second + 1 - point_s / 2] += grown.cores
-    at_s = sorted(total)
-    return line_where_measured(np.array(at_s), np.array([total[middle_s] for middle_s in at_s]))
 
 
 def _finish(axes: Axes, folder: RunFolder, labels: list[EndLabel]) -> None:

@@ -1,4 +1,4 @@
-"""A run's page, and the report that makes it again: terminal output, Spark's tables, figures, exports."""
+"""A run's page, and the report that makes it again: terminal output, figures, exports, and Spark's tables last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from reports.drawing.templates import templates
 from reports.exports import ReportOptions, flat, print_rows
 from reports.run.figures import run_drawings, run_figures
 from reports.run.run_folder import RunFolder, read_run_folder
+from reports.run.seconds import show_seconds
 from reports.run.sentences import page_words
+from reports.run.spark_tables import make_tables
 from reports.run.terminal import show_record
 from runs.errors import UserError
 from runs.files import write_whole
@@ -42,16 +44,11 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     record = record_for_report(folder / "run.json", RunRecord) if finished else {}
     known = read_run_folder(folder)
     _show(folder, record, options)
-    has_tables = _show_seconds(folder, options.quiet) if finished and options.with_spark else True
+    if not options.quiet:
+        show_seconds(known)
     for what, path in _written(folder, known, options).items():
         click.echo(f"{what}: {path}", err=options.quiet)
-    return 0 if has_tables else 1
-
-
-def _show_seconds(folder: Path, quiet: bool) -> bool:
-    from reports.seconds import show_seconds
-
-    return show_seconds(folder, quiet=quiet)
+    return 0 if not finished or not options.with_spark or make_tables(folder, options.quiet) else 1
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exchange.json_records import RunRecord
 from exchange.records import PAYLOADS
-from reports.drawing.chart import Floats
 from reports.formats import is_number
 from runs.record.reading import record_for_report, records
+
+if TYPE_CHECKING:
+    from reports.drawing.chart import Floats
 
 Record = dict[str, Any]
 Spool = dict[str, list[Record]]  # by kind, each in order of arrival

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
+from exchange.second_figures import Facts
 from spark.live.records import Identities
 from spark.summary.columns import COUNTS, MEASURED, RATE
-from spark.summary.facts import Facts
 from spark.tables.files import PARTS, read_columns
 
 Row = dict[str, Any]

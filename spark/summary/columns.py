@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
-from exchange.measurements import CLOCKS, Meter
+from exchange.measurements import CLOCKS
+from exchange.second_figures import METERS, TRAFFIC_COUNTS
 from spark.tables.histograms import FIGURES
 from spark.tables.schemas import KEYS
 
-METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
-TRAFFIC_COUNTS = ("orders_sent", "orders_answered", "messages_received")
 CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
 COUNTS = (*TRAFFIC_COUNTS, *(f"{clock}_count" for clock in CLOCKS))

@@ -23,10 +23,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
+from exchange.second_figures import TRAFFIC_COUNTS, Fact, Facts
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
-from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS, TRAFFIC_COUNTS
-from spark.summary.facts import Fact, Facts
+from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
 from spark.tables.histograms import EXACT, FIGURES, figures, merged_histograms
 from spark.tables.schemas import KEYS
@@ -47,6 +47,7 @@ READ: dict[str, tuple[str, ...]] = {
     COMPLETION: COMPLETION_COLUMNS,
 }
 """The columns that are read of each kind that is summarized."""
+FIGURE_COLUMNS = {RATE, *MEASURED}
 RUNS_A_TASK = 16
 FOLDER = "folder_of_run"
 FOLDER_PATTERN = f"/({'/'.join(f'{key}=[^/]*' for key in KEYS)})/[^/]*$"
@@ -82,11 +83,17 @@ def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
     others.take(facts)
     whole = others.whole() | figures.pop(WHOLE_RUN, {})
     seconds = {fact["second"] for fact in facts if fact["kind"] != THROUGHPUT} | figures.keys()
-    each = [others.row(second) | figures[second] | {"second": second} for second in sorted(seconds)]
+    each = [_with_columns(others.row(second) | figures[second]) | {"second": second} for second in sorted(seconds)]
     about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
     second_facts = about | {OFFERED: run.offered_each_second_per_s}
     run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-    return [*(second_facts | row for row in each), run_facts | whole | {name: run.facts.get(name) for name in FACTS}]
+    of_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
+    return [*(second_facts | row for row in each), of_run]
+
+
+def _with_columns(figures: Row) -> Row:
+    """The figures that the tables have a column for."""
+    return {name: value for name, value in figures.items() if name in FIGURE_COLUMNS}
 
 
 class Times:

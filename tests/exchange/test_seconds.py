@@ -20,6 +20,7 @@ from exchange.seconds import (
     is_full,
     merged,
     merged_by,
+    rates_of,
 )
 
 
@@ -83,13 +84,19 @@ def test_readings_may_come_in_any_order(readings: list[tuple[int, float, float]]
     history = History()
     for second, at_s, cpu_s in readings:
         history.put(second, reading(at_s, cpu_s))
-    assert dict(history.intervals()) == {second: reading(1.0, 0.5) for second in range(1, 5)}
-    assert dict(history.intervals(every=2)) == {second: reading(2.0, 1.0) for second in (2, 4)}
+    assert [history.grown(second) for second in range(1, 5)] == [reading(1.0, 0.5)] * 4
 
 
 @pytest.mark.parametrize(("length_s", "long_enough"), [(0.49, False), (0.5, True)])
 def test_under_half_a_second_there_is_no_rate(length_s: float, long_enough: bool) -> None:
     assert reading(length_s).is_long_enough is long_enough
+
+
+def test_a_rate_is_a_count_over_the_time_since_the_reading_before() -> None:
+    counts = {"orders_sent": 12, "orders_answered": 9, "messages_received": 21}
+    rates = rates_of(counts, reading(1.5))
+    assert rates == {"orders_per_s": 8.0, "answered_orders_per_s": 6.0, "answers_per_s": 14.0}
+    assert rates_of(counts, reading(0.49)) == {}
 
 
 def test_cores_are_cpu_seconds_over_the_time_that_passed() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
+from spark_tables import summary_of
 
 from spark.jobs import write_summary
 from spark.run_facts import read_run
@@ -53,4 +54,5 @@ def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> A
     made_up.write(folder, "no JSON at all", *map(json.dumps, made_up.records))
     tables = tables_folder(folder)
     report = ingest(spark, folder / "spool", tables)
-    return Analysed(made_up, folder, report, *write_summary(spark, tables, read_run(folder)))
+    write_summary(spark, tables, read_run(folder))
+    return Analysed(made_up, folder, report, *summary_of(folder))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
@@ -46,3 +48,11 @@ def summarized(*records: Record, **known: Any) -> dict[int | None, Row]:
 def column(rows: dict[int | None, Row], name: str) -> dict[int | None, Any]:
     """One column of them, where it is known."""
     return {second: row[name] for second, row in rows.items() if row.get(name) is not None}
+
+
+def summary_of(folder: Path) -> tuple[Row, list[Row]]:
+    """The rows that a run's folder holds: of the run, and of its seconds."""
+    (run,), seconds = (
+        pq.read_table(folder / "tables" / f"{name}.parquet").to_pylist() for name in ("summary", "seconds")
+    )
+    return run, seconds

@@ -4,11 +4,13 @@ import json
 import os
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
 
+from exchange.second_figures import METERS
+from reports.run.run_folder import read_run_folder
+from reports.run.seconds import Seconds
 from spark.errors import (
     RunUnfinishedError,
     RunUnreadableError,
@@ -24,13 +26,18 @@ from spark.tables.files import tables_folder
 from spark.tables.schemas import KEYS
 from tests.spark.conftest import Analysed
 
+NOT_SHOWN = {*KEYS, *METERS.values()}
 RATES = ["offered_orders_per_s", "orders_per_s"]
 
 
-@pytest.mark.parametrize("name", ["summary", "seconds"])
-def test_what_is_returned_is_what_was_written(analysed: Analysed, name: str) -> None:
-    written = pq.read_table(analysed.folder / "tables" / f"{name}.parquet").to_pylist()
-    assert written == ([analysed.run] if name == "summary" else analysed.seconds)
+def test_the_table_of_seconds_is_what_the_terminal_shows(analysed: Analysed, tmp_path: Path) -> None:
+    seconds = Seconds(read_run_folder(analysed.made_up.write(tmp_path / "run")))
+    assert seconds.numbers == [row["second"] for row in analysed.seconds]
+    for row in analysed.seconds:
+        shown = seconds.row(row["second"])
+        known = {name: value for name, value in row.items() if value is not None and name not in NOT_SHOWN}
+        assert {name: shown[name] for name in known} == pytest.approx(known, rel=1e-12)
+        assert not set(shown) & {name for name, value in row.items() if value is None}
 
 
 def test_columns_come_in_a_fixed_order(analysed: Analysed) -> None:

@@ -12,8 +12,8 @@ from spark_runs import CORES, METERS, START_WALL_NS, MadeUpRun, Record, reading,
 from spark_tables import column, run_record, summarized, tables
 
 from exchange.measurements import CLOCKS, Meter
+from exchange.second_figures import PlacedMeters
 from spark.summary.columns import MEASURED, RATE, ROWS
-from spark.summary.facts import PlacedMeters
 from spark.summary.rows import as_table, rows_of_run
 from tests.spark.conftest import Analysed
 
@@ -167,14 +167,15 @@ def test_cores_of_a_run_within_its_first_second_are_over_its_own_length() -> Non
 @pytest.mark.parametrize(
     ("records", "duration_s", "rates"),
     [
-        ([(0, 1.001, 8), (1, 2.003, 8), (2, 2.2, 2)], 2.2, {0: 8.0, 1: 8.0}),  # the end is too short to tell
+        ([(0, 1.001, 8), (1, 2.001, 8), (2, 2.2, 2)], 2.2, {0: 8.0, 1: 8.0}),  # the end is too short to tell
         ([(0, 1.001, 8), (1, 1.801, 6)], 1.8, {0: 8.0, 1: 7.5}),  # over the part that there was
-        ([(0, 1.001, 8), (1, 2.004, 8)], 2.0, {0: 8.0, 1: 8.0}),  # a late report makes no second longer
+        ([(0, 1.001, 8), (1, 2.251, 10)], 2.25, {0: 8.0, 1: 8.0}),  # counted until it was reported, which was late
+        ([(0, 1.001, 8), (3, 4.001, 24)], 4.0, {0: 8.0, 3: 8.0}),  # seconds in which the gateway could not speak
         ([(0, 0.8, 4)], 0.8, {0: 5.0}),
         ([(0, 0.8, 4)], None, {0: 4.0}),
     ],
 )
-def test_the_rate_of_the_last_second_is_over_its_own_length(
+def test_a_rate_is_over_the_time_that_was_counted(
     records: list[tuple[int, float, int]], duration_s: float | None, rates: dict[int, float]
 ) -> None:
     rows = summarized(*(traffic(second, at_s, orders) for second, at_s, orders in records), duration_s=duration_s)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from exchange.settings import RunSettings
-from reports import seconds
 from reports.live import progress
 from runs.launch.watch import Moment
 from tests.exchange_command import exchange
@@ -38,18 +36,6 @@ def test_a_run_bounded_by_time_has_no_number_to_reach() -> None:
     with progress._bar(console, "zeromq", None, " orders") as on_count:
         on_count(1_234)
         assert "1,234 orders" in console.file.getvalue()  # type: ignore[attr-defined]
-
-
-def second(number: int, count: int) -> dict[str, Any]:
-    row = {column.format(clock="handed_over"): 1.0 for column, _ in seconds.COLUMNS.values()}
-    return {**row, "second": number, "handed_over_count": count}
-
-
-@pytest.mark.parametrize(("last", "shown"), [(4, False), (900, True)])
-def test_the_times_of_a_last_moment_of_few_orders_are_not_shown(last: int, shown: bool) -> None:
-    rows = seconds._without_a_thin_end([second(0, 8_000), second(1, 8_000), second(2, last)])
-    assert [row["handed_over_p50_us"] for row in rows] == [1.0, 1.0, 1.0 if shown else None]
-    assert rows[-1]["gateway_cpu_cores"] == 1.0
 
 
 def test_a_run_prints_the_checksums_that_match_prints_and_one_order_is_one(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_elsewhere_than_in_a_terminal_a_second_is_said_once_when_it_is_final() -
         False, [row(0, final=False, due_p50_us=1.0)], [row(0), row(1, final=False)], [row(0, due_p50_us=99.0), row(1)]
     )
     assert output.splitlines()[:2] == [
-        "first: second 0, orders/s 8,000, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
-        "first: second 1, orders/s 8,001, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
+        "first: second 0, sent 8,000, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
+        "first: second 1, sent 8,001, answered -, p50 us 120, p99 us 310, max us -, lag p99 -, gateway -, engine -",
     ]
     assert output.splitlines()[2:] == [
         "first: 12 seconds, 90 records, 2 of them late; 0 said twice, 1 line unread",

@@ -9,10 +9,12 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
+from exchange.records import PAYLOADS
 from exchange.seconds import merged
 from reports.run.completion import completion_lines, nines_ticks, percentile_curves
-from reports.run.load import cpu_line, meter_dots, traffic_line
-from reports.run.run_folder import Record, read_run_folder
+from reports.run.load import line_of, meter_dots
+from reports.run.run_folder import Record, RunFolder, read_run_folder
+from reports.run.seconds import Seconds, shown_row
 
 
 def completion(second: int, *values_us: int, last_order: bool = False) -> Record:
@@ -23,12 +25,20 @@ def completion(second: int, *values_us: int, last_order: bool = False) -> Record
     return {"payload": {**about, **buckets.sparse()}}
 
 
-def counted(second: int, orders_sent: int) -> Record:
-    return {"payload": {"second": second, "orders_sent": orders_sent}}
+def counted(second: int, orders: int, at_s: float) -> Record:
+    counts = dict.fromkeys(("orders_sent", "orders_answered", "messages_received"), orders)
+    about = {"kind": "traffic", "source": "gateway", "wall_ns": int(at_s * 1e9), "monotonic_ns": int(at_s * 1e9)}
+    return {**about, "payload": {"second": second, **counts}}
 
 
 def process(second: int, cpu_s: float, at_s: float, source: str = "engine") -> Record:
-    return {"source": source, "monotonic_ns": int(at_s * 1e9), "payload": {"second": second, "cpu_s": cpu_s}}
+    about = {"kind": "process", "source": source, "wall_ns": 0, "monotonic_ns": int(at_s * 1e9)}
+    return {**about, "payload": {"second": second, "cpu_s": cpu_s}}
+
+
+def seconds_of(*records: Record) -> Seconds:
+    spool = {kind: [r for r in records if r.get("kind") == kind] for kind in PAYLOADS}
+    return Seconds(RunFolder({}, spool))
 
 
 def test_merged_seconds_give_the_figures_of_run_json(complete_run: Path) -> None:
@@ -80,29 +90,55 @@ def test_several_seconds_in_a_point_are_merged_and_not_averaged() -> None:
     assert lines["max"].y.tolist() == [1_000.0]
 
 
-def test_the_unfinished_last_second_of_traffic_is_left_out() -> None:
-    line = traffic_line([counted(0, 8_000), counted(1, 8_000), counted(2, 12)], "orders_sent", point_s=1)
+def test_the_last_second_has_the_rate_of_the_part_that_was_run() -> None:
+    line = line_of(seconds_of(counted(0, 8_000, 1.0), counted(1, 4_800, 1.6)), "orders_per_s", point_s=1)
     assert line is not None
-    assert line.y.tolist() == [8_000.0, 8_000.0]
+    assert line.y.tolist() == pytest.approx([8_000.0, 8_000.0])
+
+
+def test_a_moment_at_the_end_has_no_rate() -> None:
+    line = line_of(seconds_of(counted(0, 8_000, 1.0), counted(1, 12, 1.1)), "orders_per_s", point_s=1)
+    assert line is not None
+    assert line.y.tolist() == [8_000.0]
 
 
 def test_an_unrecorded_second_of_traffic_is_a_gap() -> None:
-    line = traffic_line([counted(0, 8_000), counted(2, 8_000), counted(3, 1)], "orders_sent", point_s=1)
+    line = line_of(seconds_of(counted(0, 8_000, 1.0), counted(2, 16_000, 3.0)), "orders_per_s", point_s=1)
     assert line is not None
     assert np.isnan(line.y).tolist() == [False, True, False]
+    assert line.y[2] == 8_000
+
+
+def test_several_seconds_in_a_point_have_the_mean_of_their_rates() -> None:
+    records = [counted(0, 4_000, 1.0), counted(1, 8_000, 2.0), counted(2, 1_000, 3.0)]
+    line = line_of(seconds_of(*records), "orders_per_s", point_s=2)
+    assert line is not None
+    assert (line.x.tolist(), line.y.tolist()) == ([1.0, 3.0], [6_000, 1_000])
 
 
 def test_cores_are_cpu_time_over_the_components_own_clock() -> None:
-    line = cpu_line([process(0, 0.5, 10.0), process(1, 1.5, 12.0)], "engine", point_s=1)
+    line = line_of(seconds_of(process(0, 0.5, 10.0), process(1, 1.5, 12.0)), "engine_cpu_cores", point_s=1)
     assert line is not None
-    assert line.y.tolist() == [0.5]
+    assert line.y.tolist() == [0.5, 0.5]
 
 
 def test_cores_of_several_engines_are_added_up() -> None:
-    second = [process(0, 0.5, 7.0, "engine.2"), process(1, 0.75, 8.0, "engine.2")]
-    line = cpu_line([process(0, 0.5, 10.0), *second, process(1, 1.5, 12.0), process(2, 2.0, 13.0)], "engine", point_s=1)
+    other = [process(0, 0.5, 7.0, "engine.2"), process(1, 0.75, 8.0, "engine.2")]
+    records = [process(0, 0.5, 10.0), *other, process(1, 1.5, 12.0), process(2, 2.0, 13.0)]
+    line = line_of(seconds_of(*records), "engine_cpu_cores", point_s=1)
     assert line is not None
-    assert (line.x.tolist(), line.y.tolist()) == ([1.5, 2.5], [0.75, 0.5])
+    assert (line.x.tolist(), line.y.tolist()) == ([0.5, 1.5, 2.5], [1.0, 0.75, 0.5])
+
+
+@pytest.mark.parametrize(("last", "shown"), [(4, False), (900, True)])
+def test_the_times_of_a_last_moment_of_few_orders_are_not_shown(last: int, shown: bool) -> None:
+    records = [
+        {"kind": "completion", **completion(second, *[100] * n)} for second, n in enumerate([8_000, 8_000, last])
+    ]
+    seconds = seconds_of(*records)
+    row = shown_row(seconds, 2)
+    assert ("handed_over_p50_us" in row) is shown
+    assert "handed_over_p50_us" in shown_row(seconds, 1)
 
 
 def test_readings_of_several_gateways_are_added_up() -> None:
@@ -120,13 +156,10 @@ def test_readings_of_several_gateways_are_added_up() -> None:
 
 
 def test_an_interval_too_short_for_the_cpu_clock_is_left_out() -> None:
-    line = cpu_line([process(0, 0.5, 1.0), process(1, 1.0, 2.0), process(2, 1.01, 2.02)], "engine", point_s=1)
+    records = [process(0, 0.5, 1.0), process(1, 1.0, 2.0), process(2, 1.01, 2.02)]
+    line = line_of(seconds_of(*records), "engine_cpu_cores", point_s=1)
     assert line is not None
-    assert line.y.tolist() == [0.5]
-
-
-def test_a_single_process_record_makes_no_line() -> None:
-    assert cpu_line([process(0, 0.5, 1.0)], "engine", point_s=1) is None
+    assert line.y.tolist() == [0.5, 0.5]
 
 
 def test_meters_start_with_the_first_order(tmp_path: Path) -> None:

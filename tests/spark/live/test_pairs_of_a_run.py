@@ -9,9 +9,10 @@ import pytest
 from growing import followed, table
 from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
+from spark_tables import Row, summary_of
 
 from exchange.measurements import CLOCKS, Meter
-from spark.jobs import Row, write_summary
+from spark.jobs import write_summary
 from spark.run_facts import read_run
 from spark.summary.columns import MEASURED, RATE
 from spark.tables.files import tables_folder
@@ -34,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def summed(spark: SparkSession, folder: Path) -> tuple[Row, list[Row]]:
     tables = tables_folder(folder)
     ingest(spark, folder / "spool", tables)
-    return write_summary(spark, tables, read_run(folder))
+    write_summary(spark, tables, read_run(folder))
+    return summary_of(folder)
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

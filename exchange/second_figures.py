@@ -1,7 +1,8 @@
 """Counts, rates and cores of each second and of the run: all that is measured but completion times.
 
-The same set of records gives the same figures, in whatever order it is taken. The last second is seldom a whole one:
-its rate and cores are over the part that was run, and are absent if that part is shorter than SHORTEST_INTERVAL_S.
+Terminal, page and Spark make their rows with these. The same set of records gives the same figures, in whatever order
+it is taken. The last second is seldom a whole one: its rates and cores are absent if the part that was run is shorter
+than half a second.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from exchange.instances import role_of
+from exchange.measurements import Meter
 from exchange.records import THROUGHPUT, TRAFFIC
-from exchange.seconds import NS_PER_S, SHORTEST_INTERVAL_S, History, Reading, added
-from spark.summary.columns import CPU, METERS, RATE, TRAFFIC_COUNTS
+from exchange.seconds import NS_PER_S, RATES, History, Reading, added, rates_of
+
+METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
+TRAFFIC_COUNTS = tuple(RATES)
 
 Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
 
 
 class Traffic:
-    """One gateway's counts of each second."""
+    """One gateway's counts of each second, and their rates."""
 
     def __init__(self, duration_s: float | None) -> None:
         self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(TRAFFIC_COUNTS))
@@ -38,15 +42,11 @@ class Traffic:
         return self._history
 
     def row(self, second: int) -> dict[str, Any]:
-        """Return counts and rate; the rate of the last second is over the part of it that was run."""
         grown = self._history.grown(second)
         if grown is None:
             return {}
-        row: dict[str, Any] = dict(zip(TRAFFIC_COUNTS, self._counts[second], strict=True))
-        length_s = min(grown.length_s, 1.0) if second == self.last else 1.0
-        if length_s >= SHORTEST_INTERVAL_S:
-            row[RATE] = row["orders_sent"] / length_s
-        return row
+        counts = dict(zip(TRAFFIC_COUNTS, self._counts[second], strict=True))
+        return {**counts, **rates_of(counts, grown)}
 
     def whole(self) -> dict[str, int]:
         """Return the counts of the run."""
@@ -116,7 +116,7 @@ class Facts:
 def _cores(used: dict[str, Reading]) -> dict[str, float]:
     """Return cores in use by role: the sum over its sources."""
     named = [(f"{role_of(source)}_cpu_cores", reading.cores) for source, reading in used.items()]
-    return added({name: cores} for name, cores in named if name in CPU)
+    return added({name: cores} for name, cores in named)
 
 
 class PlacedMeters:

@@ -1,0 +1,121 @@
+"""The seconds of a run as rows of figures, from the reporter's buckets and counts; and as a table in the terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from exchange.measurements import LogBuckets
+from exchange.second_figures import Facts
+from exchange.seconds import is_analysed, is_full, merged
+from exchange.workload import is_steady
+from reports.formats import is_number
+from reports.run.run_folder import Record, RunFolder, is_scheduled, section
+from reports.seconds import COLUMNS, cells
+from reports.tables import FoldingTable, key, plain_table, terminal
+
+Row = dict[str, Any]
+HEADINGS = {
+    "offered": "orders/s\noffered", "sent": "\nsent", "answered": "\nanswered",
+    "p50 us": "us, {clock}\np50", "p99 us": "\np99", "max us": "\nmax", "handed over p50": "handed\nover p50",
+    "gateway": "cores\ngateway", "engine": "\nengine",
+}  # fmt: skip
+CLOCK_WORDS = {"due": "due", "handed_over": "handed over"}
+LEFT_OUT = ("lag p99",)
+"""The columns for which 80 characters leave no room: due minus handed over tells the lag."""
+WITH_A_SCHEDULE = ("offered", "handed over p50")
+"""The columns that a run as fast as it goes lacks: its completion times are from handing over already."""
+MOST_ROWS = 12
+
+
+class Seconds:
+    """The seconds of one run. A row has the columns of Spark's table of seconds, as far as they are known."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._offered = _offered_each_second(folder.run)
+        self._facts = Facts(folder.run.get("duration_s"))
+        small = [record for kind in ("traffic", "process", "throughput") for record in folder.spool[kind]]
+        self._facts.take({**record, **record["payload"]} for record in small)
+        self._completions: defaultdict[int, defaultdict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+        for record in folder.spool["completion"]:
+            if is_analysed(payload := record["payload"]):
+                self._completions[payload["second"]][payload["clock"]].append(payload)
+        counted = {record["payload"]["second"] for kind in ("traffic", "process") for record in folder.spool[kind]}
+        self.numbers = sorted(counted | self._completions.keys())
+
+    def facts(self, second: int) -> Row:
+        """Counts, rates and cores."""
+        return {"second": second, "offered_orders_per_s": self._offered, **self._facts.row(second)}
+
+    def row(self, second: int) -> Row:
+        """Counts, rates, cores, and completion times by clock."""
+        row = self.facts(second)
+        for clock, payloads in self._completions[second].items():
+            row |= {f"{clock}_{name}": value for name, value in _figures(merged(payloads)).items()}
+        return row
+
+    def means(self, name: str, point_s: int) -> dict[int, float]:
+        """A rate's or a core count's mean over every `point_s` seconds, by point; only where it is known."""
+        values: defaultdict[int, list[float]] = defaultdict(list)
+        for second in self.numbers:
+            if (value := self._facts.row(second).get(name)) is not None:
+                values[second // point_s].append(value)
+        return {point: sum(known) / len(known) for point, known in values.items()}
+
+    @property
+    def ends_thin(self) -> bool:
+        """True if the last second holds a handful of orders only, so that its times say little."""
+        counts = [self._answered(second) for second in self.numbers]
+        return bool(counts) and not is_full(counts[-1], [count for count in counts[:-1] if count])
+
+    def _answered(self, second: int) -> int:
+        return sum(payload["count"] for payload in self._completions[second]["handed_over"])
+
+
+def _offered_each_second(run: Record) -> float | None:
+    """The rate that every second was offered; None where it changes, or if there is no schedule."""
+    settings = section(run, "settings")
+    offered = section(run, "rates").get("offered_orders_per_s", settings.get("orders_per_s"))
+    return offered if is_number(offered) and is_steady(settings.get("arrivals", "fixed")) else None
+
+
+def _figures(buckets: LogBuckets) -> Row:
+    figures = buckets.figures_us()
+    times = {f"{name}_us": value for name, value in figures.items() if name != "count"}
+    return {"count": buckets.count, "min_us": buckets.min_ns / 1e3, **times}
+
+
+def show_seconds(folder: RunFolder) -> None:
+    """Print a row for every second, or for the first and the last few of a long run."""
+    seconds = Seconds(folder)
+    if seconds.numbers:
+        terminal().print(_table(seconds, is_scheduled(folder.run)))
+
+
+def _table(seconds: Seconds, scheduled: bool) -> FoldingTable:
+    clock = "due" if scheduled else "handed_over"
+    left_out = LEFT_OUT if scheduled else (*LEFT_OUT, *WITH_A_SCHEDULE)
+    columns = {title: how for title, how in COLUMNS.items() if title not in left_out}
+    first, *others = (HEADINGS.get(title, title).format(clock=CLOCK_WORDS[clock]) for title in columns)
+    table = plain_table(key(first, from_right=True), *others, gap=1)
+    for second in _shown(seconds.numbers):
+        row = {} if second is None else shown_row(seconds, second)
+        table.add_row(*(cells(row, clock, columns) if row else ["..."] * len(columns)))
+    return table
+
+
+def _shown(numbers: list[int]) -> Iterator[int | None]:
+    """The seconds of the table; None stands for those that are left out."""
+    if len(numbers) <= MOST_ROWS:
+        yield from numbers
+        return
+    yield from numbers[: MOST_ROWS // 2]
+    yield None
+    yield from numbers[-MOST_ROWS // 2 :]
+
+
+def shown_row(seconds: Seconds, second: int) -> Row:
+    """The row of a second; the times of a thin end are left out."""
+    is_thin = second == seconds.numbers[-1] and seconds.ends_thin
+    return seconds.facts(second) if is_thin else seconds.row(second)

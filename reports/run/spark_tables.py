@@ -1,0 +1,64 @@
+"""Spark's tables of a run, made when everything else is there: one may interrupt them, or leave them out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+SAY_EVERY_S = 10.0
+
+
+def make_tables(folder: Path, quiet: bool) -> bool:
+    """Have Spark make a run's tables. False if it did not: a run without them is still a run."""
+    begun_s = time.monotonic()
+    try:
+        with waiting(f"Spark makes the tables of {folder.name}; Ctrl-C leaves them out"):
+            from spark.errors import SparkError
+            from spark.jobs import summarize
+
+            try:
+                note = summarize(folder)
+            except SparkError as error:
+                click.echo(f"no tables: {error}", err=True)
+                return False
+    except KeyboardInterrupt:
+        click.echo(f"no tables: interrupted; make them with: exchange report {folder}", err=True)
+        return False
+    if note:
+        click.echo(note, err=True)
+    click.echo(f"tables: {folder / 'tables'} ({time.monotonic() - begun_s:.0f} s)", err=quiet)
+    return True
+
+
+@contextmanager
+def waiting(sentence: str) -> Iterator[None]:
+    """Say on stderr what is being waited for: in a terminal with a clock, elsewhere once, and again every 10 s."""
+    if sys.stderr.isatty():
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            progress.add_task(sentence, total=None)
+            yield
+        return
+    click.echo(sentence, err=True)
+    is_over = threading.Event()
+    reminder = threading.Thread(target=_remind, args=(is_over,), daemon=True)
+    reminder.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        reminder.join()
+
+
+def _remind(is_over: threading.Event) -> None:
+    begun_s = time.monotonic()
+    while not is_over.wait(SAY_EVERY_S):
+        click.echo(f"waiting for Spark, {time.monotonic() - begun_s:.0f} s", err=True)

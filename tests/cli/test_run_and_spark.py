@@ -1,0 +1,57 @@
+"""A run is over when it is over: its outcome and page are there before Spark begins, and Spark cannot change them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.exchange_command import command, exchange
+from tests.spark.fake_java import JAVA_17, fake_java
+
+WORDS = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
+
+
+def java_that(does: str, home: Path) -> dict[str, str]:
+    """The environment of a Java that does this in place of starting Spark's JVM."""
+    fake_java(home, JAVA_17).write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\n{does}\n")
+    return {"JAVA_HOME": str(home)}
+
+
+@pytest.mark.parametrize("given", [(), ("--json",)])
+def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    said = exchange(*WORDS, *given, "--results", tmp_path, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    assert said.code == 0, said
+    assert "no tables: Spark's JVM did not start (no memory)" in said.err
+    assert "page: " in (said.err if given else said.out)
+    assert (tmp_path / "first" / "report.html").exists()
+    assert "Traceback" not in said.err
+
+
+def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Path) -> None:
+    environ = {**os.environ, **java_that("exec sleep 60", tmp_path / "java")}
+    said = ""
+    with subprocess.Popen(
+        command(*WORDS, "--results", tmp_path), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        assert run.stdout is not None
+        while "Spark makes the tables of first" not in said:
+            line = run.stdout.readline()
+            assert line, said
+            said += line
+        assert f"page: {tmp_path / 'first' / 'report.html'}" in said
+        run.send_signal(signal.SIGINT)
+        said += run.stdout.read()
+    assert run.returncode == 0, said
+    assert f"no tables: interrupted; make them with: exchange report {tmp_path / 'first'}" in said
+    assert "Traceback" not in said
+
+
+def test_a_setting_leaves_spark_out_for_good(tmp_path: Path) -> None:
+    said = exchange(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
+    assert (said.code, said.err.count("tables")) == (0, 0)
