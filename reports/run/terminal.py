@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runs.packets.rows import PacketRow
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
-CLOCKS = {"handed_over": "completion from handing over", "due": "completion from due time"}
+CLOCKS = {"due": "completion from due time", "handed_over": "completion from handing over"}
 PACKETS = ("orders/s", "packets", "mean\nbytes", "with\nheaders", "mean\ngap us", "per\norder", "resent")
 
 
@@ -64,7 +64,7 @@ def _origin(settings: dict[str, Any]) -> str:
 def _traffic(record: dict[str, Any]) -> Iterator[str]:
     counts, rates, sums = (record.get(name, {}) for name in ("counts", "rates", "checksums"))
     if "orders_sent" in counts:
-        yield f"{_both_ends(counts, 'orders')}, {_rate(rates, 'orders_per_s')}"
+        yield f"{_both_ends(counts, 'orders')}, {_answered(rates)}"
         yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
         summed = "sum of " if len(record.get("pairs", ())) > 1 else ""
         yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
@@ -83,13 +83,21 @@ def _both_ends(counts: dict[str, int], kind: str) -> str:
     return ", ".join(known)
 
 
-def _rate(rates: dict[str, float], name: str) -> str:
+def _answered(rates: dict[str, float | None]) -> str:
+    """What was offered, if orders were due, and what was answered of it."""
+    offered = rates.get("offered_orders_per_s")
+    answered = _rate(rates, "orders_per_s") + (" answered" if "orders_per_s" in rates else "")
+    return answered if offered is None else f"{offered:,.0f}/s offered, {answered}"
+
+
+def _rate(rates: dict[str, float | None], name: str) -> str:
     return f"{rates[name]:,.0f}/s" if name in rates else "rate not measured"
 
 
 def _completion_table(record: dict[str, Any]) -> FoldingTable:
     table = plain_table(key("microseconds"), *PERCENTILES.values())
-    rows = {CLOCKS[clock]: figures for clock, figures in record["completion_us"].items()}
+    times = record["completion_us"]
+    rows = {title: times[clock] for clock, title in CLOCKS.items() if clock in times}
     if record.get("lag_us"):
         rows["lag of the gateway itself"] = record["lag_us"]
     for title, figures in rows.items():
