@@ -27,9 +27,12 @@ R = TypeVar("R")
 CHECKED = bool(numba.config.BOUNDSCHECK)
 
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that Python calls without the interpreter's lock, and keep it on disk."""
-    return cast(Callable[P, R], numba.njit(cache=True, nogil=True)(function))
+def kernel(function: Callable[P, R], signature: Any = None) -> Callable[P, R]:
+    """Compile a function that Python calls without the interpreter's lock, and keep it on disk.
+
+    With a signature it is compiled at once, else for the types of its first call.
+    """
+    return cast(Callable[P, R], numba.njit(signature, cache=True, nogil=True)(function))
 
 
 def fingerprint(*modules: ModuleType) -> int:
@@ -37,12 +40,12 @@ def fingerprint(*modules: ModuleType) -> int:
     return crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in modules))
 
 
-def cached_kernel(*frozen: ModuleType) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cached_kernel(*frozen: ModuleType, signature: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A `kernel` that is compiled again when this module or a `frozen` one changes: it uses their constants."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         function.__qualname__ += f"_{fingerprint(sys.modules[__name__], *frozen):08x}"  # names the file on disk
-        return kernel(function)
+        return kernel(function, signature)
 
     return decorate
 

@@ -177,6 +177,8 @@ class Gateway:
         self._received_ns = taken.heard_ns
         if taken.sent:
             self._note_backlog()
+        if self._intake.end is None:
+            self._turns.settle()
         return True
 
     def _turn_second(self, now_ns: int) -> None:

@@ -155,8 +155,12 @@ class Turns:
         self._completion.expect(len(self._intake.batch.buffer))
         taken = self._run(lent, ahead, heard_ns, until_ns)
         self._note(taken)
-        lent.settle()
         return taken
+
+    def settle(self) -> None:
+        """Do in Python what the turns left of the link's own work."""
+        if lent := lent_by(self._link):
+            lent.settle()
 
     def _run(self, lent: Lent, ahead: Ahead, heard_ns: int, until_ns: int) -> Taken:
         batch, waiting = self._intake.batch, self._completion

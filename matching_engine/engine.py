@@ -57,7 +57,7 @@ class MatchingEngine:
         if not 1 <= packing <= HIGHEST_PACKING:
             raise ValueError(f"packing is {packing!r}: takes 1..{HIGHEST_PACKING} records a frame")
         self.book, self.packing = book, packing
-        self._handle = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
+        self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
@@ -65,17 +65,18 @@ class MatchingEngine:
         scratch = MatchingEngine(book, self.packing)
         scratch.handle(FrameBatch.of(encode(Order(1, ASK, 1, 1))), FrameBatch())
 
-    def handle(self, orders: FrameBatch, answers: FrameBatch, first: int = 0) -> Handled:
+    def handle(self, orders: FrameBatch, answers: FrameBatch, first: int = 0, at: int = 0, byte: int = 0) -> Handled:
         """Match the order frames from `first` on and append their answers: all answers to a frame, or none.
 
         Returns early where `answers` may lack room for those to the next frame. If it lacks room though it is empty,
         its arrays are replaced by larger ones, so every call makes progress. IndexError where `first` is no frame.
+        After a call of `kernel` that stopped within a frame, `at` and `byte` say where.
         """
         if not 0 <= first <= orders.count:
             raise IndexError(f"first is {first}: the batch holds {orders.count} frames")
-        book, at, byte = self.book, 0, 0
+        book = self.book
         while True:
-            why, first, at, answers.count, byte = self._handle(
+            why, first, at, answers.count, byte = self.kernel(
                 orders.buffer, orders.offsets, first, orders.count, at, self.packing,
                 answers.buffer, answers.offsets, answers.count, byte, answers.largest_frame,
                 book.arena, book.index,

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from exchange.measurements import Meter, RateMeter, Source
-from exchange.messages import End, Hello, Message, encode, read
+from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
 from exchange.results import EngineResult, StreamChecksum, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import Counts, MatchingEngine, Stop
+from matching_engine.turns import Turns
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -19,6 +20,9 @@ from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
+LONGEST_TURNS_NS = 200_000_000
+"""The longest time in compiled code, after which a call of `stop` is seen."""
+ORDER_BYTES = LAYOUTS[Order].size
 
 
 class EngineService:
@@ -30,6 +34,7 @@ class EngineService:
     ) -> None:  # fmt: skip
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._interval, self._timeout_s = sampling_interval, timeout_s
+        self._turns = Turns(gateway, engine)
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
@@ -51,6 +56,7 @@ class EngineService:
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
         self._engine.warm()
+        self._turns.warm()
 
     def close(self) -> None:
         """Release both links."""
@@ -76,7 +82,28 @@ class EngineService:
             self._reporting.next_second(now_ns)
         self._outbox.flush()
         if self._gateway_end is None and self._stopped is None:
-            self._gateway.wait(self._reporting.next_second_ns if self._started else deadline_ns)
+            self._wait(self._reporting.next_second_ns if self._started else deadline_ns)
+
+    def _wait(self, until_ns: int) -> None:
+        """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
+        if not self._started or self._outbox.pending or not self._take_turns(until_ns):
+            self._gateway.wait(until_ns)
+
+    def _take_turns(self, until_ns: int) -> bool:
+        """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
+        self._orders.clear()
+        self._answers.clear()
+        unsampled = self._interval - self._engine.counts.orders % self._interval
+        until_ns = min(until_ns, time.monotonic_ns() + LONGEST_TURNS_NS)
+        taken = self._turns.take(self._orders, self._answers, unsampled * ORDER_BYTES, until_ns)
+        if taken is None:
+            return False
+        self._sums["orders"].update(self._orders.span(0, taken.matched))
+        self._send_answers(0, taken.sent)
+        self._take(taken.matched, taken.at, taken.byte)
+        if self._gateway_end is None:
+            self._turns.settle()
+        return True
 
     def _receive(self) -> int:
         """Receive once and take what came; the number of frames."""
@@ -91,9 +118,11 @@ class EngineService:
         is_late = not self._greeted and time.monotonic_ns() > deadline_ns
         return is_late and is_silent(self._gateway, self._receive)
 
-    def _take(self) -> None:
-        """Match the frames that came; a frame that is no order goes to `_read_foreign`."""
-        first = 0
+    def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
+        """Match the frames that came, from `first` on; a frame that is no order goes to `_read_foreign`.
+
+        `at` and `byte` are where the compiled turns stopped within the first frame.
+        """
         while first < self._orders.count and self._gateway_end is None:
             if not self._greeted:
                 self._read_foreign(self._orders[first])
@@ -101,24 +130,28 @@ class EngineService:
                 continue
             if not self._started:
                 self._start()
-            self._answers.clear()
-            end, why = self._engine.handle(self._orders, self._answers, first)
-            self._send_answers()
+            if not at:
+                self._answers.clear()
+            answered = self._answers.count
+            end, why = self._engine.handle(self._orders, self._answers, first, at, byte)
+            self._send_answers(answered, answered)
             self._sums["orders"].update(self._orders.span(first, end))
-            first = end
+            first, at, byte = end, 0, 0
             if why is Stop.FOREIGN:
                 self._read_foreign(self._orders[first])
                 first += 1
         self._sample()
 
-    def _send_answers(self) -> None:
-        """Send every answer, then hash them."""
-        self._hand_over()
-        self._sums["answers"].update(self._answers.span(0, self._answers.count))
+    def _send_answers(self, first: int, unsent: int) -> None:
+        """Send the answers from `unsent` on, then hash those from `first` on."""
+        self._hand_over(unsent)
+        self._sums["answers"].update(self._answers.span(first, self._answers.count))
 
-    def _hand_over(self) -> None:
-        """Send all that is in `_answers`. This ends, since a gateway goes on receiving until it is gone."""
-        first = self._gateway.send(self._answers, 0)
+    def _hand_over(self, first: int = 0) -> None:
+        """Send `_answers` from `first` on. This ends, since a gateway goes on receiving until it is gone."""
+        if first == self._answers.count:
+            return
+        first = self._gateway.send(self._answers, first)
         while first < self._answers.count and self._stopped is None:
             self._gateway.wait(FAR_NS, readable=False, writable=True)
             first = self._gateway.send(self._answers, first)

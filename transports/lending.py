@@ -50,6 +50,8 @@ class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], signature: Any) -> None:
         self._signature = signature
+        self.plain = function
+        """The function for Python."""
         self._compiled = cfunc(signature, cache=True)(function)
 
     def __wrapper_address__(self) -> int:

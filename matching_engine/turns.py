@@ -1,0 +1,119 @@
+"""The engine's turns as one compiled call, over a link that lends its calls.
+
+A turn receives orders, matches them, sends their answers and sleeps until the next order comes. Python is needed once a
+second, and for whatever the engine's kernel does not take: the call then returns, and the loop of `service.py` goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from exchange.compiled import cached_kernel
+from matching_engine.engine import MatchingEngine
+from matching_engine.kernels import DONE
+from transports import lending
+from transports.base import Link
+from transports.frames import Bytes, FrameBatch, Longs
+from transports.lending import (
+    NOTICE,
+    RECEIVE,
+    SEND,
+    SLEEP,
+    Lent,
+    idle_calls,
+    lent_by,
+    monotonic_ns,
+)
+
+_LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
+_ARENA, _INDEX = types.uint64[::1], types.uint32[::1]
+HANDLE = types.UniTuple(_LONG, 5)(
+    _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
+)  # fmt: skip
+"""The type of every engine's kernel, so that the turn is compiled once for all."""
+TURNS = types.UniTuple(_LONG, 6)(
+    *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
+    types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
+    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG,
+)  # fmt: skip
+
+
+class Taken(NamedTuple):
+    """What the turns did."""
+
+    came: int
+    """Frames that came."""
+    matched: int
+    """Those of them that were matched wholly; the loop in Python goes on with the next one."""
+    at: int
+    """The byte of that frame to go on at, where some of its orders were matched; its answers end at `byte`."""
+    byte: int
+    answers: int
+    """Frames of answers."""
+    sent: int
+    """Those of them that were sent."""
+
+
+@cached_kernel(lending, signature=TURNS)
+def take_turns(
+    receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
+    handle: Any, packing: int, arena: Any, index: Any,
+    orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
+    enough_bytes: int, until_ns: int,
+) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+    """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched."""
+    timespec = np.empty(2, np.int64)
+    matched = count = sent = at = byte = 0
+    while True:
+        came = receive(numbers, memory, orders, order_ends, matched, largest_order)
+        if came > matched:
+            why, matched, at, count, byte = handle(
+                orders, order_ends, matched, came, 0, packing,
+                answers, answer_ends, count, 0, largest_answer, arena, index,
+            )  # fmt: skip
+            sent = send(numbers, memory, answers, answer_ends, sent, count)
+            is_full = came + 1 == len(order_ends) or order_ends[came] + largest_order > len(orders)
+            if why != DONE or sent < count or is_full or order_ends[matched] >= enough_bytes:
+                break
+        else:
+            sleep(numbers, memory, until_ns)
+        if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
+            break
+    return came, matched, at, byte, count, sent
+
+
+class Turns:
+    """Takes the engine's turns by compiled code while nothing needs Python."""
+
+    def __init__(self, link: Link, engine: MatchingEngine) -> None:
+        self._link, self._engine = link, engine
+
+    def warm(self) -> None:
+        """Load the kernel, and take no turn."""
+        self._run(idle_calls(), FrameBatch(1), FrameBatch(1), 0, 0)
+
+    def take(self, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken | None:
+        """Take turns; both batches are empty before. None, at once, if the link lends nothing now."""
+        lent = lent_by(self._link)
+        if lent is None:
+            return None
+        taken = self._run(lent, orders, answers, enough_bytes, until_ns)
+        orders.count, answers.count = taken.came, taken.answers
+        return taken
+
+    def settle(self) -> None:
+        """Do in Python what the turns left of the link's own work."""
+        if lent := lent_by(self._link):
+            lent.settle()
+
+    def _run(self, lent: Lent, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken:
+        engine = self._engine
+        return Taken(*take_turns(
+            lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
+            engine.kernel, engine.packing, engine.book.arena, engine.book.index,
+            orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
+            enough_bytes, until_ns,
+        ))  # fmt: skip

@@ -1,0 +1,162 @@
+"""The engine's compiled turns do what its loop in Python does, whatever comes, in whatever batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exchange.measurements import Source
+from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, encode
+from exchange.results import EngineResult
+from exchange.session import Terms
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from matching_engine.service import EngineService
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
+
+NEXT, COUNT, STEP, ROOM, SAID, OFFSETS = range(1, 7)
+"""Places in the numbers of a script's lent calls: the next frame and the number of frames, frames a receive, frames
+that it still takes, bytes that were said; then the offset of each frame in memory."""
+SAID_FROM = 1 << 16
+"""Where in memory the frames that the engine said begin, each behind its length as u16."""
+
+
+@lendable(RECEIVE)
+def _receive(numbers, memory, buffer, offsets, count, largest):
+    for _ in range(min(numbers[STEP], numbers[COUNT] - numbers[NEXT])):
+        if count + 1 == len(offsets) or offsets[count] + largest > len(buffer):
+            break
+        frame = memory[numbers[OFFSETS + numbers[NEXT]] : numbers[OFFSETS + numbers[NEXT] + 1]]
+        buffer[offsets[count] : offsets[count] + len(frame)] = frame
+        offsets[count + 1] = offsets[count] + len(frame)
+        numbers[NEXT] += 1
+        count += 1
+    return count
+
+
+@lendable(SEND)
+def _send(numbers, memory, buffer, offsets, first, end):
+    taken = min(end, first + numbers[ROOM])
+    for i in range(first, taken):
+        length, at = offsets[i + 1] - offsets[i], SAID_FROM + numbers[SAID]
+        memory[at], memory[at + 1] = length & 255, length >> 8
+        memory[at + 2 : at + 2 + length] = buffer[offsets[i] : offsets[i + 1]]
+        numbers[SAID] += 2 + length
+    numbers[ROOM] -= taken - first
+    return taken
+
+
+@lendable(SLEEP)
+def _sleep(numbers, _memory, _until_ns):
+    numbers[NOTICE] = 1
+
+
+class Script(Link):
+    """Hands out frames, `step` at a time, then its peer leaves; takes `room` frames, and more when it is waited for.
+
+    It has the state of its compiled calls also where it lends none, so that both are the same link.
+    """
+
+    url = "scripted://gateway"
+
+    def __init__(self, frames: list[bytes], step: int, room: int, lends: bool) -> None:
+        ends = np.cumsum([0, *map(len, frames)])
+        self.numbers = np.concatenate((np.zeros(OFFSETS, np.int64), ends))
+        self.numbers[COUNT], self.numbers[STEP], self.numbers[ROOM] = len(frames), step, room
+        self.memory = np.zeros(1 << 22, np.uint8)
+        self.memory[: ends[-1]] = np.frombuffer(b"".join(frames), np.uint8)
+        self._room, self._lends = room, lends
+
+    def lend(self) -> Lent | None:
+        return Lent(_receive, _send, _sleep, self.numbers, self.memory, self._settle) if self._lends else None
+
+    def _settle(self) -> None:
+        self.numbers[NOTICE] = 0
+        self._check()
+
+    def _check(self) -> None:
+        if self.numbers[NEXT] == self.numbers[COUNT]:
+            raise PeerGone("the peer left")
+
+    def receive(self, batch: FrameBatch) -> int:
+        before = batch.count
+        batch.count = _receive_plainly(
+            self.numbers, self.memory, batch.buffer, batch.offsets, before, batch.largest_frame
+        )
+        return batch.count - before
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return _send_plainly(self.numbers, self.memory, batch.buffer, batch.offsets, first, batch.count)
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self.numbers[ROOM] = self._room
+        if readable:
+            self._check()
+
+    def close(self, linger_s: float = 1.0) -> None:
+        pass
+
+    @property
+    def said(self) -> bytes:
+        return self.memory[SAID_FROM : SAID_FROM + self.numbers[SAID]].tobytes()
+
+
+_receive_plainly, _send_plainly = _receive.plain, _send.plain
+
+
+class Listener(Script):
+    """A reporter: takes everything, and confirms the end."""
+
+    def __init__(self) -> None:
+        super().__init__([encode(End(0, 0, 0, 0))], 1, 10**6, lends=False)
+
+
+def session(script: Script, packing: int, with_ids: bool) -> EngineResult:
+    terms = Terms(7, "price-time", packing, 999)
+    engine = MatchingEngine(OrderBook(999, with_ids=with_ids), packing)
+    return EngineService(engine, terms, script, Listener(), sampling_interval=3, timeout_s=1.0).run()
+
+
+def frames_of(packing: int) -> st.SearchStrategy[bytes]:
+    ids, prices, volumes = st.integers(1, 50), st.integers(495, 505), st.integers(0, 40)
+    order = st.builds(Order, ids, st.sampled_from([ASK, BID]), prices, volumes)
+    pack = st.lists(st.one_of(order, order, st.builds(Cancel, ids)), min_size=1, max_size=packing)
+    frames = pack.map(lambda messages: b"".join(map(encode, messages)))
+    return st.one_of(frames, frames, frames, st.just(encode(Confirmation(1))), st.just(b""))
+
+
+@pytest.mark.parametrize("packing", [1, 5])
+@pytest.mark.parametrize("with_ids", [False, True])
+@given(st.data())
+@settings(max_examples=40)
+def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids: bool, data: st.DataObject) -> None:
+    hello, end = (
+        encode(each) for each in (Terms(7, "price-time", packing, 999).hello(Source.GATEWAY), End(0, 0, 0, 0))
+    )
+    frames = [hello, *data.draw(st.lists(frames_of(packing), max_size=60)), end]
+    step, room = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20))
+    scripts = [Script(frames, step, room, lends) for lends in (True, False)]
+    compiled, plain = (session(script, packing, with_ids) for script in scripts)
+    assert scripts[0].said[200:] == scripts[1].said[200:]
+    for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
+        assert getattr(compiled, fact) == getattr(plain, fact)
+    assert compiled.stopped is None
+
+
+@pytest.mark.parametrize("packing", [1, 3])
+def test_a_book_that_grows_within_a_turn_loses_nothing(packing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OrderBook, "first_capacity", 4)
+    orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
+    frames = [b"".join(orders[at : at + packing]) for at in range(0, 300, packing)]
+    hello = encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
+    results = [
+        session(Script([hello, *frames, encode(End(0, 0, 0, 0))], 50, 10**6, lends), packing, False)
+        for lends in (True, False)
+    ]
+    assert results[0].orders == results[1].orders
+    assert results[0].answers == results[1].answers
+    assert results[0].answers.messages == 301
