@@ -114,6 +114,8 @@ class Plot:
     """Draw only the points that hold this."""
     beside: Sequence[Published] = ()
     """The paper's values, as levels or points of other hardware."""
+    series: Mapping[str, str] = field(default_factory=dict)
+    """Draws several figures, each a line of its own: names of lines by figure; `figure` then names them all."""
 
 
 @dataclass(frozen=True)

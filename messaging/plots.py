@@ -40,7 +40,7 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
     for plot in benchmark.plots:
         measured = [
             row
-            for row in rows
+            for row in _a_row_for_each_figure(plot, rows)
             if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
@@ -48,6 +48,15 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         for words, own in _readable(plot, measured).items():
             title = f"{benchmark.name}: {plot.title}{_common_transport(plot, own)}{words}"
             yield Figure(title, _chart(plot, own), plot.caption)
+
+
+def _a_row_for_each_figure(plot: Plot, rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows; if the plot draws several figures, each row once for each of them."""
+    for name, line in (plot.series or {plot.figure: ""}).items():
+        for row in rows:
+            if name in row["figures"]:
+                point = {"line": line, **row["point"]} if plot.series else row["point"]
+                yield {**row, "point": point, "figures": {plot.figure: row["figures"][name]}}
 
 
 def _chart(plot: Plot, rows: list[Row]) -> Chart:

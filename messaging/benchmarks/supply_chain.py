@@ -16,13 +16,14 @@ from typing import Any
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Plot, Point, Published, Results, Settings
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
 from messaging.options import SAMPLE_SECONDS, Seconds, numbers
 from messaging.roles import Links, Role
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, roles_of
 from messaging.supply_chain.judging import figures_of, wrong_with
 from messaging.supply_chain.messages import INTERACTIONS
+from messaging.supply_chain.paper import PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import (
     FREEFORM,
@@ -171,16 +172,8 @@ BENCHMARK = Benchmark(
         Column("c_percent", "c %"),
         Column("d_percent", "d %"),
     ),
-    plots=(
-        Plot("Messages delivered", "delivered_per_s", "messages/s", x="base", x_unit="BASE", linear=True),
-        Plot("Traffic", "kb_per_s", "kB/s", x="base", x_unit="BASE", linear=True),
-        Plot("Delivery, 90 %", "delivery_p90_ms", "ms", x="base", x_unit="BASE", linear=True),
-        Plot("CPU of the broker", "broker_cores", "cores", x="base", x_unit="BASE", linear=True),
-    ),
-    published=(
-        Published("vertical, groups a, b, c, d, percent of messages", "14.19, 5.99, 39.09, 40.74"),
-        Published("horizontal, the same", "37.46, 12.45, 24.55, 25.55"),
-    ),
+    plots=PLOTS,
+    published=PUBLISHED,
     options=OPTIONS,
     transports="amqp",
     summary=lambda rows: list(by_interaction(rows)),

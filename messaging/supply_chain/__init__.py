@@ -7,4 +7,5 @@ chain.py           who serves whom, and when each location begins what
 agent.py           a process that plays locations: it handles what comes, and begins interactions
 deployment.py      which agent plays which locations, and its links
 judging.py         whether a run kept to its plan, and its figures
+paper.py           the figures of the paper, and what its table 5 prints
 """

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from exchange.measurements import LogBuckets
+from exchange.words import counted
 from messaging.benchmark import Figures
 from messaging.roles import RoleResult
 from messaging.supply_chain.chain import Chain, Times
-from messaging.supply_chain.messages import MESSAGES, Group, To
+from messaging.supply_chain.messages import MESSAGES, Group, Kind, To
 from messaging.supply_chain.plan import Flow, Plan
 
 TOLERANCE = 0.05
@@ -57,10 +58,24 @@ def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str,
     stopped = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
     found, plan = tallies(results), Plan.of(chain.topology)
     wrong = [*stopped, *_not_delivered(chain, times, results, found)]
-    for flow in plan.flows:
-        tally = found.get(flow.message.name, Tally())
-        wrong += [*_off_plan(flow, tally, times.measured_s), *_slow(flow, tally, bound_s)]
-    return wrong
+    each = [(flow, found.get(flow.message.name, Tally())) for flow in plan.flows]
+    off = [
+        why
+        for flow, tally in each
+        for why in _off_plan(flow, tally, chain.topology.initiations_per_s(flow.interaction), times.measured_s)
+    ]
+    slow = [why for flow, tally in each for why in _slow(flow, tally, bound_s)]
+    return [*wrong, *_in_all(plan, found, times.measured_s, len(off), len(slow)), *slow, *off]
+
+
+def _in_all(plan: Plan, found: Mapping[str, Tally], measured_s: float, off: int, slow: int) -> Iterator[str]:
+    """The answer first, where it takes many sentences."""
+    if off + slow > 1:
+        received = sum(tally.measured_received for tally in found.values()) / measured_s
+        yield (
+            f"{received:,.0f} messages/s were delivered of {plan.received():,.0f} planned; {slow} of "
+            f"{len(plan.flows)} messages were late, and {counted(off, 'counts')} off the plan"
+        )
 
 
 def _not_delivered(
@@ -76,12 +91,12 @@ def _not_delivered(
         yield f"{left:,} messages lie in queues after the drain"
 
 
-def _off_plan(flow: Flow, tally: Tally, measured_s: float) -> Iterator[str]:
+def _off_plan(flow: Flow, tally: Tally, initiations_per_s: float, measured_s: float) -> Iterator[str]:
     for what, per_s, measured in (
         ("sent", flow.sent, tally.measured_sent),
         ("received", flow.received, tally.measured_received),
     ):
-        planned, of_one = per_s * measured_s, max(flow.received / flow.sent, 1) if flow.sent else 1
+        planned, of_one = per_s * measured_s, per_s / initiations_per_s
         if abs(measured - planned) > max(TOLERANCE * planned, WHOLE_INTERACTIONS * of_one):
             yield (
                 f"{flow.message.name}: {measured:,} were {what} in {measured_s:g} s, and {planned:,.0f} were planned: "
@@ -114,7 +129,8 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
         "planned_per_s": plan.received(),
         "off_plan_percent": max(abs(value) for name, value in by_interaction.items() if "off_plan" in name),
         "kb_per_s": kb / times.measured_s,
-        **dict(_mix(plan, found, received, kb)),
+        **dict(_mix(plan, found, times.measured_s, received, kb)),
+        **dict(_by_location(plan, found, times.measured_s)),
         **{f"delivery_{name}_ms": value / 1e3 for name, value in delivery.figures_us().items() if name != "count"},
         **{f"lag_{name}_ms": value / 1e3 for name, value in lag.figures_us().items() if name == "p99"},
         **by_interaction,
@@ -123,13 +139,36 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
     }  # fmt: skip
 
 
-def _mix(plan: Plan, found: Mapping[str, Tally], received: int, kb: float) -> Iterator[tuple[str, float]]:
+def _mix(
+    plan: Plan, found: Mapping[str, Tally], measured_s: float, received: int, kb: float
+) -> Iterator[tuple[str, float]]:
     for group in Group:
         own = [found.get(flow.message.name, Tally()) for flow in plan.flows if flow.group is group]
         if own and received:
             count, size = sum(tally.measured_received for tally in own), sum(tally.measured_bytes for tally in own)
             yield f"{group.value}_percent", 100 * count / received
             yield f"{group.value}_kb_percent", 100 * size / 1024 / kb
+            yield f"{group.value}_per_s", count / measured_s
+            yield f"{group.value}_kb_per_s", size / 1024 / measured_s
+
+
+def _by_location(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
+    """How many locations there are, and what each of a kind sends and receives a second."""
+    for kind in Kind:
+        many = plan.topology.locations[kind]
+        sent = sum(
+            found[flow.message.name].measured_sent
+            for flow in plan.flows
+            if flow.message.source is kind and flow.message.name in found
+        )
+        received = sum(
+            found[flow.message.name].measured_received
+            for flow in plan.flows
+            if flow.message.target is kind and flow.message.name in found
+        )
+        if sent or received:
+            yield f"{kind.name}_locations", float(many)
+            yield f"{kind.name}_messages_per_s", (sent + received) / many / measured_s
 
 
 def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from exchange.words import counted
 from messaging.supply_chain.chain import Chain
 from messaging.supply_chain.messages import INTERACTIONS, Group, Kind
+from messaging.supply_chain.paper import PAPERS_MIX
 from messaging.supply_chain.plan import Flow, Plan
-from messaging.supply_chain.topologies import HORIZONTAL, PER_BASE, VERTICAL
+from messaging.supply_chain.topologies import PER_BASE
 from reports.formats import number
 from reports.tables import FoldingTable, key, plain_table, terminal, words
 
@@ -16,11 +17,6 @@ WORDS = {
     Group.C: "c  queue NP NT",
     Group.D: "d  queue P T",
 }
-PAPERS_MIX = {
-    HORIZONTAL: {"a": (37.46, 24.66), "b": (12.45, 2.41), "c": (24.55, 49.19), "d": (25.55, 23.74)},
-    VERTICAL: {"a": (14.19, 7.19), "b": (5.99, 2.25), "c": (39.09, 61.03), "d": (40.74, 29.52)},
-}
-"""Table 5, achieved: percent of the messages received, and of their bytes."""
 OURS = (
     ("interaction rates", f"{PER_BASE:g} messages/s delivered for each unit of BASE; shares from tables 4 and 5"),
     ("a kilobyte", "1,024 bytes; a message has the size of table 2, with the head of our frames in it"),

@@ -1,0 +1,53 @@
+"""The paper's figures 3 to 9 of our measurements, and what its table 5 prints beside them."""
+
+from __future__ import annotations
+
+from messaging.benchmark import Plot, Published
+from messaging.supply_chain.messages import Group, Kind
+from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
+
+PAPERS_MIX = {
+    HORIZONTAL: {"a": (37.46, 24.66), "b": (12.45, 2.41), "c": (24.55, 49.19), "d": (25.55, 23.74)},
+    VERTICAL: {"a": (14.19, 7.19), "b": (5.99, 2.25), "c": (39.09, 61.03), "d": (40.74, 29.52)},
+}
+"""Table 5, achieved: percent of the messages received, and of their bytes."""
+
+
+def _of_groups(ending: str) -> dict[str, str]:
+    return {f"{group.value}{ending}": f"group {group.value}" for group in Group}
+
+
+def _of_kinds(ending: str) -> dict[str, str]:
+    return {f"{kind.name}{ending}": kind.value for kind in Kind}
+
+
+def _of_topology(name: str, mix: int, amount: int, size: int) -> list[Plot]:
+    """The paper's figures of a topology, which have these numbers."""
+    mine = {"topology": name}
+    paper = [Published("the paper", "", level=messages) for messages, _ in PAPERS_MIX[name].values()]
+    return [
+        Plot(f"{name}, message mix (figure {mix})", "mix", "% of messages", x="base", x_unit="BASE", linear=True,
+             where=mine, beside=paper, series=_of_groups("_percent")),
+        Plot(f"{name}, messages (figure {amount})", "messages", "messages/s", x="base", x_unit="BASE", linear=True,
+             where=mine, series=_of_groups("_per_s")),
+        Plot(f"{name}, traffic (figure {size})", "traffic", "kB/s", x="base", x_unit="BASE", linear=True,
+             where=mine, series=_of_groups("_kb_per_s")),
+        Plot(f"{name}, traffic of each location", "of_each", "messages/s, sent and received", x="base", x_unit="BASE",
+             linear=True, where=mine, series=_of_kinds("_messages_per_s")),
+    ]  # fmt: skip
+
+
+PLOTS = (
+    Plot("Messages delivered", "delivered_per_s", "messages/s", x="base", x_unit="BASE", linear=True),
+    Plot("Delivery, 90 %", "delivery_p90_ms", "ms", x="base", x_unit="BASE", linear=True),
+    Plot("CPU of the broker", "broker_cores", "cores", x="base", x_unit="BASE", linear=True),
+    Plot("horizontal, locations (figure 3)", "locations", "locations", x="base", x_unit="BASE", linear=True,
+         where={"topology": HORIZONTAL}, series=_of_kinds("_locations")),
+    *_of_topology(HORIZONTAL, 4, 5, 6),
+    *_of_topology(VERTICAL, 7, 8, 9),
+)  # fmt: skip
+PUBLISHED = tuple(
+    Published(f"{name}, groups a, b, c, d: % of {what}", ", ".join(f"{each[place]:.2f}" for each in mix.values()))
+    for name, mix in PAPERS_MIX.items()
+    for place, what in enumerate(("messages", "kB"))
+)

@@ -1,0 +1,29 @@
+"""The page draws the paper's figures: a line for each group, for each kind of location, with its mix beside ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from messaging.plots import figures_of
+from messaging.supply_chain.paper import PAPERS_MIX
+from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
+
+
+def row(topology: str, base: int) -> dict[str, Any]:
+    found: dict[str, float] = {f"{kind}_locations": base for kind in ("SM", "DC", "SP", "HQ")}
+    for group, (messages, _) in PAPERS_MIX[topology].items():
+        found |= {f"{group}_percent": messages, f"{group}_per_s": messages * base, f"{group}_kb_per_s": base}
+    figures = {name: {"median": value, "low": None, "high": None, "n": 1} for name, value in found.items()}
+    return {"transport": "amqp", "point": {"topology": topology, "base": base}, "figures": figures}
+
+
+def test_each_figure_of_the_paper_has_its_lines_and_only_its_topology() -> None:
+    rows = [row(topology, base) for topology in (HORIZONTAL, VERTICAL) for base in (10, 20)]
+    drawn = {each.title: each.chart.numbers for each in figures_of({"benchmark": "supply-chain", "rows": rows})}
+    numbers = {title.partition("(figure ")[2][:1]: found for title, found in drawn.items() if "(figure" in title}
+    assert sorted(numbers) == list("3456789")
+    kinds = {"supermarket", "distribution centre", "supplier", "headquarters"}
+    assert {line[0] for line in numbers["3"].rows} == kinds
+    for name in "456789":
+        assert {line[0] for line in numbers[name].rows} == {f"group {group}" for group in "abcd"}
+    assert [line[1:3] for line in numbers["8"].rows if line[0] == "group a"] == [(10, 141.9), (20, 283.8)]
