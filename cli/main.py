@@ -8,8 +8,8 @@ import os
 import click
 
 COMMANDS = (
-    "bench", "broker", "capacity", "compare", "engine", "gateway", "match", "nagle", "network", "report", "reporter",
-    "results", "run", "simulate", "spark", "sweep", "tape",
+    "bench", "broker", "capacity", "compare", "doctor", "engine", "gateway", "match", "nagle", "network", "report",
+    "reporter", "results", "run", "simulate", "spark", "sweep", "tape",
 )  # fmt: skip
 """The subcommands: each is a file of this folder with a `command`."""
 

@@ -105,6 +105,10 @@ class Broker(ABC):
     def check(self, url: str) -> None:  # noqa: B027
         """BadAddress if a broker's address, as the user gave it, has a mistake. Nothing has been started yet."""
 
+    def installed(self) -> str:
+        """The product and version that `start` would start, or where it is; NotInstalled if there is none."""
+        raise NotInstalled("it is not started here: give an address")
+
     @abstractmethod
     def start(
         self, folder: Path, process_group: int | None, nodelay: bool, where: Where

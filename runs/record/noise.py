@@ -40,6 +40,8 @@ class Process(NamedTuple):
 @dataclass(frozen=True)
 class ProcessTable:
     by_pid: Mapping[int, Process]
+    at_s: float
+    """In the middle of the reading, which takes a millisecond, and more on a busy machine."""
     sees_all: bool
     """False in a container, or where other users' processes are hidden."""
 
@@ -48,9 +50,11 @@ class ProcessTable:
         """None if this system has no /proc."""
         folder = str(machine.ROOT / "proc")
         with contextlib.suppress(OSError):
+            begin_s = time.monotonic()
             by_pid = dict(_processes(folder))
+            at_s = (begin_s + time.monotonic()) / 2
             is_whole = os.readlink(f"{folder}/self/ns/pid") == ALL_PROCESSES
-            return cls(by_pid, is_whole and KTHREADD in by_pid)
+            return cls(by_pid, at_s, is_whole and KTHREADD in by_pid)
         return None
 
 
@@ -71,11 +75,6 @@ def _process(path: str) -> Process:
     user, system, children_user, children_system = map(int, fields[11:15])
     name = head.partition(b"(")[2].decode(errors="replace")
     return Process(name, int(fields[1]), int(fields[19]), user + system, children_user + children_system)
-
-
-def cpu_of_others_s(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> float:
-    """CPU seconds between two readings of all processes but `own_pids` and their descendants."""
-    return sum(cpu_s_by_process(before, after, own_pids).values())
 
 
 def cpu_s_by_process(before: ProcessTable, after: ProcessTable, own_pids: Collection[int]) -> dict[int, float]:
@@ -195,7 +194,7 @@ class Noise:
             other_s = None if remainder_s is None else max(remainder_s, other_s or 0.0)
         if other_s is None or self.window_s < LEAST_WINDOW_S:
             return None
-        return (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores)
+        return min(1.0, (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores))
 
 
 WRITTEN = (
@@ -240,9 +239,10 @@ class NoiseMeter:
 def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[int]) -> Noise:
     """The difference between two readings. Descendants of `own_pids` belong to the run as well."""
     throttled = end.throttling.since(start.throttling) if start.throttling and end.throttling else None
-    both = (start.processes, end.processes)
+    tables, window_s = (start.processes, end.processes), end.at_s - start.at_s
+    others_cores = _cores_of_others(*tables, own_pids)
     return Noise(
-        window_s=end.at_s - start.at_s,
+        window_s=window_s,
         busy_s=end.busy_s - start.busy_s,
         steal_s=_difference(start.steal_s, end.steal_s),
         context_switches=end.context_switches - start.context_switches,
@@ -251,9 +251,18 @@ def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[i
         cpu_pressure_s=_difference(start.cpu_pressure_s, end.cpu_pressure_s),
         throttled_periods=throttled.periods if throttled else None,
         throttled_s=throttled.throttled_s if throttled else None,
-        other_processes_cpu_s=cpu_of_others_s(both[0], both[1], own_pids) if both[0] and both[1] else None,
-        sees_all_processes=all(table is not None and table.sees_all for table in both),
+        other_processes_cpu_s=None if others_cores is None else others_cores * window_s,
+        sees_all_processes=all(table is not None and table.sees_all for table in tables),
     )
+
+
+def _cores_of_others(
+    before: ProcessTable | None, after: ProcessTable | None, own_pids: Collection[int]
+) -> float | None:
+    """How many processors other processes kept busy on average; the tables have a window of their own."""
+    if before is None or after is None:
+        return None
+    return sum(cpu_s_by_process(before, after, own_pids).values()) / (after.at_s - before.at_s)
 
 
 def _difference(start: float | None, end: float | None) -> float | None:

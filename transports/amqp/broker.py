@@ -24,7 +24,7 @@ from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, de
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
 from transports.declaration import Broker, RunningBroker, Where
-from transports.rabbitmq import NodeAddress, NodeSettings, private_node, running_node
+from transports.rabbitmq import NodeAddress, NodeSettings, private_node, running_node, server_in_words
 
 PATIENCE_NS = 5_000_000_000
 LEAVING_NS = 30_000_000_000
@@ -36,6 +36,9 @@ class RabbitMq(Broker):
 
     def check(self, url: str) -> None:
         BrokerAddress.of(Address.parse(url, token=""))
+
+    def installed(self) -> str:
+        return server_in_words()
 
     @contextlib.contextmanager
     def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:

@@ -9,7 +9,7 @@ TransportError
 """
 
 from transports.declaration import Where
-from transports.rabbitmq.boot import RabbitMqMissing
+from transports.rabbitmq.boot import RabbitMqMissing, server_in_words
 from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
 from transports.rabbitmq.process import NodeAddress, NodeUsage
 from transports.rabbitmq.settings import BadNodeSetting, NodeSettings, RabbitMqError
@@ -29,5 +29,6 @@ __all__ = [
     "private_node",
     "reclaim",
     "running_node",
+    "server_in_words",
     "start_standing_node",
 ]

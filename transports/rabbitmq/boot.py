@@ -36,6 +36,7 @@ USUAL_PLACES = (
 )
 WRAPPER = "rabbitmq-script-wrapper"
 """Debian's /usr/sbin/rabbitmq-server: it changes to the user rabbitmq, who may not use our folder."""
+FOLDER = "rabbitmq_server-"
 NO_DISTRIBUTION = "-dist_listen false -start_epmd false -erl_epmd_port 1"
 ARGUMENTS = "-sname {name} +B i"
 END_AT_END_OF_FILE = """\
@@ -96,6 +97,13 @@ def find_server() -> Path:
         if _is_program(place) and Path(place).resolve().name != WRAPPER:
             return Path(place)
     raise RabbitMqMissing()
+
+
+def server_in_words() -> str:
+    """`RabbitMQ 3.10.8, /usr/lib/...`, by the name of its folder; no Erlang machine is started."""
+    script = find_server()
+    version = next((part.partition("-")[2] for part in script.resolve().parts if part.startswith(FOLDER)), "")
+    return f"{f'RabbitMQ {version}'.strip()}, {script}"
 
 
 def _is_program(place: str) -> bool:

@@ -23,7 +23,12 @@ QUIET = Noise(
 
 
 def between(start: MachineTimes, end: MachineTimes) -> Noise:
-    return noise_between(replace(start, at_s=0.0), replace(end, at_s=WINDOW_S), {OWN})
+    return noise_between(at(start, 0.0), at(end, WINDOW_S), {OWN})
+
+
+def at(times: MachineTimes, at_s: float) -> MachineTimes:
+    assert times.processes is not None
+    return replace(times, at_s=at_s, processes=replace(times.processes, at_s=at_s))
 
 
 def test_what_the_run_used_itself_is_nobody_elses() -> None:
@@ -83,6 +88,16 @@ def test_a_number_that_was_given_anew_is_a_new_process(machine: FakeMachine) -> 
     machine.processes({OTHER: (1, 12, 0)})
     stat.write_text(stat.read_text().rsplit(" ", 1)[0] + " 4711\n")
     assert between(start, MachineTimes.now()).other_processes_cpu_s == pytest.approx(0.12)
+
+
+def test_a_process_table_that_was_read_late_has_a_window_of_its_own(machine: FakeMachine) -> None:
+    """On a busy machine the reading itself has to wait."""
+    machine.processes({OTHER: (1, 0, 0)})
+    start = MachineTimes.now()
+    machine.processes({OTHER: (1, 220, 0)})
+    end = at(MachineTimes.now(), 2.2)
+    noise = noise_between(at(start, 0.0), replace(end, at_s=WINDOW_S), {OWN})
+    assert noise.other_processes_cpu_s == pytest.approx(2.0)
 
 
 def test_steal_and_pressure_are_differences_and_steal_is_noise(machine: FakeMachine) -> None:

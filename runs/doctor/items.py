@@ -1,0 +1,62 @@
+"""An item of the examination, and the one sentence that sums them all up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["good", "care", "no", "unknown"]
+HEADS: Mapping[Verdict, str] = {"care": "with care for", "no": "not for"}
+WORST_FIRST: tuple[Verdict, ...] = ("no", "care", "unknown", "good")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A thing that was looked at. `why` is the short reason for a verdict other than good."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    why: str = ""
+    advice: str = ""
+    """What the user can do about it."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+PURPOSES: Mapping[str, Sequence[str]] = {
+    "medians and CPU costs": ("processors", "quiet"),
+    "tails from p99 up": ("processors", "frequency", "quiet", "wake-ups", "clock"),
+    "RabbitMQ": ("broker",),
+    "emulated networks": ("network",),
+    "packet captures": ("capture",),
+    "Spark's tables": ("java",),
+}
+"""What people measure, with the items that it depends on. An item of other names concerns every run."""
+ALWAYS = ("memory", "open files", "disk")
+
+
+def answer(items: Iterable[Item]) -> str:
+    """This machine is good for A and B; with care for C (why); not for D (why)."""
+    by_name = {item.name: item for item in items}
+    good: list[str] = []
+    others: dict[tuple[Verdict, str], list[str]] = {}
+    for purpose, names in PURPOSES.items():
+        worst = _worst([by_name[name] for name in (*names, *ALWAYS) if name in by_name])
+        if worst.verdict in HEADS:
+            others.setdefault((worst.verdict, worst.why), []).append(purpose)
+        else:
+            good.append(purpose)
+    parts = [f"good for {_listed(good)}"] if good else []
+    for verdict, head in HEADS.items():
+        reasons = [f"{_listed(those)} ({why})" for (kind, why), those in others.items() if kind == verdict]
+        parts += [f"{head} {_listed(reasons)}"] if reasons else []
+    return f"This machine is {'; '.join(parts)}."
+
+
+def _worst(items: Sequence[Item]) -> Item:
+    return min(items, key=lambda item: WORST_FIRST.index(item.verdict))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
