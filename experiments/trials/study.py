@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from exchange.estimates import Estimate
 from exchange.words import counted
+from reports.ratios import interval, times
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 
 
@@ -70,25 +71,6 @@ def inverse(ratio: Estimate) -> Estimate:
     if ratio.low is None or ratio.high is None:
         return Estimate(1 / ratio.value)
     return Estimate(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
-
-
-def times(factor: float, like: float | None = None) -> str:
-    """Two or three digits: 1.04, 3.1, 25. The ends of an interval get as many decimals as its middle, `like`.
-
-    What is not 1 is not written as 1.00, since an interval's end at 1 would say that 1 is in it.
-    """
-    size = factor if like is None else like
-    decimals = 2 if size < 2 else 1 if size < 20 else 0
-    while abs(factor - 1) > 1e-6 and float(f"{factor:.{decimals}f}") == 1.0:
-        decimals += 1
-    return f"{factor:,.{decimals}f}"
-
-
-def interval(ratio: Estimate) -> str:
-    """(2.9..3.4), or nothing if the estimate has no interval."""
-    if ratio.low is None or ratio.high is None:
-        return ""
-    return f"({times(ratio.low, ratio.value)}..{times(ratio.high, ratio.value)})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from reports.comparison.answer import answers, headline, ratio_plot
 from reports.comparison.figures import trial_figures
 from reports.comparison.paper import FIGURES_8, TABLE_1
 from reports.comparison.paper_figures import paper_figures, published, transports
-from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, title
+from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, sureness, title
 from reports.drawing.figures import drawings
 from reports.drawing.templates import templates
 from reports.formats import middle_half, number, rounded
@@ -39,7 +40,9 @@ def write_page(folder: Path, record: dict[str, Any]) -> Path:
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("comparison.html").render(
-        record=record, title=title(record), circumstances=circumstances(record),
+        record=record, title=title(record), circumstances=circumstances(record), sureness=sureness(record),
+        headline=headline(record), answers=[words for words in answers(record) if words != headline(record)],
+        plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)), completion=COMPLETION, cpu=_measured(record, CPU),
         resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
         published=published(record), transports=transports(record),

@@ -28,10 +28,18 @@ def circumstances(record: Record) -> list[str]:
         *([f"Measured from {date_and_time(started)}."] if started else []),
         f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}.",
         "Figures are medians over repeats, in brackets the middle half of the repeats.",
-        f"A ratio is taken within each repeat, between runs close in time. All {tests['rows']} intervals of ratios "
-        f"together hold the true ratios in {tests['confidence']:.0%} of trials "
-        f"({tests['test']}; {tests['correction']}).",
+        "A ratio is taken within each repeat, between runs close in time.",
+        f"Test: {tests['test']}; {tests['correction']}.",
+        sureness(record),
     ]
+
+
+def sureness(record: Record) -> str:
+    """How sure the intervals and the verdicts are."""
+    rows, confidence = record["statistics"]["rows"], record["statistics"]["confidence"]
+    if rows == 1:
+        return f"The interval holds the true ratio in {confidence:.0%} of trials."
+    return f"All {rows} intervals together hold the true ratios in {confidence:.0%} of trials."
 
 
 def common_settings(record: Record) -> Record:

@@ -8,12 +8,23 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from reports.comparison.answer import (
+    Mark,
+    RatioPlot,
+    answers,
+    headline,
+    ratio_plot,
+    scale_of_strips,
+    strip,
+)
 from reports.comparison.paper import FIGURES_8, TABLE_1
-from reports.comparison.sentences import cpu_metric, rate_and_name
+from reports.comparison.sentences import cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
-from reports.tables import FoldingTable, key, plain_table, terminal, words
+from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.metrics import COMPONENTS
 
+STRIP = 25
+KEY = "--*-- the arms differ, --o-- cannot tell, | is 1; repeats: those on the estimate's side of 1."
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
 WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
@@ -24,16 +35,18 @@ Record = dict[str, Any]
 def show(record: Record) -> None:
     """Print the content of comparison.json."""
     console = terminal()
+    _show_answer(console, record)
     console.print()
     console.print(_completion(record))
     console.print()
     console.print(_cpu(record))
-    _show_verdicts(console, record)
+    _show_caveats(console, record)
 
 
 def show_nagle(record: Record) -> None:
     """Print the same of a study of Nagle's algorithm: completion time, table 1 of the paper."""
     console = terminal()
+    _show_answer(console, record)
     console.print("\n[bold]completion time from due, us[/bold]")
     console.print(_nagle_table(record, COMPLETION))
     console.print(f"[dim]{FIGURES_8}[/dim]")
@@ -43,21 +56,42 @@ def show_nagle(record: Record) -> None:
         figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
         packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
     console.print(packets)
-    _show_verdicts(console, record)
+    _show_caveats(console, record)
 
 
-def _show_verdicts(console: Console, record: Record) -> None:
-    """Print the verdicts metric by metric, then the caveats."""
-    for metric in dict.fromkeys(verdict["metric"] for verdict in record["verdicts"]):
-        console.print(f"\n[bold]{record['metrics'][metric]['title']}[/bold]")
-        table = plain_table(key(from_right=True), words(), header=False)
+def _show_answer(console: Console, record: Record) -> None:
+    """Print what was found in a sentence, then by how much and how sure: a row of the ratio plot for each verdict."""
+    console.print()
+    console.print(Text(headline(record), "bold"))
+    for sentence in answers(record):
+        if sentence != headline(record):
+            console.print(Text(sentence))
+    if plot := ratio_plot(record):
+        for group, marks in plot.groups.items():
+            console.print(Text(f"\n{group}", "bold"))
+            console.print(_ratios(plot, marks))
+            for mark in marks:
+                if mark.outcome == "not compared":
+                    console.print(Text(f"{mark.label}: {mark.sentence}"))
+        console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
+    else:
         for verdict in record["verdicts"]:
-            if verdict["metric"] == metric:
-                style = "bold" if verdict["outcome"] == "differ" else ""
-                table.add_row(verdict["block"], Text(verdict["sentence"], style))
-        console.print(table)
+            console.print(Text(f"{verdict['block']}: {verdict['sentence']}"))
+
+
+def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
+    """The ratio plot of one metric and pair of contenders."""
+    table = plain_table(key(from_right=True), scale_of_strips(plot.ticks, STRIP), "ratio", "repeats")
+    for mark in marks:
+        if mark.outcome != "not compared":
+            drawn = Text(strip(mark, plot.ticks, STRIP), no_wrap=True)
+            table.add_row(mark.label, drawn, mark.words, mark.agree, style="bold" if mark.outcome == "differ" else None)
+    return table
+
+
+def _show_caveats(console: Console, record: Record) -> None:
     for caveat in record["caveats"]:
-        console.print(f"[bold red]![/bold red] {caveat}")
+        console.print(Text.assemble(("!", "bold red"), f" {caveat}"))
 
 
 def _completion(record: Record) -> FoldingTable:

@@ -11,7 +11,7 @@ from sample_trials import HOST, VERSIONS, plan, put, put_all
 from exchange.estimates import Estimate
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
-from experiments.trials.study import interval
+from reports.ratios import interval
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
 

@@ -1,0 +1,187 @@
+"""What a comparison found, in one sentence for each metric and pair of contenders; and its ratios as a picture.
+
+The picture, a ratio plot, has a row for each verdict: the estimate, its interval, and a line at 1, on one log scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+from exchange.estimates import Estimate
+from exchange.words import counted
+from reports.exports import grouped
+from reports.ratios import interval, times
+from runs.metrics import COMPARISON_METRICS
+
+NAGLE = "nagle"
+SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+NARROWEST = 0.5, 2.0
+"""The scale shows at least these ratios, so that a small difference looks small."""
+
+Record = dict[str, Any]
+
+
+def answers(record: Record) -> list[str]:
+    """A sentence for each metric and pair of contenders, the first metric's first."""
+    return [
+        _answer(record, own)
+        for of_metric in grouped(record["verdicts"], lambda verdict: str(verdict["metric"])).values()
+        for own in grouped(of_metric, lambda verdict: " / ".join(contenders(record, verdict))).values()
+    ]
+
+
+def headline(record: Record) -> str:
+    """The answer in one sentence; with many pairs of contenders how many rows differ, and the largest difference."""
+    found = answers(record)
+    pairs = {contenders(record, verdict) for verdict in record["verdicts"]}
+    if not found or len(pairs) == 1:
+        return found[0] if found else "Nothing was compared"
+    differ = [verdict for verdict in record["verdicts"] if verdict["outcome"] == "differ"]
+    if not differ:
+        return f"No difference was found in {counted(len(record['verdicts']), 'comparisons')}"
+    most = max(differ, key=lambda verdict: abs(log(verdict["ratio"])))
+    words = f"{len(differ)} of {counted(len(record['verdicts']), 'comparisons')} differ"
+    return f"{words}, most of all {_place(most)}: {most['sentence']} ({record['metrics'][most['metric']]['title']})"
+
+
+def _place(verdict: Record) -> str:
+    return str(verdict["block"]) or "in all"
+
+
+def contenders(record: Record, verdict: Record) -> tuple[str, str]:
+    """The names of the arms that a verdict compares."""
+    names = {arm["label"]: str(arm["contender"]) for arm in record["arms"]}
+    return names[verdict["first"]], names[verdict["second"]]
+
+
+def _answer(record: Record, verdicts: list[Record]) -> str:
+    """zeromq is 1.55 to 3.2 times faster than amqp in 5 of 5 cases (completion p50 from due time)."""
+    title = record["metrics"][verdicts[0]["metric"]]["title"]
+    first, second = contenders(record, verdicts[0])
+    differ = [verdict for verdict in verdicts if verdict["outcome"] == "differ"]
+    sides = [[v for v in differ if v["ratio"] < 1], [v for v in differ if v["ratio"] > 1]]
+    said = [_of_side(record, own, len(verdicts)) for own in sorted(sides, key=len, reverse=True) if own]
+    rest = list(_rest(verdicts, bool(said)))
+    if not said:
+        return f"{first} and {second}: {', '.join(rest)} ({title})"
+    return f"{'; '.join([*said, *rest])} ({title})"
+
+
+def _of_side(record: Record, differ: list[Record], cases: int) -> str:
+    """The contender that these rows favour, by how much, and in how many rows."""
+    first, second = contenders(record, differ[0])
+    factors = sorted(max(verdict["ratio"], 1 / verdict["ratio"]) for verdict in differ)
+    ends = dict.fromkeys(f"{factor:.{2 if factor < 2 else 1}f}" for factor in (factors[0], factors[-1]))
+    times, larger = " to ".join(ends), differ[0]["ratio"] > 1
+    how_many = f"in {len(differ)} of {counted(cases, 'cases')}"
+    if record["study"] == NAGLE:
+        return (
+            f"{second} {'helps' if larger else 'hurts'}, {times} times {'faster' if larger else 'slower'}, {how_many}"
+        )
+    names = {"larger": first, "smaller": second} if larger else {"larger": second, "smaller": first}
+    return SAYS[differ[0]["metric"]].format(times=times, **names) + " " + how_many
+
+
+def _rest(verdicts: list[Record], others: bool) -> Iterator[str]:
+    for outcome, words in (("cannot tell", "no difference found"), ("not compared", "not compared")):
+        if number := sum(verdict["outcome"] == outcome for verdict in verdicts):
+            yield f"{words} in {number}" if others else f"{words} in {number} of {counted(len(verdicts), 'cases')}"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A row of the ratio plot. Places are in percent of the scale, from its left; None without an interval."""
+
+    label: str
+    words: str
+    agree: str
+    """In how many repeats the ratio was on the estimate's side of 1."""
+    outcome: str
+    sentence: str
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class RatioPlot:
+    ticks: list[tuple[str, float]]
+    """Each ratio and its place."""
+    groups: dict[str, list[Mark]]
+    """By metric and pair of contenders."""
+
+
+def ratio_plot(record: Record) -> RatioPlot | None:
+    """The picture; None if nothing was compared."""
+    drawn = [verdict for verdict in record["verdicts"] if verdict.get("ratio")]
+    if not drawn:
+        return None
+    ends = [*NARROWEST, *(verdict[end] or verdict["ratio"] for verdict in drawn for end in ("low", "high"))]
+    scale = _Scale(min(ends) / 1.05, max(ends) * 1.05)
+    groups = grouped(record["verdicts"], lambda verdict: _group(record, verdict))
+    return RatioPlot(
+        [(f"{tick:g}", scale.place(tick)) for tick in TICKS if scale.low <= tick <= scale.high],
+        {name: [_mark(verdict, scale) for verdict in own] for name, own in groups.items()},
+    )
+
+
+def _group(record: Record, verdict: Record) -> str:
+    return f"{record['metrics'][verdict['metric']]['title']}: {' / '.join(contenders(record, verdict))}"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: float
+    high: float
+
+    def place(self, ratio: float) -> float:
+        return round(100 * log(ratio / self.low) / log(self.high / self.low), 2)
+
+
+def _mark(verdict: Record, scale: _Scale) -> Mark:
+    mark = Mark(verdict["block"], verdict["outcome"], "", verdict["outcome"], verdict["sentence"])
+    ratio, low, high = (verdict.get(name) for name in ("ratio", "low", "high"))
+    if not ratio:
+        return mark
+    mark = replace(mark, words=times(ratio), agree=_agree(verdict), at=scale.place(ratio))
+    if low is None or high is None:
+        return mark
+    words = f"{times(ratio)} {interval(Estimate(ratio, low, high))}"
+    return replace(mark, words=words, low=scale.place(low), high=scale.place(high))
+
+
+def _agree(verdict: Record) -> str:
+    """9 of 10"""
+    share, repeats = verdict["share_of_repeats_first_lower"], len(verdict["repeats"])
+    return f"{int(repeats * (share if verdict['ratio'] < 1 else 1 - share))} of {repeats}"
+
+
+def strip(mark: Mark, ticks: list[tuple[str, float]], width: int) -> str:
+    """A row of the plot in characters: --*-- differs, --o-- may be equal, and | stands at 1."""
+    row = [" "] * width
+    if mark.low is not None and mark.high is not None:
+        first, last = _column(mark.low, width), _column(mark.high, width)
+        row[first : last + 1] = "-" * (last + 1 - first)
+    one = _column(dict(ticks)["1"], width)
+    row[one] = "|" if row[one] == " " else "+"
+    if mark.at is not None:
+        row[_column(mark.at, width)] = "*" if mark.outcome == "differ" else "o"
+    return "".join(row)
+
+
+def scale_of_strips(ticks: list[tuple[str, float]], width: int) -> str:
+    """The ticks' numbers above their places; one that would touch its neighbour is left out."""
+    row = " " * width
+    for text, at in sorted(ticks, key=lambda tick: tick[0] != "1"):
+        start = min(max(_column(at, width) - len(text) // 2, 0), width - len(text))
+        if not row[max(start - 1, 0) : start + len(text) + 1].strip():
+            row = row[:start] + text + row[start + len(text) :]
+    return row
+
+
+def _column(place: float, width: int) -> int:
+    return min(int(place / 100 * width), width - 1)

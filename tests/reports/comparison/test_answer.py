@@ -1,0 +1,77 @@
+"""What a comparison's page and terminal say first: the answer in a sentence, and the ratio plot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
+
+P50 = "due_p50_us"
+
+
+def verdict(ratio: float | None, outcome: str = "differ", block: str = "at 1", first: str = "a", second: str = "b"):
+    """A verdict whose interval is 10 % wide on either side."""
+    ends = {"low": ratio / 1.1, "high": ratio * 1.1} if ratio else {}
+    return {
+        "metric": P50, "block": block, "first": f"{first} {block}", "second": f"{second} {block}", "outcome": outcome,
+        "sentence": "told", "share_of_repeats_first_lower": 0.8, "repeats": list(range(10)), "ratio": ratio, **ends,
+    }  # fmt: skip
+
+
+def record(*verdicts: dict[str, Any], study: str = "compare") -> dict[str, Any]:
+    names = {end[side]: end[side].partition(" ")[0] for end in verdicts for side in ("first", "second")}
+    arms = [{"label": label, "contender": name} for label, name in names.items()]
+    metrics = {P50: {"title": "completion p50 from due time"}}
+    return {"study": study, "verdicts": list(verdicts), "arms": arms, "metrics": metrics}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([verdict(0.5), verdict(0.25, block="at 2")], "a is 2.0 to 4.0 times faster than b in 2 of 2 cases"),
+        ([verdict(2.0), verdict(1.0, "cannot tell", "at 2")],
+         "b is 2.0 times faster than a in 1 of 2 cases; no difference found in 1"),
+        ([verdict(1.0, "cannot tell")], "a and b: no difference found in 1 of 1 case"),
+        ([verdict(None, "not compared")], "a and b: not compared in 1 of 1 case"),
+        ([verdict(0.5), verdict(3.0, block="at 2")],
+         "a is 2.0 times faster than b in 1 of 2 cases; b is 3.0 times faster than a in 1 of 2 cases"),
+    ],
+)  # fmt: skip
+def test_the_answer_says_who_by_how_much_and_in_how_many_cases(verdicts: list[dict[str, Any]], said: str) -> None:
+    assert headline(record(*verdicts)) == f"{said} (completion p50 from due time)"
+
+
+def test_nagle_s_answer_says_whether_it_hurts() -> None:
+    assert answers(record(verdict(0.5), study="nagle"))[0].startswith("b hurts, 2.0 times slower, in 1 of 1 case")
+
+
+def test_with_many_contenders_the_headline_names_the_largest_difference() -> None:
+    said = headline(record(verdict(0.5), verdict(0.1, second="c"), verdict(1.0, "cannot tell", first="b", second="c")))
+    assert said.startswith("2 of 3 comparisons differ, most of all at 1: told")
+
+
+def test_a_row_of_the_plot_shows_the_estimate_between_its_ends_and_on_its_side_of_1() -> None:
+    plot = ratio_plot(record(verdict(0.5), verdict(3.0, "cannot tell", "at 2"), verdict(None, "not compared", "at 3")))
+    assert plot is not None
+    ((differs, undecided, lacking),) = plot.groups.values()
+    one = dict(plot.ticks)["1"]
+    for mark in (differs, undecided):
+        assert 0 <= (mark.low or -1) < (mark.at or 0) < (mark.high or 0) <= 100
+    assert (differs.high or 100) < one < (undecided.low or 0)
+    assert (differs.words, differs.agree, undecided.agree) == ("0.50 (0.45..0.55)", "8 of 10", "1 of 10")
+    assert (lacking.at, lacking.sentence) == (None, "told")
+
+
+def test_the_plot_in_the_terminal_has_its_marks_under_their_numbers() -> None:
+    plot = ratio_plot(record(verdict(0.5), verdict(1.02, "cannot tell", "at 2")))
+    assert plot is not None
+    ((differs, undecided),) = plot.groups.values()
+    numbers = scale_of_strips(plot.ticks, 25)
+    drawn = strip(differs, plot.ticks, 25), strip(undecided, plot.ticks, 25)
+    assert [len(row) for row in (numbers, *drawn)] == [25, 25, 25]
+    assert "*" in drawn[0]
+    assert "o" not in drawn[0]
+    assert drawn[0].index("|") == numbers.index("1")
+    assert "o" in drawn[1]
