@@ -8,6 +8,7 @@ import click
 
 from messaging.benchmarks.te_spsc import BINDING, KEY
 from messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
+from runs.option_types import Count
 from runs.options import json_option, together
 from transports.base import Pattern
 
@@ -26,7 +27,7 @@ _options = together([
     click.option("--connect", metavar="URL", help="Connect to who listens; over a broker both name it."),
     click.option("--run", "token", required=True, help="A name; who does not know it is refused."),
     click.option("--size", type=SIZE, default="64", show_default=True, help="Of a message."),
-    click.option("--count", type=click.IntRange(2, 1 << 39), default=100_000, show_default=True,
+    click.option("--count", type=Count(2, 1 << 39), default="100k", show_default=True,
                  help="Messages of each publisher, or of a pair."),
     click.option("--consumers", type=MANY, default=1, show_default=True, help="Who publishes to many awaits so many."),
     click.option("--publishers", type=MANY, default=1, show_default=True, help="Of a queue: its consumers are told."),

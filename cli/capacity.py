@@ -7,15 +7,17 @@ from typing import Any
 
 import click
 
+from cli.command import Command
 from experiments.sweep.keys import shared_options
+from runs.option_types import Number, Scheme
 from runs.options import json_option, results_option, run_settings
 
 
-@click.command()
-@click.option("--transport", default="zeromq", show_default=True, metavar="SCHEME", help="Over what.")
+@click.command(cls=Command)
+@click.option("--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="Over what.")
 @click.option("--slo", default="p99 <= 1ms", show_default=True, metavar="OBJECTIVE",
               help="What must hold: figures of completion from due, of lag; several with commas.")  # fmt: skip
-@click.option("--from", "start_per_s", type=click.FloatRange(1, 10**8), default=1000.0, show_default=True,
+@click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
               help="How long a run offers orders.")  # fmt: skip

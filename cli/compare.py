@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from cli.command import Command
 from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
-from runs.option_types import Cpus, Listed, Rate
+from runs.option_types import Cpus, Listed, Rate, Scheme
 from runs.options import broker_options, json_option, results_option, session_options, stream_options, terms_options
 
 
-@click.command()
-@click.option("--transports", type=Listed(click.STRING), default="zeromq,tcp", show_default=True,
+@click.command(cls=Command)
+@click.option("--transports", type=Listed(Scheme()), default="zeromq,tcp", show_default=True,
               metavar="SCHEME,SCHEME[,...]", help="What to compare: two or more.")  # fmt: skip
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,8000,16000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second, or max.")  # fmt: skip

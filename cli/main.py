@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 
 import click
 
-COMMANDS = (
-    "bench", "broker", "capacity", "compare", "doctor", "engine", "gateway", "match", "nagle", "network", "report",
-    "reporter", "results", "run", "simulate", "spark", "sweep", "tape",
-)  # fmt: skip
-"""The subcommands: each is a file of this folder with a `command`."""
+SECTIONS = {
+    "Measure": {
+        "run": "One run of the exchange: completion times, counts, a page.",
+        "bench": "The papers' messaging benchmarks, by name; suite runs all.",
+        "simulate": "The engine over a whole market of instruments, without a broker.",
+        "match": "The engine alone, over a tape of orders.",
+    },
+    "Compare": {
+        "compare": "Which transport is faster, by how much, how sure.",
+        "sweep": "Every combination of some settings, compared.",
+        "capacity": "The highest rate that holds an objective, as p99 <= 1ms.",
+        "nagle": "Nagle's algorithm off and on: completion time and packets.",
+    },
+    "Look": {
+        "doctor": "What on this machine spoils figures, and what to do.",
+        "results": "What was run: list, show, diff, rerun.",
+        "report": "The page and tables of a run, trial or benchmark, made again.",
+    },
+    "Spark": {
+        "spark": "Tables of many runs, and of runs that go on.",
+    },
+    "By hand": {
+        "gateway": "The gateway alone: offers orders, times their answers.",
+        "engine": "The matching engine alone: answers one gateway's orders.",
+        "reporter": "The stats reporter alone: writes what both measured.",
+        "tape": "A file of seeded orders, to be matched or replayed.",
+        "broker": "A private RabbitMQ for several runs: start, status, stop.",
+        "network": "Emulated networks: which there are, and whether they work here.",
+    },
+}
+"""The subcommands by what a user wants, each with a line of help; each is a file of this folder with a `command`."""
+COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
 
 
 class Subcommands(click.Group):
-    """Loads the subcommand NAME: the object `command` in cli/NAME.py."""
+    """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -29,8 +57,28 @@ class Subcommands(click.Group):
         command: click.Command = importlib.import_module(f"cli.{name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and (close := difflib.get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{width}}", about) for name, about in commands.items()])
+
 
 @click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="exchange-simulation", prog_name="exchange")
 def main() -> None:
-    """A stock exchange simulation with which people measure messaging."""
+    """A stock exchange simulation with which people measure messaging.
+
+    Start with: exchange run
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="exchange")

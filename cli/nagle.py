@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from cli.command import Command
 from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
-from runs.option_types import Listed, Rate
+from runs.option_types import Listed, Rate, Scheme
 from runs.options import (
     broker_options,
     json_option,
@@ -20,8 +21,8 @@ from runs.options import (
 )
 
 
-@click.command()
-@click.option("--transports", type=Listed(click.STRING), default="tcp,zeromq,amqp", show_default=True,
+@click.command(cls=Command)
+@click.option("--transports", type=Listed(Scheme()), default="tcp,zeromq,amqp", show_default=True,
               metavar="SCHEME[,...]", help="Over what: those with TCP sockets.")  # fmt: skip
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,6000,8000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip

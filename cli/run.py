@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.command import Command
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
 
 
-@click.command()
+@click.command(cls=Command)
 @options_of("run")
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @no_spark_option
@@ -34,6 +35,11 @@ def command(
     """Run the exchange once: gateway, matching engine and stats reporter over one transport.
 
     Example: exchange run --transport zeromq --rate 8000 --orders 80000
+
+    \b
+    exchange run --transport amqp --delivery confirmed    through a private RabbitMQ
+    exchange run --rate max --orders 2M --no-spark        as fast as it goes
+    exchange run --rate 8k --arrivals poisson --live      watched while it goes on
     """
     if (live or live_spark) and as_json:
         option = "--live" if live else "--live-spark"

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from cli.command import Command
 from cli.trial_options import folder_options, nothing_beside_resume, redo_option, typed
 from experiments.sweep.keys import shared_options
 from runs.options import json_option, results_option
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", required=False, metavar="[FILE.toml]", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--example", is_flag=True, help="Print a file to start from: the paper's sweep.")
 @click.option("--transports", metavar="SCHEME[,...]", help="Short for --vary transport=SCHEME[,...].")

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from messaging.benchmark import Benchmark, Settings
-from runs.option_types import Listed
+from runs.option_types import Count, Listed, Scheme
 from runs.options import broker_options, json_option, results_option, together
 
 LARGEST = 1 << 20
@@ -106,7 +106,7 @@ def numbers(
 
 
 SIZES = sizes("1B..1MiB")
-COUNT = click.Option(["--count"], type=click.IntRange(2, 1 << 39),
+COUNT = click.Option(["--count"], type=Count(2, 1 << 39),
                      help="Messages of each cell.  [default: fewer of large ones, and over a broker]")  # fmt: skip
 SAMPLE_SECONDS = Seconds(0.01, 3600)
 timeout_option = click.option(
@@ -117,7 +117,7 @@ timeout_option = click.option(
 
 def parameters(transports: str | None, own: Sequence[click.Parameter], repeats: int | None) -> list[click.Parameter]:
     """All options of a benchmark's command, its own among them; None for a default in which benchmarks differ."""
-    transport = click.Option(["--transport"], type=Listed(click.STRING), default=transports, metavar="SCHEME[,...]",
+    transport = click.Option(["--transport"], type=Listed(Scheme()), default=transports, metavar="SCHEME[,...]",
                              show_default=transports is not None, help="Over what, each once.")  # fmt: skip
     common = together([
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,

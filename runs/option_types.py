@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FACTORS = {"k": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
+ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
+FIRST_WORD = re.compile("[a-z]+")
+
 MOST_DIGITS = 20
 """Digits of a count: more than any bound needs, and few enough to be written out."""
 
@@ -27,8 +33,14 @@ class SettingType(click.ParamType[T]):
         raise NotImplementedError
 
 
+def number_of(text: str) -> Decimal:
+    """Read 8000, 8k, 1e4 or 1.5M. InvalidOperation if the text is no number."""
+    factor = FACTORS.get(text[-1:])
+    return Decimal(text[:-1]) * factor if factor else Decimal(text)
+
+
 class Rate(SettingType[float | None]):
-    """Orders per second; None, written max, is as fast as it goes."""
+    """Orders per second, also as 8k or 1e4; None, written max, is as fast as it goes."""
 
     name = "rate"
 
@@ -36,12 +48,29 @@ class Rate(SettingType[float | None]):
         if value is None or value == "max":
             return None
         try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is no rate: give orders a second, 0.001 to {MAX_RATE_PER_S:,}, or max", param, ctx)
+            return float(number_of(str(value)))
+        except (InvalidOperation, ValueError):
+            allowed = f"give orders a second, 0.001 to {MAX_RATE_PER_S:,}, as 8000 or 8k, or max"
+            self.fail(f"{value!r} is no rate: {allowed}", param, ctx)
 
     def write(self, value: float | None) -> str:
         return "max" if value is None else repr(value)
+
+
+class Scheme(click.ParamType[str]):
+    """A transport: its scheme, or a URL of it. `zmq` and `rabbitmq` are other names of `zeromq` and `amqp`."""
+
+    name = "scheme"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        scheme = FIRST_WORD.match(str(value))
+        name = scheme.group() if scheme else ""
+        return ALIASES.get(name, name) + str(value)[len(name) :]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from transports.registry import known_schemes
+
+        return click.Choice(known_schemes()).shell_complete(ctx, param, incomplete)
 
 
 class Prices(SettingType[tuple[int, int]]):
@@ -117,18 +146,30 @@ class Declared(click.ParamType[str]):
 
 
 class Count(click.ParamType[int]):
-    """A whole number, also as 1e9."""
+    """A whole number, also as 80k, 1M or 1e9."""
 
     name = "number"
 
+    def __init__(self, least: int | None = None, most: int | None = None) -> None:
+        self._range = click.IntRange(least, most)
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            number = Decimal(value)
+            number = number_of(str(value))
         except InvalidOperation:
             number = Decimal("NaN")
         if not (number.is_finite() and number.adjusted() < MOST_DIGITS and number == int(number)):
-            self.fail(f"{value!r} is no whole number: give one, as 1000000 or 1e9", param, ctx)
-        return int(number)
+            self.fail(f"{value!r} is no whole number: give one, as 1000000, 1M or 1e6", param, ctx)
+        return self._range.convert(int(number), param, ctx)
+
+
+class Number(click.FloatRange):
+    """A number within a range, also as 8k or 1e4."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        with contextlib.suppress(InvalidOperation):
+            value = float(number_of(str(value)))
+        return float(super().convert(value, param, ctx))
 
 
 class Listed(click.ParamType[list[Any]]):
@@ -143,3 +184,11 @@ class Listed(click.ParamType[list[Any]]):
         if isinstance(value, list):
             return value
         return [self._of.convert(part.strip(), param, ctx) for part in str(value).split(",") if part.strip()]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the last value, behind the ones that are there."""
+        from click.shell_completion import CompletionItem
+
+        before, comma, last = incomplete.rpartition(",")
+        found = self._of.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]

@@ -25,7 +25,7 @@ from exchange.settings import (
     RunSettings,
 )
 from exchange.workload import PRICE_MODELS
-from runs.option_types import Cpus, Declared, Nagle, Prices, Rate, SettingType
+from runs.option_types import Count, Cpus, Declared, Nagle, Prices, Rate, Scheme, SettingType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,7 +93,8 @@ TABLE = (
            click.IntRange(1, MAX_CAPACITY)),
     Option("--ids", "with_ids", ENGINE, "Keep an index of ids: cancels, and duplicates refused.", is_flag=True),
     Option("--transport", "transport", RUN, "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a "
-           "broker, are found unless told where.", default="zeromq", metavar="SCHEME[://PLACE]"),
+           "broker, are found unless told where.", type=Scheme(), default="zeromq",
+           metavar="SCHEME[://PLACE]"),
     Option("--amqp-client", "amqp_client", RUN,
            "Over AMQP: how messages get through pika.  [default: compiled]", Declared("amqp", "client")),
     Option("--delivery", "delivery", RUN,
@@ -108,26 +109,26 @@ TABLE = (
     Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
            default="fixed", metavar="WORD"),
-    Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", int),
+    Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", Count()),
     Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float),
     Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
     Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
     Option("--price-model", "price_model", LOAD, "Prices alike, around a mid that moves, or 1..max price.",
            click.Choice(list(PRICE_MODELS)), "uniform"),
     Option("--window", "window", LOAD,
-           f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", int),
+           f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
     Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
     Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--pairs", "pairs", COUNTS,
            "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
-           int, 1),
-    Option("--reporters", "reporters", COUNTS, "Stats reporters, to which the pairs are dealt in turns.", int, 1),
+           Count(), 1),
+    Option("--reporters", "reporters", COUNTS, "Stats reporters, to which the pairs are dealt in turns.", Count(), 1),
     Option("--policy", "policy", TERMS, "What an incoming order trades with.", click.Choice(list(POLICIES)),
            "price-time"),
     Option("--max-price", "max_price", TERMS, "Highest price the book accepts, ticks; at most 65534.", int, 999),
-    Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", int, 1),
-    Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", int, 10_000),
+    Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", Count(), 1),
+    Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", Count(), 10_000),
     Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
     Option("--warm-up", "warm_up_s", RUN, "Seconds that analysis leaves out.", float, 0.0),
     Option("--cpus", "cpus", RUN, "Where components stay, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
@@ -140,6 +141,25 @@ TABLE = (
     Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
 )  # fmt: skip
 """In the order of each command's help."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Load": (
+        "orders_per_s", "rates", "arrivals", "orders", "duration_s", "seconds", "seed", "prices", "price_model",
+        "window", "tape", "speed", "pairs", "pace", "start_per_s",
+    ),
+    "Transport": (
+        "transport", "transports", "amqp_client", "delivery", "nagle", "roles", "topology", "network", "packing",
+    ),
+    "Engine": ("policy", "max_price", "capacity", "with_ids"),
+    "Measuring": (
+        "file", "vary", "slo", "repeats", "precision", "pause_s", "redo_noisy", "until_decided", "warm_up_s",
+        "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
+    ),
+    "Output": (
+        "record", "results", "name", "resume", "dry_run", "yes", "example", "no_spark", "no_page", "as_json", "help",
+    ),
+}  # fmt: skip
+"""Parameters by the heading under which a command's help has them."""
 
 
 def arguments(command: str, values: Mapping[str, Any]) -> list[str]:

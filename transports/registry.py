@@ -6,6 +6,7 @@ after its scheme, or the scheme's part before a `+`. It is a module with a TRANS
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -40,7 +41,10 @@ def transport_of(scheme: str) -> Transport:
             continue
         if transport is not None and scheme in transport.places:
             return transport
-    raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known_schemes())}", *broken]))
+    known = known_schemes()
+    close = difflib.get_close_matches(scheme, known, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known)}{meant}", *broken]))
 
 
 def known_schemes() -> list[str]:

@@ -65,7 +65,9 @@ def levels_of(key: Key, written: list[object], where: str) -> Levels:
     """The values of a key. UserError if there is none, or one twice."""
     if not written:
         raise UserError(f"{where}: {key.name} has no values: a product with none of them has no runs")
-    levels = {str(each): key.value(each, where) for each in written}
+    values = [key.value(each, where) for each in written]
+    words = values if key.name == "transport" else map(str, written)
+    levels = dict(zip(words, values, strict=True))
     if len(levels) < len(written):
         raise UserError(f"{where}: {key.name} has a value twice: {', '.join(map(str, written))}")
     return levels

@@ -32,6 +32,7 @@ from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from messaging.streams import transfer_figures, wrong_with, wrong_with_each
+from runs.option_types import Count
 from transports.base import Pattern
 
 ROLES = click.IntRange(1, 10_000)
@@ -41,7 +42,7 @@ OPTIONS = (
     click.Option(["--npubs"], type=ROLES, default=6, show_default=True, help="Publishers on each queue, or exchange."),
     click.Option(["--nsubs"], type=ROLES, default=6, show_default=True, help="Subscribers on each queue, or exchange."),
     click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
-    click.Option(["--count"], type=click.IntRange(1, 1 << 39), default=100_000, show_default=True,
+    click.Option(["--count"], type=Count(1, 1 << 39), default="100k", show_default=True,
                  help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs."),
     click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
     click.Option(["--mode"], type=click.Choice(list(MODES)), default=SHARED, show_default=True,
