@@ -37,9 +37,9 @@ def command(
     Example: exchange run --transport zeromq --rate 8000 --orders 80000
 
     \b
-    exchange run --transport amqp --delivery confirmed    through a private RabbitMQ
-    exchange run --rate max --orders 2M --no-spark        as fast as it goes
-    exchange run --rate 8k --arrivals poisson --live      watched while it goes on
+    exchange run --transport amqp --delivery confirmed    # through a private RabbitMQ
+    exchange run --rate max --orders 2M --no-spark        # as fast as it goes
+    exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
     """
     if (live or live_spark) and as_json:
         option = "--live" if live else "--live-spark"
