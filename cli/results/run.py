@@ -15,6 +15,7 @@ from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.tables import key, plain_table, terminal, words
 from runs.metrics import completion_us
+from runs.record.noise import noise_words
 from transports.registry import scheme_of
 
 
@@ -91,6 +92,8 @@ def _lines(record: Record) -> Iterator[tuple[str, str]]:
     if sockets := record.get("sockets"):
         yield "TCP_NODELAY", ", ".join(_nodelay(sockets))
     yield "network", _network(record)
+    if noise := noise_words(record):
+        yield "noise", noise
 
 
 def _unlike_default(settings: Mapping[str, Any]) -> str:

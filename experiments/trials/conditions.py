@@ -12,8 +12,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
-from experiments.trials.redo import MOST_SHARE
-from runs.record.noise import noise_share
+from runs.record.noise import MOST_SHARE, noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""

@@ -26,7 +26,7 @@ from runs.errors import UserError
 from runs.files import write_json
 from runs.interrupts import on_signals
 from runs.launch.brokers import Brokers
-from runs.record.noise import noise_share
+from runs.record.noise import noise_words
 from runs.run import measure
 
 LIKE_CTRL_C = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -151,5 +151,5 @@ class Progress:
 
     def _show_end(self, words: str, record: Record, again: bool) -> None:
         if not self._console.is_terminal:
-            noise = f", set aside: others took {noise_share(record):.0%} of all processors" if again else ""
+            noise = f", set aside: {noise_words(record)}" if again else ""
             self._console.print(f"{words}: {record['status']}{noise}")

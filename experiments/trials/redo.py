@@ -13,10 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from exchange.json_records import Record
 from exchange.words import counted
-from runs.record.noise import noise_share
+from runs.record.noise import MOST_SHARE, noise_share
 
-MOST_SHARE = 0.1
-"""A larger share of the processors' time in others' hands shows in the figures; docs/compare.md has the measurement."""
 MOST_TRIES = 3
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from exchange.words import counted, each_of
 from reports.formats import date_and_time, is_number, plain, rate, three_digits
 from reports.run.run_folder import Record, is_scheduled, mean_cores, section
+from runs.record.noise import noise_words
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
@@ -63,7 +64,7 @@ def _speed(settings: Record) -> str:
 def circumstances(run: Record) -> list[str]:
     """The sentences below the title."""
     settings = section(run, "settings")
-    return list(filter(None, (_started(run), _origin(settings), _nagle(run), _one_process(settings))))
+    return list(filter(None, (_started(run), _origin(settings), _nagle(run), _one_process(settings), _noise(run))))
 
 
 def _origin(settings: Record) -> str:
@@ -91,6 +92,11 @@ def _one_process(settings: Record) -> str:
     if _scheme(settings) not in ONE_PROCESS:
         return ""
     return "All components ran as threads of one process: not comparable with runs over a network."
+
+
+def _noise(run: Record) -> str:
+    words = noise_words(run)
+    return f"{words[0].upper()}{words[1:]} meanwhile." if words else ""
 
 
 def clocks(run: Record) -> list[tuple[str, Record]]:

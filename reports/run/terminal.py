@@ -10,6 +10,7 @@ import click
 from exchange.words import counted, each_of, noun
 from reports.formats import ABSENT, number, rate, whole
 from reports.tables import FoldingTable, key, plain_table, terminal
+from runs.record.noise import MOST_SHARE, noise_words
 
 if TYPE_CHECKING:
     from runs.packets.rows import PacketRow
@@ -27,6 +28,10 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(f"  {reason}", style="bold red", markup=False)
     for flag in record.get("network", {}).get("flags", ()):
         console.print(f"  the network: {flag}", style="bold red", markup=False)
+    if words := noise_words(record, MOST_SHARE):
+        console.print(
+            f"  the machine: {words}, so these figures are not the run's alone", style="bold red", markup=False
+        )
     for line in _traffic(record):
         console.print(f"  {line}")
     if record.get("completion_us"):

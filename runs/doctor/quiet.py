@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from exchange.words import counted
 from runs.component import PR_SET_TIMERSLACK
 from runs.doctor.items import Item
-from runs.record.noise import MachineTimes, Noise, cpu_s_by_process, noise_between
+from runs.record.noise import MOST_SHARE, MachineTimes, Noise, cpu_s_by_process, noise_between
 
 SLEEP_S = 0.001
 PR_GET_TIMERSLACK = 30
-QUIET_SHARE, MOST_SHARE = 0.02, 0.1
-"""Up to the first share figures are those of a quiet machine; over the second a trial makes a run again."""
+QUIET_SHARE = 0.02
+"""Up to this share figures are those of a quiet machine; over MOST_SHARE a trial makes a run again."""
 GOOD_P99_US, MOST_P99_US = 150.0, 1000.0
 """A wake-up that is this late at p99 is in every figure from due time."""
 LEAST_BIN_US, BINS = 1.0, 15

@@ -21,6 +21,8 @@ from runs.record.machine import Throttling, text_of
 
 LEAST_WINDOW_S = 0.25
 """In a shorter window one tick of the kernel's clock is too large a share."""
+MOST_SHARE = 0.1
+"""A larger share of the processors' time that others take shows in the figures; docs/compare.md has the measurement."""
 ALL_PROCESSES = "pid:[4026531836]"
 """The namespace in which every process of the machine can be seen; the kernel gives it this number."""
 KTHREADD = 2
@@ -218,6 +220,13 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
     if not cores or not noise["window_s"] or not noise["other_cpu_s"]:
         return None
     return float((noise["other_cpu_s"] + noise.get("steal_s", 0.0)) / (noise["window_s"] * cores))
+
+
+def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
+    """others took 47% of all processors; empty if that is unknown, or less than `least_share`."""
+    share = noise_share(run)
+    digits = 0 if share is None or share >= MOST_SHARE else 1
+    return "" if share is None or share < least_share else f"others took {share:.{digits}%} of all processors"
 
 
 class NoiseMeter:

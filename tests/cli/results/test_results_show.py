@@ -110,3 +110,14 @@ def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
         for words in (["list"], ["show", "bad"], ["diff", "good", "bad"]):
             said = results(tmp_path, *words)
             assert said.exception is None or isinstance(said.exception, SystemExit), (words, content)
+
+
+@pytest.mark.parametrize(
+    ("share", "line"), [(0.47, "the machine: others took 47% of all processors"), (0.03, None), (None, None)]
+)
+def test_a_noisy_run_says_so_before_its_figures(
+    share: float | None, line: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_record({**record("first"), "noise": {"share_of_all_cpus": share}})
+    before = capsys.readouterr().out.partition("microseconds")[0]
+    assert ("the machine:" in before, (line or "") in before) == (line is not None, True)

@@ -218,3 +218,8 @@ def test_the_page_has_the_colours_of_the_table_in_light_and_in_dark(tmp_path: Pa
     for palette, written in ((LIGHT, light), (DARK, dark)):
         values = dict(re.findall(r"--(\w+): (#\w+);", written))
         assert values == {name.removeprefix("exchange:"): colour for name, colour in palette.items()}
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.474, ["Others took 47% of all processors meanwhile."]), (None, [])])
+def test_what_others_took_of_the_machine_is_said_where_it_is_known(share: float | None, words: list[str]) -> None:
+    assert circumstances({"noise": {"share_of_all_cpus": share}}) == words
