@@ -9,6 +9,7 @@ processes of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import click
 from exchange.words import counted
 from messaging.roles import Links, Role, RoleResult
 from transports.base import Pattern
+from transports.declaration import Server
 from transports.registry import has_broker
 
 Settings = Mapping[str, Any]
@@ -157,6 +159,8 @@ class Benchmark:
     """A sentence if the transport lacks something for a cell, which is then left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None
     """Puts what a cell needs in place before any role opens its links."""
+    meanwhile: Callable[[Cell, Sequence[Role], Server | None], AbstractContextManager[None]] = lambda *_: nullcontext()
+    """A context around the roles' work, in the launcher; it may do something to the broker's server."""
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Patterns of the links that are not pairs."""
     instead: Callable[[Settings], bool] = lambda _settings: False

@@ -191,6 +191,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
         with (
             Launcher(roles, setup.group, setup.in_threads(cell.transport), patience_s) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
+            benchmark.meanwhile(cell, roles, server),
         ):
             outcome = launcher.play(read_clocks, read_clocks, on_count)
     used = {name: result.usage for name, result in outcome.results.items()}

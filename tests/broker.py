@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from transports.amqp.broker import PrivateServer
 from transports.base import NotInstalled
 from transports.declaration import RunningBroker, Where
 from transports.rabbitmq import Node
@@ -58,9 +59,9 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 @pytest.fixture(scope="session")
 def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
     """The private RabbitMQ that all tests share."""
-    node = brokers("amqp").server
-    assert isinstance(node, Node)
-    return node
+    server = brokers("amqp").server
+    assert isinstance(server, PrivateServer)
+    return server.node
 
 
 def family(pid: int) -> list[psutil.Process]:

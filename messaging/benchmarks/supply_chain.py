@@ -9,10 +9,14 @@ Every location begins its interactions at the times of a fixed plan, whether or 
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import click
 
@@ -21,7 +25,7 @@ from messaging.options import SAMPLE_SECONDS, Seconds, numbers
 from messaging.roles import Links, Role
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, roles_of
-from messaging.supply_chain.judging import figures_of, wrong_with
+from messaging.supply_chain.judging import figures_of, losses_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS
 from messaging.supply_chain.paper import PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
@@ -37,7 +41,8 @@ from messaging.supply_chain.topologies import (
 from reports.formats import number
 from runs.errors import UserError
 from runs.option_types import Listed
-from transports.base import Pattern
+from transports.base import Pattern, TransportError
+from transports.declaration import Server
 
 OPTIONS = (
     click.Option(["--topology"], type=Listed(click.Choice(TOPOLOGIES)), default=VERTICAL, show_default=True,
@@ -56,9 +61,12 @@ OPTIONS = (
                  help="90 % of each message are to be delivered within so many seconds."),
     click.Option(["--agents"], type=click.IntRange(4, 200), default=MOST_AGENTS, show_default=True,
                  help="At most so many processes; locations of a kind share them."),
+    click.Option(["--restart-after", "restart_after_s"], type=SAMPLE_SECONDS,
+                 help="Restart the private broker after so many measured seconds; only losses are judged then."),
     click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
 )  # fmt: skip
 LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
+LOOK_EVERY_S = 0.02
 PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload (2009), tables 1 to 5, figures 3 to 9"
 
 
@@ -105,15 +113,60 @@ def unsupported(cell: Cell) -> str | None:
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
-    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"])
+    restarts = cell.settings.get("restart_after_s") is not None
+    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts)
+
+
+@runtime_checkable
+class Restartable(Protocol):
+    """A broker's server that can be ended and started again."""
+
+    def restart(self) -> None: ...
+
+
+@contextlib.contextmanager
+def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iterator[None]:
+    """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
+    after_s = cell.settings.get("restart_after_s")
+    if after_s is None:
+        yield
+        return
+    if not isinstance(server, Restartable):
+        raise UserError("--restart-after needs a private broker: say --transport amqp, and first exchange broker stop")
+    start: mmap = roles[0].task.start
+    over, failed = threading.Event(), []
+
+    def restart() -> None:
+        while not over.wait(LOOK_EVERY_S):
+            began_ns = int.from_bytes(start[:8], "little")
+            if began_ns and time.monotonic_ns() > began_ns + (cell.settings["warm_up_s"] + after_s) * 1e9:
+                break
+        try:
+            if not over.is_set():
+                server.restart()
+        except (TransportError, OSError) as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=restart, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    if failed:
+        raise UserError(f"the broker could not be restarted: {failed[0]}")
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
+    if cell.settings.get("restart_after_s") is not None:
+        return wrong_with_restarted(chain_of(cell), times_of(cell.settings), results)
     return wrong_with(chain_of(cell), times_of(cell.settings), cell.settings["bound_s"], results)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    return figures_of(chain_of(cell), times_of(cell.settings), results)
+    losses = losses_of(results) if cell.settings.get("restart_after_s") is not None else {}
+    return {**figures_of(chain_of(cell), times_of(cell.settings), results), **losses}
 
 
 def patterns(cell: Cell) -> Sequence[Pattern]:
@@ -163,6 +216,8 @@ BENCHMARK = Benchmark(
         Column("delivered_per_s", "delivered/s", with_interval=True),
         Column("off_plan_percent", "% off plan"),
         Column("kb_per_s", "kB/s"),
+        Column("lost_not_persistent", "NP lost"),
+        Column("redelivered", "redelivered"),
         Column("delivery_p50_ms", "p50 ms"),
         Column("delivery_p90_ms", "p90 ms"),
         Column("delivery_p99_ms", "p99 ms"),
@@ -179,6 +234,7 @@ BENCHMARK = Benchmark(
     summary=lambda rows: list(by_interaction(rows)),
     unsupported=unsupported,
     patterns=patterns,
+    meanwhile=restarting,
     instead=plan_instead,
     repeats=1,
     quick={"repeats": 1, "warm_up_s": 1.0, "duration_s": 5.0},

@@ -13,7 +13,7 @@ import itertools
 import struct
 import time
 from array import array
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,18 +23,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exchange.measurements import LogBuckets
-from messaging.roles import RoleResult
+from messaging.roles import LinkEnd, RoleResult
 from messaging.session import OPEN_NS, TICK_NS, LooksIntoQueues, Session, WaitsBeside, await_subscribers
 from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
 from messaging.supply_chain.messages import INTERACTIONS, KILOBYTE, MESSAGES, Kind, Message, To, sizes_kb
-from transports.base import Link, PeerGone
+from transports.base import Link, PeerGone, TransportError
 from transports.frames import LARGEST_FRAME, FrameBatch
+from transports.registry import listen
 
 HEAD = struct.Struct("<HBBHHHHIqq")
 START_IN_NS = 300_000_000
 """The clock starts so long after the last agent is at work."""
 REPORT_EVERY_NS = 100_000_000
-LOOK_AGAIN_S = 0.002
+LOOK_AGAIN_S, RECONNECT_EVERY_S = 0.002, 0.1
 BODY = bytes(number % 251 for number in range(1 << 17))
 
 
@@ -73,6 +74,8 @@ class Counts:
     """One message, as one agent saw it: all of them, and those within the measured time."""
 
     sent: int = 0
+    expected: int = 0
+    """Deliveries that the messages sent are to make: one for each subscriber of a topic."""
     received: int = 0
     doubled: int = 0
     measured_sent: int = 0
@@ -100,6 +103,8 @@ class Agent:
     publishes: tuple[int, ...] = ()
     """Links whose subscribers it waits for, which are `subscribers`."""
     subscribers: int = 0
+    ends: tuple[LinkEnd, ...] = ()
+    """The ends to open again once the broker has gone; empty if its end is the run's."""
 
     def __call__(self, session: Session) -> RoleResult:
         try:
@@ -138,7 +143,9 @@ class _Shift:
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
         self._out = [FrameBatch() for _ in self._links]
         self._gone = [0] * len(self._links)
-        self._received = 0
+        self._received = self._reported = self._next_due = self._look_ns = 0
+        self._batch = FrameBatch(4096, 4 * LARGEST_FRAME)
+        self._unconfirmed: list[deque[bytes]] = [deque() for _ in self._links]
         self._own = {kind: [each.number for each in agent.locations if each.kind is kind] for kind in Kind}
         self._drivers = _drivers(agent)
         self._begun = [0] * len(self._drivers)
@@ -146,26 +153,64 @@ class _Shift:
 
     def work(self) -> None:
         """Begin interactions when they are due, and handle what comes, until the launcher says that all has come."""
-        receiving = [self._links[number] for number in self._agent.receives]
-        _wait_together(receiving)
-        batch, look_ns, reported, next_due = FrameBatch(4096, 4 * LARGEST_FRAME), 0, 0, 0
-        while True:
-            now_ns = time.monotonic_ns()
-            next_due = self._begin_what_is_due(next_due, now_ns)
-            moved = self._take_all(receiving, batch)
-            self._hand_over()
-            if now_ns >= look_ns:
-                look_ns = now_ns + REPORT_EVERY_NS
-                if self._session.must_stop or now_ns > self._give_up_ns:
-                    break
-                if self._received > reported:
-                    self._session.report_progress(reported := self._received)
-            if not moved:
-                self._wait(receiving, next_due, now_ns)
-        self._take_all(receiving, batch)
+        _wait_together(self._receiving)
+        while not self._is_over(now_ns := time.monotonic_ns()):
+            try:
+                self._turn(now_ns)
+            except PeerGone:
+                if not self._agent.ends:
+                    raise
+                self._reconnect()
+        self._take_all()
 
-    def _wait(self, receiving: Sequence[Link], next_due: int, now_ns: int) -> None:
-        until_ns = min(now_ns + TICK_NS, self._dues_ns[next_due] if next_due < len(self._dues_ns) else 1 << 62)
+    def _turn(self, now_ns: int) -> None:
+        self._begin_what_is_due(now_ns)
+        moved = self._take_all()
+        self._hand_over()
+        if not moved:
+            self._wait(now_ns)
+
+    def _is_over(self, now_ns: int) -> bool:
+        """Look now and then whether the run is over, and report progress."""
+        if now_ns < self._look_ns:
+            return False
+        self._look_ns = now_ns + REPORT_EVERY_NS
+        if self._received > self._reported:
+            self._reported = self._received
+            self._session.report_progress(self._received)
+        return self._session.must_stop or now_ns > self._give_up_ns
+
+    @property
+    def _receiving(self) -> list[Link]:
+        return [self._links[number] for number in self._agent.receives]
+
+    def _reconnect(self) -> None:
+        """Open the links again once the broker is back, and send again what it had not confirmed."""
+        for link in self._links:
+            link.close(0)
+        for number, end in enumerate(self._agent.ends):
+            self._links[number] = self._opened(end)
+            again, left = FrameBatch.of(*self._unconfirmed[number]), self._out[number]
+            again.count = len(self._unconfirmed[number])
+            for frame in itertools.islice(left, self._gone[number], None):
+                again.append(frame)
+            self._out[number], self._gone[number] = again, 0
+            self._unconfirmed[number].clear()
+        _wait_together(self._receiving)
+
+    def _opened(self, end: LinkEnd) -> Link:
+        """PeerGone if the broker does not come back before the drain is over."""
+        while True:
+            try:
+                return listen(end.url, end.token, end.pattern, end.keys)
+            except TransportError as error:
+                if time.monotonic_ns() > self._give_up_ns:
+                    raise PeerGone(f"the broker did not come back: {error}") from error
+                time.sleep(RECONNECT_EVERY_S)
+
+    def _wait(self, now_ns: int) -> None:
+        receiving, due = self._receiving, self._next_due
+        until_ns = min(now_ns + TICK_NS, self._dues_ns[due] if due < len(self._dues_ns) else 1 << 62)
         stuck = [link for link, out in zip(self._links, self._out, strict=True) if out.count]
         if stuck:
             stuck[0].wait(min(until_ns, now_ns + 1_000_000), readable=False, writable=True)
@@ -174,11 +219,10 @@ class _Shift:
         else:
             self._links[0].wait(until_ns, readable=False)
 
-    def _begin_what_is_due(self, next_due: int, now_ns: int) -> int:
-        while next_due < len(self._dues_ns) and self._dues_ns[next_due] <= now_ns:
-            self._begin(self._whose[next_due], self._dues_ns[next_due])
-            next_due += 1
-        return next_due
+    def _begin_what_is_due(self, now_ns: int) -> None:
+        while self._next_due < len(self._dues_ns) and self._dues_ns[self._next_due] <= now_ns:
+            self._next_due += 1
+            self._begin(self._whose[self._next_due - 1], self._dues_ns[self._next_due - 1])
 
     def _begin(self, driver: int, due_ns: int) -> None:
         (location, interaction), nth = self._drivers[driver], self._begun[driver]
@@ -193,9 +237,9 @@ class _Shift:
             NUMBER_OF[message.name], location, target, size_number(location, nth), location.number, winner, due_ns
         )
 
-    def _take_all(self, receiving: Sequence[Link], batch: FrameBatch) -> int:
-        moved = 0
-        for link in receiving:
+    def _take_all(self) -> int:
+        moved, batch = 0, self._batch
+        for link in self._receiving:
             batch.clear()
             if link.receive(batch):
                 moved += batch.count
@@ -215,10 +259,10 @@ class _Shift:
                 counts.delivery_ns.append(now_ns - head.handed_over_ns)
                 counts.since_due_ns.append(now_ns - head.due_ns)
             if copy < self._copies(head):
+                self._received += 1
                 self._answer(head, copy)
             else:
                 counts.doubled += 1
-        self._received += batch.count
 
     def _copy(self, head: Head) -> int:
         """How often this message came before; subscribers of one agent have a copy each."""
@@ -276,6 +320,7 @@ class _Shift:
         head = HEAD.pack(route, message, size, target, me.number, initiator, winner, sequence, now_ns, due_ns)
         self._out[link].append(head + _bodies()[message][size])
         counts.sent += 1
+        counts.expected += self._chain.copies(MESSAGES[message], target)
         counts.measured_sent += self._from_ns <= now_ns < self._until_ns
 
     def _hand_over(self) -> None:
@@ -283,10 +328,20 @@ class _Shift:
         for number, (link, out) in enumerate(zip(self._links, self._out, strict=True)):
             if not out.count:
                 continue
-            self._gone[number] = link.send(out, self._gone[number])
+            first, self._gone[number] = self._gone[number], link.send(out, self._gone[number])
+            if self._agent.ends:
+                self._keep_unconfirmed(number, first)
             if self._gone[number] == out.count:
                 out.clear()
                 self._gone[number] = 0
+
+    def _keep_unconfirmed(self, number: int, first: int) -> None:
+        """Remember the frames that a link took, until the broker has confirmed them."""
+        facts, kept = self._links[number].facts(), self._unconfirmed[number]
+        if facts["confirmed"] is not None:
+            kept.extend(itertools.islice(self._out[number], first, self._gone[number]))
+            while len(kept) > facts["published"] - facts["confirmed"]:
+                kept.popleft()
 
     def result(self) -> RoleResult:
         by_message = {MESSAGES[number].name: _as_details(counts) for number, counts in sorted(self._counts.items())}

@@ -40,8 +40,8 @@ def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
     return found
 
 
-def roles_of(chain: Chain, times: Times, links: Links, most_agents: int) -> list[Role]:
-    """A role for each agent; the last one opens."""
+def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconnects: bool = False) -> list[Role]:
+    """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
     agents = agents_of(chain, most_agents) if links.has_broker else agents_of(chain, len(chain.locations))
     wired = _at_a_broker(chain, agents, links) if links.has_broker else _without_a_broker(chain, agents, links)
     start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times.driven_s))
@@ -50,7 +50,7 @@ def roles_of(chain: Chain, times: Times, links: Links, most_agents: int) -> list
         Role(
             _name(locations),
             Agent(chain, locations, times, wires.routes, wires.receives, start, locations is agents[-1],
-                  wires.publishes, subscribers),
+                  wires.publishes, subscribers, wires.ends if reconnects else ()),
             wires.ends, locations is agents[-1], shares,
         )
         for locations, wires in zip(agents, wired, strict=True)

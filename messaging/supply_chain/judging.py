@@ -27,6 +27,7 @@ class Tally:
     """One message, of all agents."""
 
     sent: int = 0
+    expected: int = 0
     received: int = 0
     doubled: int = 0
     measured_sent: int = 0
@@ -44,6 +45,40 @@ def tallies(results: Mapping[str, RoleResult]) -> dict[str, Tally]:
             for what, value in counts.items():
                 _add(found[name], what, value)
     return {name: tally for name, tally in found.items() if tally.sent or tally.received}
+
+
+def lost_of(found: Mapping[str, Tally], assured: bool) -> int:
+    """Deliveries that did not come, of the groups that promise them or of the others."""
+    return sum(
+        tally.expected - tally.received + tally.doubled
+        for message in MESSAGES
+        if message.group.is_assured is assured and (tally := found.get(message.name))
+    )
+
+
+def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> list[str]:
+    """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
+    found = tallies(results)
+    wrong = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
+    if lost := lost_of(found, assured=True):
+        wrong.append(f"{lost:,} persistent messages were lost")
+    expected = chain.deliveries(times.driven_s)
+    missing = expected - sum(tally.expected for tally in found.values())
+    if missing:
+        wrong.append(f"{missing:,} of {expected:,} messages were never sent")
+    return [*wrong, *_left(results)]
+
+
+def losses_of(results: Mapping[str, RoleResult]) -> Figures:
+    """What a restart of the broker cost: messages that promise nothing, and copies of those that do."""
+    found = tallies(results)
+    redelivered = sum(tally.doubled for tally in found.values())
+    return {"lost_not_persistent": lost_of(found, assured=False), "redelivered": redelivered}
+
+
+def _left(results: Mapping[str, RoleResult]) -> Iterator[str]:
+    if left := sum(result.details.get("left_in_queues", 0) for result in results.values()):
+        yield f"{left:,} messages lie in queues after the drain"
 
 
 def _add(tally: Tally, what: str, value: int | LogBuckets) -> None:
@@ -87,8 +122,7 @@ def _not_delivered(
     missing = chain.deliveries(times.driven_s) - sum(tally.received - tally.doubled for tally in found.values())
     if missing > 0:
         yield f"{missing:,} messages had not come {times.drain_s:g} s after the last interaction began, or are lost"
-    if left := sum(result.details.get("left_in_queues", 0) for result in results.values()):
-        yield f"{left:,} messages lie in queues after the drain"
+    yield from _left(results)
 
 
 def _off_plan(flow: Flow, tally: Tally, initiations_per_s: float, measured_s: float) -> Iterator[str]:

@@ -16,7 +16,7 @@ from runs.launch.brokers import Brokers
 from tests.broker import is_gone, need_rabbitmq
 from tests.exchange_command import command
 from tests.machine import PATIENCE_S, until
-from transports.amqp.broker import RabbitMq
+from transports.amqp.broker import PrivateServer, RabbitMq
 from transports.declaration import RunningBroker
 from transports.rabbitmq import Node, NodeAddress
 
@@ -134,5 +134,5 @@ def test_a_node_is_shared_by_all_who_want_it_set_alike() -> None:
 
 
 def node_of(broker: RunningBroker) -> NodeAddress:
-    assert isinstance(broker.server, NodeAddress)
-    return broker.server
+    assert isinstance(broker.server, PrivateServer)
+    return broker.server.node

@@ -1,7 +1,8 @@
 """AMQP 0-9-1 through a broker. The modules with pika and numba load when the first link is made.
 
 `?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
-`?pair=` a name for one of several pairs that share a direct exchange.
+`?pair=` a name for one of several pairs that share a direct exchange; `?subscriber=` a name under which a durable
+subscriber of fanout or topic finds its queue again.
 """
 
 import time
@@ -46,7 +47,7 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
-    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": ()},
+    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": (), "subscriber": ()},
     run_settings={"amqp_client": "client", "delivery": "delivery"},
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),

@@ -10,6 +10,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,16 @@ from transports.amqp.session import Session, parameters
 from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
-from transports.declaration import Broker, RunningBroker, Where
-from transports.rabbitmq import NodeAddress, NodeSettings, private_node, running_node, server_in_words
+from transports.declaration import Broker, RunningBroker, Server, Where
+from transports.rabbitmq import (
+    Node,
+    NodeAddress,
+    NodeSettings,
+    NodeUsage,
+    private_node,
+    running_node,
+    server_in_words,
+)
 
 PATIENCE_NS = 5_000_000_000
 LEAVING_NS = 30_000_000_000
@@ -43,7 +52,11 @@ class RabbitMq(Broker):
     @contextlib.contextmanager
     def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
         with private_node(folder, process_group, NodeSettings(nodelay=nodelay), where) as node:
-            yield _running(node)
+            server = PrivateServer(node)
+            try:
+                yield _running(node, server)
+            finally:
+                server.stop()
 
     def standing(self, nodelay: bool) -> RunningBroker | None:
         """The node of `exchange broker start`, if its sockets have this TCP_NODELAY."""
@@ -56,9 +69,44 @@ class RabbitMq(Broker):
         return Probe(url, run, sorted(queues - set(NAMES)))
 
 
-def _running(node: NodeAddress) -> RunningBroker:
+class PrivateServer:
+    """A private node, and after `restart` the one that follows it over the same folder, at the same address."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._ended: list[NodeUsage] = []
+
+    def restart(self) -> None:
+        """End the node and start it again: durable queues and persistent messages are there, nothing else is."""
+        self._ended.append(self.node.usage())
+        self.node = self.node.restart()
+
+    def usage(self) -> NodeUsage:
+        """Of all nodes so far; memory is the newest one's."""
+        found = self.node.usage()
+        for ended in self._ended:
+            found = replace(
+                found, cpu_ns=found.cpu_ns + ended.cpu_ns, voluntary=found.voluntary + ended.voluntary,
+                involuntary=found.involuntary + ended.involuntary,
+            )  # fmt: skip
+        return found
+
+    def cpu_ns(self) -> int:
+        return self.node.cpu_ns() + sum(ended.cpu_ns for ended in self._ended)
+
+    def facts(self) -> dict[str, Any]:
+        return self.node.facts()
+
+    def accepted(self) -> list[dict[str, Any]]:
+        return self.node.accepted()
+
+    def stop(self) -> None:
+        self.node.stop()
+
+
+def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
     url = f"amqp://{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
-    return RunningBroker(url, {PASSWORD: node.password}, node)
+    return RunningBroker(url, {PASSWORD: node.password}, server or node)
 
 
 class Connection:

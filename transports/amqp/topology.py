@@ -95,8 +95,14 @@ class Side(NamedTuple):
     def _of_publishing(cls, address: Address, listens: bool) -> Side:
         run, kind = address.token, address.pattern.value
         back, exchange = Queue("", Exchange(run), "back"), Exchange(f"{run}.{kind}", kind)
-        subscribed = tuple(Queue("", exchange, key) for key in address.keys or ("",))
-        return cls((back,), subscribed[0]) if listens else cls(subscribed, back)
+        keys = address.keys or ("",)
+        if listens:
+            return cls((back,), Queue("", exchange, keys[0]))
+        names = [""] * len(keys)
+        if address.options.get("delivery") == "durable":  # the broker ends a queue without a name with its connection
+            subscriber = address.options.get("subscriber") or secrets.token_hex(8)
+            names = [f"{run}.{kind}.{subscriber}.{number}" for number in range(len(keys))]
+        return cls(tuple(Queue(name, exchange, key) for name, key in zip(names, keys, strict=True)), back)
 
     @classmethod
     def _of_asking(cls, run: str, scans: bool, listens: bool) -> Side:

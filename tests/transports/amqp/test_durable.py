@@ -12,7 +12,7 @@ import pytest
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, deadline_ns, until
 from transports.amqp.address import PASSWORD
-from transports.base import PeerGone
+from transports.base import Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
@@ -96,3 +96,23 @@ def test_what_is_not_durable_is_gone_with_the_broker(nodes: list[Node]) -> None:
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))
     nodes.append(nodes[0].restart())
     assert left_at(url, 0) == []
+
+
+@pytest.mark.parametrize("pattern", [Pattern.FANOUT, Pattern.TOPIC])
+def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(
+    pattern: Pattern, nodes: list[Node]
+) -> None:
+    url, keys = f"{nodes[0].url}/?delivery=durable", ("news.usa",) * (pattern is Pattern.TOPIC)
+    subscriber = connect(f"{url}&subscriber=shop", TOKEN, deadline_ns(), pattern, keys)
+    publisher, frames, sent = listen(url, TOKEN, pattern, keys), FrameBatch.of(*NUMBERED), 0
+    while sent < frames.count or not publisher.drain(deadline_ns(10)):
+        sent = publisher.send(frames, sent)
+    nodes[0].process.kill()
+    nodes[0].process.wait()
+    for link in (subscriber, publisher):
+        link.close(0)
+    nodes.append(nodes[0].restart())
+    heir, batch = connect(f"{url}&subscriber=shop", TOKEN, deadline_ns(), pattern, keys), FrameBatch(1 << 16)
+    until(lambda: heir.receive(batch) >= 0 and batch.count >= len(NUMBERED), heir)
+    heir.close()
+    assert list(batch) == NUMBERED

@@ -1,0 +1,37 @@
+"""The broker ends in the middle and comes back: nothing persistent is lost, the rest is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.broker import need_rabbitmq
+from tests.messaging.bench_commands import bench, benches
+from transports.rabbitmq import Node
+
+SHORT = "--base 20 --warm-up 0.5 --duration 9 --restart-after 2"
+
+
+def test_what_is_persistent_survives_the_broker_s_restart(tmp_path: Path) -> None:
+    need_rabbitmq()
+    outcome = bench(tmp_path, f"supply-chain {SHORT}")
+    assert (outcome["code"], outcome["record"]["reasons"]) == (0, []), outcome["err"]
+    (row,) = outcome["record"]["rows"]
+    figures = {name: estimate["median"] for name, estimate in row["figures"].items()}
+    assert figures["lost_not_persistent"] > 0, "the broker was away"
+    by_message: dict[str, dict[str, int]] = {}
+    for role in row["repeats"][0]["roles"].values():
+        for name, counts in role["details"]["messages"].items():
+            for what in ("sent", "expected", "received", "doubled"):
+                total = by_message.setdefault(name, {})
+                total[what] = total.get(what, 0) + counts[what]
+    for name in ("order", "shipConf", "priceUpdate", "callForOffers", "invoice", "inventoryInfo"):
+        counts = by_message[name]
+        assert counts["received"] - counts["doubled"] == counts["expected"] > 0, (name, counts)
+    assert by_message["pShipConf"]["sent"] == by_message["callForOffers"]["sent"], "every chain came to its end"
+
+
+def test_a_broker_that_is_not_ours_is_not_restarted(rabbitmq_node: Node, tmp_path: Path) -> None:
+    command = f"supply-chain {SHORT} --transport {rabbitmq_node.url}"
+    (outcome,) = benches(tmp_path, command, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
+    assert (outcome["code"], outcome["record"]) == (2, None)
+    assert "--restart-after needs a private broker" in outcome["err"]
