@@ -19,7 +19,7 @@ repeat_options = together([
 ])  # fmt: skip
 redo_option = click.option(
     "--redo-noisy/--keep-noisy", default=True, show_default=True,
-    help="Make a run again if others took over 10% of all processors beside it.",
+    help="Make a run again if others took over 5% of all processors beside it.",
 )  # fmt: skip
 folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),

@@ -61,7 +61,7 @@ def at(times: MachineTimes, at_s: float) -> MachineTimes:
     return replace(times, at_s=at_s, processes=replace(times.processes, at_s=at_s))
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.01, "good"), (0.06, "care"), (0.4, "no")])
+@pytest.mark.parametrize(("share", "verdict"), [(0.01, "good"), (0.03, "care"), (0.4, "no")])
 def test_a_machine_is_as_quiet_as_others_leave_it(share: float, verdict: str, machine: FakeMachine) -> None:
     item = heard(machine, others_ticks=round(share * SECONDS * CORES * 100))
     assert (item.verdict, f"others take {share:.1%}" in item.found) == (verdict, True)
