@@ -22,6 +22,7 @@ import numpy as np
 from numba import cfunc, njit, types
 
 from transports.frames import Bytes, Longs
+from transports.waiting import LONGEST_SLEEP_NS, READABLE
 
 if TYPE_CHECKING:
     from transports.base import Link
@@ -34,6 +35,10 @@ RECEIVE = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SEND = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SLEEP = types.void(_NUMBERS, _BYTES, _LONG)
 
+SIGNAL, OTHERS = 1, 2
+"""What ended a sleep: a signal, which Python handles; a descriptor after the first, or trouble with the first."""
+
+_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 _CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
 
@@ -43,6 +48,31 @@ def monotonic_ns(timespec: Longs) -> int:
     """The monotonic clock, for compiled code; `timespec` is room for two numbers."""
     _clock_gettime(_CLOCK_MONOTONIC, timespec.ctypes)
     return timespec[0] * 1_000_000_000 + timespec[1]
+
+
+@njit(inline="always")
+def poll(pollfds: Longs, timespec: Longs, until_ns: int) -> int:
+    """Sleep until a descriptor is ready, a signal, or `until_ns`; SIGNAL, or OTHERS if it was not the first one's news.
+
+    `pollfds` holds a struct pollfd in each number; see `pollfd`.
+    """
+    left_ns = min(max(until_ns - monotonic_ns(timespec), 0), LONGEST_SLEEP_NS)
+    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
+    ready = _ppoll(pollfds.ctypes, len(pollfds), timespec.ctypes, 0)
+    if ready < 0:
+        return SIGNAL
+    news = 0
+    if ready > 0:
+        for i in range(len(pollfds)):
+            came = pollfds[i] >> 48
+            if came and (i > 0 or came != READABLE):
+                news = OTHERS
+    return news
+
+
+def pollfd(descriptor: int) -> int:
+    """The struct pollfd that waits until the descriptor is readable, as one number."""
+    return int(np.array([descriptor, READABLE], np.int32).view(np.int64)[0])
 
 
 class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
@@ -80,7 +110,7 @@ class Lent(NamedTuple):
 
 @runtime_checkable
 class Lender(Protocol):
-    """A link that may lend its calls: `zeromq` does."""
+    """A link that may lend its calls: `zeromq` and `tcp` do."""
 
     def lend(self) -> Lent | None:
         """Its compiled calls, to use until they ask for Python; None if it has other things to do now."""

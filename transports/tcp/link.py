@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch, Longs
+from transports.lending import NOTICE, Lent
 from transports.sockets import read_back
 from transports.tcp.door import Door
-from transports.tcp.stream import Stream, warm
+from transports.tcp.stream import Stream, lent_calls, warm
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 if TYPE_CHECKING:
@@ -68,6 +69,21 @@ class TcpLink(Link):
                 stream.send_all(batch, first)
             return batch.count
         return first if self._outbound is None else self._outbound.send(batch, first)
+
+    def lend(self) -> Lent | None:
+        """The compiled calls of a pair, once both ways are connected."""
+        if self._outbound is None or self._fan_in or len(self._streams) > 2:
+            return None
+        inbound = next((stream for stream in self._streams if stream is not self._outbound), self._outbound)
+        newcomers = [sock.fileno() for sock in self._door.sockets] if self._door else []
+        return lent_calls(inbound, self._outbound, newcomers, self._settle)
+
+    def _settle(self) -> None:
+        """See Lent.settle. The next `receive` raises PeerGone."""
+        for stream in self._streams:
+            stream.numbers[NOTICE] = 0
+        if self._door:
+            self._admit(self._door)
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
         """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""

@@ -12,13 +12,12 @@ import numpy.typing as npt
 from numba import int64, njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.tcp.stream import _SEND_FLAGS, PREFIX, Stream, _libc_send, send_frames, split_frames
+from transports.tcp.stream import _SEND_FLAGS, PREFIX, Stream, _libc_recv, _libc_send, send_frames, split_frames
 from transports.waiting import READABLE
 
 MOMENT_NS = 50_000_000
 ALL = NONE = -1
 _CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
-_libc_recv = types.ExternalFunction("recv", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 

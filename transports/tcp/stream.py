@@ -7,12 +7,14 @@ import ctypes
 import socket
 import struct
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numba import int64, njit, types
 
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs
+from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable, poll, pollfd
 from transports.sockets import set_nodelay
 from transports.waiting import HAS_PPOLL, WRITABLE, Sleeper
 
@@ -20,6 +22,7 @@ PREFIX = 4
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
 _SEND_FLAGS = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 _libc_send = types.ExternalFunction("send", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
+_libc_recv = types.ExternalFunction("recv", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
 _COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")
 
 
@@ -59,6 +62,56 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
     return count, 0
 
 
+_USED, _REST, _REST_END, _OUT, _IN, _POLLED, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 7, 9
+MOST_DESCRIPTORS = 64
+"""How many descriptors a sleep of the lent calls watches at most."""
+
+
+@lendable(RECEIVE)
+def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    inbound, used = memory[:_READ_BYTES], numbers[_USED]
+    if used < len(inbound):
+        came = _libc_recv(numbers[_IN], inbound[used:].ctypes, len(inbound) - used, _SEND_FLAGS)
+        used += max(came, 0)
+        numbers[NOTICE] |= came == 0  # the stream has ended
+    at, count, too_long = split_frames(inbound, used, buffer, offsets, count, largest)
+    for i in range(at, used):
+        inbound[i - at] = inbound[i]
+    numbers[_USED] = used - at
+    numbers[NOTICE] |= too_long > 0
+    return count
+
+
+@lendable(SEND)
+def _lent_send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
+    at, written = send_frames(numbers[_OUT], buffer, offsets, first, end, memory[_READ_BYTES:])
+    if written > 0 and at < end:
+        numbers[_REST], numbers[_REST_END] = written, PREFIX + offsets[at + 1] - offsets[at]
+        numbers[NOTICE] = 1
+        at += 1
+    return at
+
+
+@lendable(SLEEP)
+def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
+    pollfds = numbers[_DESCRIPTORS : _DESCRIPTORS + numbers[_POLLED]]
+    numbers[NOTICE] |= poll(pollfds, numbers[_TIMESPEC:_DESCRIPTORS], until_ns) != 0
+
+
+def lent_calls(inbound: Stream, outbound: Stream, others: list[int], settle: Callable[[], None]) -> Lent | None:
+    """The calls of two streams, or of one for both ways, which watch other descriptors too; None if they cannot serve.
+
+    What they keep is in the inbound stream's memory.
+    """
+    watched = [inbound.fd] + [outbound.fd] * (outbound is not inbound) + others
+    if not (inbound.is_compiled and outbound.is_compiled) or outbound.unsent or len(watched) > MOST_DESCRIPTORS:
+        return None
+    numbers, outbound.lender = inbound.numbers, inbound
+    numbers[[_IN, _OUT, _POLLED]] = inbound.fd, outbound.fd, len(watched)
+    numbers[_DESCRIPTORS : _DESCRIPTORS + len(watched)] = [pollfd(descriptor) for descriptor in watched]
+    return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, inbound.memory, settle)
+
+
 def warm() -> None:
     """Compile the kernels, or load them from disk, before frames flow."""
     nothing = FrameBatch(1, PREFIX, PREFIX)
@@ -76,10 +129,23 @@ class Stream:
         set_nodelay(self.fd, nodelay)
         self.ended = False
         self._socket = sock
-        self._inbound = np.zeros(_READ_BYTES, np.uint8)
-        self._used = 0
+        self.memory = np.zeros(2 * _READ_BYTES, np.uint8)
+        """For bytes that came, and behind those for the frame that goes."""
+        self.numbers = np.zeros(_DESCRIPTORS + MOST_DESCRIPTORS, np.int64)
+        """What the stream's lent calls keep: how many bytes have come, and which bytes of a frame are still to go."""
+        self._inbound, self._scratch = self.memory[:_READ_BYTES], self.memory[_READ_BYTES:]
         self._rest = b""
-        self._scratch = np.zeros(_READ_BYTES, np.uint8)
+        self.lender = self
+        """The stream in whose memory the lent calls leave what this one still has to write."""
+
+    @property
+    def _used(self) -> int:
+        """How many bytes have come that are not split into frames."""
+        return int(self.numbers[_USED])
+
+    @_used.setter
+    def _used(self, used: int) -> None:
+        self.numbers[_USED] = used
 
     def receive(self, batch: FrameBatch) -> None:
         """Append what is there. `ended` becomes True at the end of the stream, after the last whole frame."""
@@ -93,15 +159,22 @@ class Stream:
         at, count, too_long = split_frames(
             self._inbound, used, batch.buffer, batch.offsets, batch.count, batch.largest_frame
         )
-        self._inbound[: used - at] = self._inbound[at:used].copy()
-        self._used, batch.count = used - int(at), int(count)
+        if at:
+            self._inbound[: used - at] = self._inbound[at:used].copy()
+            self._used = used - int(at)
+        batch.count = int(count)
         if too_long:
             raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
 
     @property
     def is_idle(self) -> bool:
         """True if compiled round trips may use the connection: no byte waits to be split or sent."""
-        return _COMPILED and HAS_PPOLL and not (self._quickack or self._used or self._rest)
+        return self.is_compiled and not (self._used or self.unsent)
+
+    @property
+    def is_compiled(self) -> bool:
+        """True if compiled calls serve the connection."""
+        return _COMPILED and HAS_PPOLL and not self._quickack
 
     def _holds_a_frame(self) -> bool:
         """True if a whole frame waits for room in a batch."""
@@ -152,7 +225,15 @@ class Stream:
     @property
     def unsent(self) -> bool:
         """True if bytes that were taken wait for the kernel."""
+        self._take_rest()
         return bool(self._rest)
+
+    def _take_rest(self) -> None:
+        """Take the bytes that a lent call could not write."""
+        numbers = self.lender.numbers
+        if numbers[_REST_END] and numbers[_OUT] == self.fd:
+            self._rest += self.lender._scratch[numbers[_REST] : numbers[_REST_END]].tobytes()
+            numbers[_REST_END] = 0
 
     def go_on(self) -> None:
         """Write more of what was taken. `receive` and `send` report a peer that is gone."""
@@ -166,6 +247,7 @@ class Stream:
 
     def _flush(self) -> bool:
         """Write what was taken. True if all of it has gone."""
+        self._take_rest()
         while self._rest:
             try:
                 self._rest = self._rest[self._socket.send(self._rest) :]

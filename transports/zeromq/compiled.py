@@ -20,7 +20,7 @@ import zmq.backend.cython._zmq as loaded
 from numba import njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable, monotonic_ns
+from transports.lending import NO_MEMORY, NOTICE, OTHERS, RECEIVE, SEND, SLEEP, Lent, lendable, poll, pollfd
 from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
 from transports.zeromq.calls import PlainCalls, Socket
 
@@ -141,16 +141,10 @@ def _lent_send(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, fi
 @lendable(SLEEP)
 def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
     """The descriptor is edge-triggered. The `receive` before has taken in all that it told, so ppoll tells the rest."""
-    timespec, pollfds = numbers[_TIMESPEC:_DESCRIPTORS], numbers[_DESCRIPTORS:]
-    left_ns = min(max(until_ns - monotonic_ns(timespec), 0), LONGEST_SLEEP_NS)
-    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
-    ready = _ppoll(pollfds.ctypes, len(pollfds), timespec.ctypes, 0)
-    if ready < 0:  # a signal, which Python handles
+    news = poll(numbers[_DESCRIPTORS:], numbers[_TIMESPEC:_DESCRIPTORS], until_ns)
+    if news:
         numbers[NOTICE] = 1
-    elif ready > 0:
-        for i in range(1, len(pollfds)):
-            if pollfds[i] >> 48:
-                numbers[_WOKEN] = numbers[NOTICE] = 1
+        numbers[_WOKEN] = news == OTHERS
 
 
 class CompiledCalls(PlainCalls):
@@ -209,8 +203,8 @@ class CompiledCalls(PlainCalls):
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
         """The calls to lend, which send through `outbound`; what they leave is `Left`."""
-        pollfds = self._fds.view(np.int64)[:, 0]
-        numbers = np.concatenate((np.zeros(_DESCRIPTORS, np.int64), pollfds))
+        pollfds = [pollfd(int(descriptor)) for descriptor, _ in self._fds]
+        numbers = np.array([0] * _DESCRIPTORS + pollfds, np.int64)
         numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
         return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle)
 
