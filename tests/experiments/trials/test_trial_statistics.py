@@ -7,6 +7,7 @@ import pytest
 
 from exchange.estimates import median
 from experiments.trials.sign_flips import (
+    CAUTION,
     FLIPS,
     LEAST_REPEATS,
     LogRatio,
@@ -67,11 +68,11 @@ def test_many_repeats_are_flipped_in_ways_that_the_seed_chooses() -> None:
 def test_no_difference_is_p_1_and_a_clear_one_the_smallest_p_there_is() -> None:
     none, clear = judged(np.vstack([np.zeros(6), np.linspace(1.0, 1.1, 6)]))
     assert (none.p_corrected, none.differs) == (1.0, False)
-    assert (clear.p, clear.p_corrected, clear.differs) == (2**-5, 2**-5, True)
+    assert (clear.p, clear.p_corrected, clear.differs) == (2**-5, 2**-5 / CAUTION, True)
 
 
 def test_the_smallest_p_is_too_large_with_one_repeat_fewer() -> None:
-    assert 2.0 ** (1 - LEAST_REPEATS) < ALPHA < 2.0 ** (2 - LEAST_REPEATS)
+    assert 2.0 ** (1 - LEAST_REPEATS) < CAUTION * ALPHA < 2.0 ** (2 - LEAST_REPEATS)
 
 
 @pytest.mark.parametrize("seed", range(20))

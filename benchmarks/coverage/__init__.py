@@ -1,0 +1,16 @@
+"""How often what we print is right, in simulations of which the truth is known: verdicts and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.comparison import Row
+from benchmarks.coverage import verdicts
+
+PARTS = (verdicts,)
+"""Modules with a `rows(repeats)` of their own."""
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    for part in PARTS:
+        yield from part.rows(repeats)

@@ -1,0 +1,164 @@
+"""The verdicts of a trial: how often they are false, how often they find a difference, what their intervals hold.
+
+    two arms, 5 rates, 3 metrics, 10 repeats  ──▶  log ratios of 15 rows  ──▶  each method's verdicts
+
+A run's log p50, p99 and CPU deviate by 0.13, 0.4 and 0.05. Part of that is drift of the machine, which two runs close
+in time share (AR(1), 0.95 a run); the rest is the run's own, half of it common to its three metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from benchmarks.comparison import Row
+from exchange.estimates import median
+from experiments.trials.sign_flips import LogRatio, estimate_together
+from experiments.trials.verdicts import ALPHA
+
+DEVIATIONS = np.array([0.13, 0.4, 0.05])
+DRIFT, OWN = 0.62, sqrt(1 - 0.62**2)
+"""The parts of a deviation, so that the log ratio of two runs next to each other deviates by 0.145 in p50."""
+KEPT_OF_DRIFT = 0.95
+RATES, METRICS, REPEATS = 5, 3, 10
+GROUPS = [metric for metric in range(METRICS) for _ in range(RATES)]
+EFFECT = log(1.2)
+FAMILIES = 60
+"""For each of the benchmark's repeats."""
+SATURATED = np.array([3.0, 3.0, 0.0])
+"""What a saturated run adds to the log of p50, p99 and CPU."""
+ARMS = 10
+"""An arm of a sweep runs once in so many runs."""
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What runs deviate by."""
+
+    name: str
+    tails: bool = False
+    """Student's t with 3 degrees of freedom, in place of a normal distribution."""
+    saturated: float = 0.0
+    """The share of saturated runs."""
+    uneven: float = 1.0
+    """The factor by which one rate's noise typically differs from another's."""
+
+    def log_ratios(self, random: np.random.Generator) -> Floats:
+        """Rows by repeats; the arms are equal. Drift goes on from run to run, two runs next to each other a pair."""
+        pairs = (REPEATS, RATES, 2)
+        drift = ar1(random, REPEATS * RATES * 2).reshape(*pairs, 1)
+        common, own = (self._drawn(random, (*pairs, size)) for size in (1, METRICS))
+        width = np.exp(log(self.uneven) * random.normal(size=(1, RATES, 1, 1)))
+        logs = DEVIATIONS * (DRIFT * drift + OWN * width * (common + own) / sqrt(2))
+        logs = logs + SATURATED * (random.random((*pairs, 1)) < self.saturated)
+        sides = random.choice([-1.0, 1.0], pairs[:2])[..., None]
+        ratios = (logs[:, :, 0] - logs[:, :, 1]) * sides
+        return np.asarray(ratios.transpose(2, 1, 0).reshape(METRICS * RATES, REPEATS), np.float64)
+
+    def _drawn(self, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        return random.standard_t(3, shape) / sqrt(3) if self.tails else random.normal(size=shape)
+
+
+def ar1(random: np.random.Generator, length: int) -> Floats:
+    """A drift of deviation 1, which keeps KEPT_OF_DRIFT of itself from run to run."""
+    steps = random.normal(size=length) * sqrt(1 - KEPT_OF_DRIFT**2)
+    steps[0] = random.normal()
+    values = np.empty(length)
+    level = 0.0
+    for place, step in enumerate(steps):
+        level = values[place] = KEPT_OF_DRIFT * level + step
+    return values
+
+
+NOISES = (
+    Noise("normal"),
+    Noise("heavy tails", tails=True),
+    Noise("one run in 20 saturated", saturated=0.05),
+    Noise("rates of uneven noise", uneven=1.7),
+)
+
+
+def ours(rows: Floats) -> Mask:
+    return np.array([row.differs for row in judged(rows)])
+
+
+def judged(rows: Floats) -> list[LogRatio]:
+    return estimate_together(rows.tolist(), GROUPS, ALPHA, seed=1)
+
+
+def wilcoxon_and_holm(rows: Floats) -> Mask:
+    p = stats.wilcoxon(rows, axis=1).pvalue
+    upwards = np.argsort(p)
+    passed = p[upwards] * np.arange(len(p), 0, -1) < ALPHA
+    found = np.zeros(len(p), bool)
+    found[upwards] = np.cumprod(passed).astype(bool)
+    return found
+
+
+def blocked(rows: Floats) -> Mask:
+    """An analysis of variance with repeats as blocks and the noise of all rates pooled; Bonferroni's correction."""
+    pooled = rows.var(axis=1, ddof=1).reshape(METRICS, RATES).mean(axis=1).repeat(RATES)
+    t = np.abs(rows.mean(axis=1)) / np.sqrt(pooled / REPEATS)
+    return np.asarray(2 * stats.t.sf(t, RATES * (REPEATS - 1)) < ALPHA / len(rows))
+
+
+METHODS: dict[str, Callable[[Floats], Mask]] = {
+    "sign flips, max-T": ours, "Wilcoxon, Holm": wilcoxon_and_holm, "blocked ANOVA": blocked,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Share(Row):
+    """A share in percent, with a bound on one side."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def is_reached(self) -> bool | None:
+        if self.at_most is None and self.at_least is None:
+            return None
+        return (self.at_least or 0.0) <= self.ours[0] <= (self.at_most or 100.0)
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    """False verdicts, found differences, and true ratios in their intervals."""
+    families = FAMILIES * repeats
+    error = 2 * 100 * sqrt(0.05 * 0.95 / families)
+    for noise in NOISES:
+        equal = [noise.log_ratios(np.random.default_rng(seed)) for seed in range(families)]
+        one = np.array([EFFECT, *[0.0] * (METRICS * RATES - 1)])
+        for method, judge in METHODS.items():
+            limit = 5.0 + error if judge is ours else None
+            false = 100 * np.mean([judge(made).any() for made in equal])
+            yield _share(f"{noise.name}: A/A families with any verdict, at most 5", method, false, at_most=limit)
+            power = 100 * np.mean([judge(made + one[:, None])[0] for made in equal])
+            least = 60.0 if judge is ours and noise is NOISES[0] else None
+            yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, power, at_least=least)
+        held = 100 * np.mean([_all_held(made + one[:, None], one) for made in equal])
+        yield _share(f"{noise.name}: all 15 intervals hold the truth", "sign flips, max-T", held, at_least=95.0 - error)
+    held = 100 * np.mean([_holds_the_median(seed) for seed in range(families)])
+    yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", held)
+
+
+def _share(what: str, method: str, percent: float, **bounds: float | None) -> Row:
+    return Share(f"{what}: {method}" if method else what, "", "%", [float(percent)], [], **bounds)
+
+
+def _all_held(rows: Floats, truth: Floats) -> bool:
+    return all(abs(row.estimate - true) <= row.half_width for row, true in zip(judged(rows), truth, strict=True))
+
+
+def _holds_the_median(seed: int) -> bool:
+    """Whether an arm's interval holds the median of all hours, 1, where the hour drifts while the repeats are made."""
+    values = np.exp(0.13 * ar1(np.random.default_rng(seed), REPEATS * ARMS)[::ARMS])
+    found = median(values.tolist(), seed)
+    return (found.low or 0.0) <= 1.0 <= (found.high or 0.0)
