@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
+from cli.trial_options import (
+    folder_options,
+    nothing_beside_resume,
+    redo_option,
+    repeat_options,
+    until_decided_options,
+    with_looks,
+)
 from runs.option_types import Cpus, Listed, Rate, Scheme
 from runs.options import broker_options, json_option, results_option, session_options, stream_options, terms_options
 
@@ -19,6 +26,7 @@ from runs.options import broker_options, json_option, results_option, session_op
               metavar="RATE[,...]", help="Offered loads, orders a second, or max.")  # fmt: skip
 @repeat_options
 @redo_option
+@until_decided_options
 @stream_options
 @terms_options
 @broker_options
@@ -32,7 +40,8 @@ from runs.options import broker_options, json_option, results_option, session_op
 @click.pass_context
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], repeats: int, seconds: float, results: str,
-    name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool, as_json: bool,
+    name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool, until_decided: bool,
+    max_repeats: int | None, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
     """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
@@ -50,6 +59,7 @@ def command(
     arms = comparison_arms(transports, rates, seconds, given)
     try:
         plan = Plan(arms=arms, repeats=repeats, seed=given["seed"]).with_redo(redo_noisy)
+        plan = with_looks(plan, until_decided, max_repeats)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
-    raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))
+    raise SystemExit(show_plan(plan, as_json, results) if dry_run else run_trial(plan, results, name, as_json))

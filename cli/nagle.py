@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import folder_options, nothing_beside_resume, redo_option, repeat_options
+from cli.trial_options import (
+    folder_options,
+    nothing_beside_resume,
+    redo_option,
+    repeat_options,
+    until_decided_options,
+    with_looks,
+)
 from runs.option_types import Listed, Rate, Scheme
 from runs.options import (
     broker_options,
@@ -30,6 +37,7 @@ from runs.options import (
               help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
 @repeat_options
 @redo_option
+@until_decided_options
 @stream_options
 @terms_options
 @broker_options
@@ -42,7 +50,8 @@ from runs.options import (
 @click.pass_context
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], roles: list[str], repeats: int,
-    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool, as_json: bool,
+    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool,
+    until_decided: bool, max_repeats: int | None, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
     """Nagle's algorithm off and on, over each transport at each rate: completion time, packets, and a verdict.
@@ -61,6 +70,7 @@ def command(
     try:
         arms = nagle_arms(transports, rates, roles, seconds, given)
         plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE).with_redo(redo_noisy)
+        plan = with_looks(plan, until_decided, max_repeats)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
-    raise SystemExit(show_plan(plan, as_json) if dry_run else run_trial(plan, results, name, as_json))
+    raise SystemExit(show_plan(plan, as_json, results) if dry_run else run_trial(plan, results, name, as_json))

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import folder_options, nothing_beside_resume, redo_option, typed
+from cli.trial_options import (
+    folder_options,
+    nothing_beside_resume,
+    redo_option,
+    typed,
+    until_decided_options,
+    with_looks,
+)
 from experiments.sweep.keys import shared_options
 from runs.options import json_option, results_option
 
@@ -23,6 +30,7 @@ from runs.options import json_option, results_option
 @click.option("--repeats", type=int, help="Runs of each arm.  [default: 10]")
 @click.option("--pause", "pause_s", type=float, help="Seconds between two runs.  [default: 0.5]")
 @redo_option
+@until_decided_options
 @results_option
 @folder_options
 @click.option("--yes", is_flag=True, help="Do not ask, also where it takes more than a day.")
@@ -30,7 +38,7 @@ from runs.options import json_option, results_option
 @click.pass_context
 def command(
     ctx: click.Context, /, file: Path | None, example: bool, results: str, name: str | None, resume: str | None,
-    dry_run: bool, yes: bool, redo_noisy: bool, as_json: bool, **_: Any,
+    dry_run: bool, yes: bool, redo_noisy: bool, until_decided: bool, max_repeats: int | None, as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
 
@@ -46,9 +54,9 @@ def command(
     if resume is not None:
         nothing_beside_resume(ctx)
         raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
-    plan = planned(file, typed(ctx)).with_redo(redo_noisy)
+    plan = with_looks(planned(file, typed(ctx)).with_redo(redo_noisy), until_decided, max_repeats)
     if dry_run:
-        raise SystemExit(show_plan(plan, as_json))
+        raise SystemExit(show_plan(plan, as_json, results))
     confirm(plan, yes)
     raise SystemExit(run_trial(plan, results, name, as_json))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from runs.options import together
+
+if TYPE_CHECKING:
+    from experiments.trials.plan import Plan
 
 WITH_RESUME = {"resume", "results", "as_json"}
 
@@ -21,11 +24,30 @@ redo_option = click.option(
     "--redo-noisy/--keep-noisy", default=True, show_default=True,
     help="Make a run again if others took over 5% of all processors beside it.",
 )  # fmt: skip
+until_decided_options = together([
+    click.option("--until-decided", is_flag=True,
+                 help="Double the repeats while a row is undecided, at the same chance of a false verdict."),
+    click.option("--max-repeats", type=int, metavar="N", help="The most repeats of that.  [default: 4 x repeats]"),
+])  # fmt: skip
 folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
     click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing."),
 ])  # fmt: skip
+
+
+def with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
+    """The plan that goes on until every row is decided, if that was asked for. UsageError for a mistake."""
+    from exchange.allowed import BadSetting
+
+    if not until_decided:
+        if max_repeats is not None:
+            raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
+        return plan
+    try:
+        return plan.with_looks(4 * plan.repeats if max_repeats is None else max_repeats)
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from error
 
 
 def typed(ctx: click.Context) -> dict[str, Any]:

@@ -32,6 +32,8 @@ FAMILIES = 60
 """For each of the benchmark's repeats."""
 SATURATED = np.array([3.0, 3.0, 0.0])
 """What a saturated run adds to the log of p50, p99 and CPU."""
+LOOKS = (10, 20, 40)
+"""A trial that goes on until every row is decided."""
 ARMS = 10
 """An arm of a sweep runs once in so many runs."""
 
@@ -51,17 +53,17 @@ class Noise:
     uneven: float = 1.0
     """The factor by which one rate's noise typically differs from another's."""
 
-    def log_ratios(self, random: np.random.Generator) -> Floats:
+    def log_ratios(self, random: np.random.Generator, repeats: int = REPEATS) -> Floats:
         """Rows by repeats; the arms are equal. Drift goes on from run to run, two runs next to each other a pair."""
-        pairs = (REPEATS, RATES, 2)
-        drift = ar1(random, REPEATS * RATES * 2).reshape(*pairs, 1)
+        pairs = (repeats, RATES, 2)
+        drift = ar1(random, repeats * RATES * 2).reshape(*pairs, 1)
         common, own = (self._drawn(random, (*pairs, size)) for size in (1, METRICS))
         width = np.exp(log(self.uneven) * random.normal(size=(1, RATES, 1, 1)))
         logs = DEVIATIONS * (DRIFT * drift + OWN * width * (common + own) / sqrt(2))
         logs = logs + SATURATED * (random.random((*pairs, 1)) < self.saturated)
         sides = random.choice([-1.0, 1.0], pairs[:2])[..., None]
         ratios = (logs[:, :, 0] - logs[:, :, 1]) * sides
-        return np.asarray(ratios.transpose(2, 1, 0).reshape(METRICS * RATES, REPEATS), np.float64)
+        return np.asarray(ratios.transpose(2, 1, 0).reshape(METRICS * RATES, repeats), np.float64)
 
     def _drawn(self, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
         return random.standard_t(3, shape) / sqrt(3) if self.tails else random.normal(size=shape)
@@ -90,8 +92,8 @@ def ours(rows: Floats) -> Mask:
     return np.array([row.differs for row in judged(rows)])
 
 
-def judged(rows: Floats) -> list[LogRatio]:
-    return estimate_together(rows.tolist(), GROUPS, ALPHA, seed=1)
+def judged(rows: Floats, alpha: float = ALPHA) -> list[LogRatio]:
+    return estimate_together(rows.tolist(), GROUPS, alpha, seed=1)
 
 
 def wilcoxon_and_holm(rows: Floats) -> Mask:
@@ -145,6 +147,11 @@ def rows(repeats: int) -> Iterator[Row]:
             yield _share(f"{noise.name}: one 20 % row of 15 found, reach 60", method, power, at_least=least)
         held = 100 * np.mean([_all_held(made + one[:, None], one) for made in equal])
         yield _share(f"{noise.name}: all 15 intervals hold the truth", "sign flips, max-T", held, at_least=95.0 - error)
+    going_on = [
+        _ever_told(NOISES[0].log_ratios(np.random.default_rng(seed), LOOKS[-1])) for seed in range(families // 4)
+    ]
+    what = "normal, --until-decided, looks after 10, 20 and 40 repeats: A/A families with any verdict, at most 5"
+    yield _share(what, "sign flips, max-T", 100 * np.mean(going_on), at_most=5.0 + 2 * error)
     held = 100 * np.mean([_holds_the_median(seed) for seed in range(families)])
     yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", held)
 
@@ -155,6 +162,11 @@ def _share(what: str, method: str, percent: float, **bounds: float | None) -> Ro
 
 def _all_held(rows: Floats, truth: Floats) -> bool:
     return all(abs(row.estimate - true) <= row.half_width for row, true in zip(judged(rows), truth, strict=True))
+
+
+def _ever_told(rows: Floats) -> bool:
+    """Whether any look tells equal arms apart."""
+    return any(row.differs for look in LOOKS for row in judged(rows[:, :look], ALPHA / len(LOOKS)))
 
 
 def _holds_the_median(seed: int) -> bool:

@@ -11,7 +11,7 @@ import orjson
 from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
-from experiments.trials.plan import Plan
+from experiments.trials.plan import Plan, Step
 from runs.record.noise import MOST_SHARE, noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
@@ -20,7 +20,7 @@ MOST_NAMES = 3
 """More runs are not named in a caveat; comparison.json names all."""
 
 
-def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
+def conditions(plan: Plan, observed: Iterable[Observations]) -> dict[str, Any]:
     """The runs' common conditions; `differences` lists each field that differed, with the runs of each value."""
     arms = list(observed)
     runs = [record for arm in arms for record in arm.runs.values()]
@@ -33,7 +33,7 @@ def conditions(observed: Iterable[Observations]) -> dict[str, Any]:
         "host": _comparable(runs[0], "host"),
         "load_before": _load(runs),
         "versions": _comparable(runs[0], "versions"),
-        "differences": [*_between(runs, "host"), *_between(runs, "versions"), *_settings(arms)],
+        "differences": [*_between(runs, "host"), *_between(runs, "versions"), *_settings(plan, arms)],
     }
 
 
@@ -53,12 +53,15 @@ def _between(runs: list[Record], part: str) -> Iterator[dict[str, Any]]:
         yield from _difference(f"{part}.{name}", {run["name"]: run.get(part, {}).get(name) for run in runs})
 
 
-def _settings(arms: list[Observations]) -> Iterator[dict[str, Any]]:
-    """Differences between each run's settings and the planned ones of its arm."""
+def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
+    """Differences between each run's settings and the planned ones of its arm; a repeat's seed is as planned."""
     for arm in arms:
         planned = orjson.loads(orjson.dumps(arm.arm.settings.as_dict()))
+        seeds = {repeat: plan.settings_of(Step(repeat, arm.arm)).seed for repeat in arm.runs}
         for name, value in planned.items():
             found = {run["name"]: run.get("settings", {}).get(name) for run in arm.runs.values()}
+            if name == "seed" and list(found.values()) == list(seeds.values()):
+                continue
             yield from _difference(f"settings.{name}", {f"{arm.arm.label}, as planned": value, **found})
 
 

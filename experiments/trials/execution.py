@@ -68,7 +68,7 @@ def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progre
                 if number:
                     time.sleep(plan.pause_s)
                 with progress.shown(step) as show_end:
-                    record = _attempt(trial, step, measure)
+                    record = _attempt(trial, step, plan.settings_of(step), measure)
                     redos.note(step, record, is_valid(record))
                     show_end(record, redos.wants(step))
             except KeyboardInterrupt:
@@ -78,11 +78,11 @@ def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progre
     return True
 
 
-def _attempt(trial: Path, step: Step, measure: Measure) -> Record:
+def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -> Record:
     """A run that cannot start is recorded as partial; a warm-up that cannot start ends the trial with UserError."""
     folder = new_attempt(trial, step)
     try:
-        return measure(folder, step.arm.settings)
+        return measure(folder, settings)
     except UserError as error:
         if step.repeat == WARM_UP:
             raise

@@ -60,6 +60,10 @@ class Plan:
     """Time between two runs for closing sockets, a broker's queues and disk writes to drain."""
     redo: RedoRule | None = None
     """Which runs are made again because others used the machine; None keeps every run."""
+    seed_by_repeat: bool = True
+    """Each repeat has orders of its own, from the seed after that of the repeat before; all its arms have the same."""
+    looks: tuple[int, ...] = ()
+    """The repeats after which a trial that goes on until every row is decided looks at its results; else none."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -73,6 +77,27 @@ class Plan:
     def with_redo(self, redo_noisy: bool) -> Plan:
         """The same plan, in which noisy runs are made again, or kept."""
         return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
+
+    def with_looks(self, max_repeats: int) -> Plan:
+        """The same plan, in which undecided rows double the repeats, up to so many."""
+        if not self.repeats <= max_repeats <= MOST_REPEATS:
+            allowed = f"a whole number from {self.repeats:,}, the repeats, to {MOST_REPEATS:,}"
+            raise BadSetting("max_repeats", max_repeats, allowed)
+        doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
+        return replace(self, looks=(*(repeats for repeats in doubled if repeats < max_repeats), max_repeats))
+
+    @property
+    def next_look(self) -> Plan | None:
+        """The plan with the repeats of the next look; None after the last one."""
+        after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
+        return replace(self, repeats=after) if after else None
+
+    def settings_of(self, step: Step) -> RunSettings:
+        """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
+        settings = step.arm.settings
+        if step.repeat == WARM_UP or not self.seed_by_repeat or len({arm.settings.seed for arm in self.arms}) > 1:
+            return settings
+        return replace(settings, seed=(settings.seed + step.repeat - 1) % 2**64)
 
     @property
     def contenders(self) -> list[str]:
@@ -134,6 +159,8 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "repeats": plan.repeats,
         "pause_s": plan.pause_s,
+        "seed_by_repeat": plan.seed_by_repeat,
+        "looks": list(plan.looks),
         "redo_noisy": None if plan.redo is None else asdict(plan.redo),
         "arms": [_arm_as_dict(arm) for arm in plan.arms],
         "warm_ups": [step.name for step in plan.warm_ups],
@@ -189,6 +216,8 @@ def _plan(written: dict[str, Any]) -> Plan:
         study=STUDIES[written.get("study", COMPARE.name)],
         pause_s=written.get("pause_s", 0.0),
         redo=rule_as_written(written.get("redo_noisy")),
+        seed_by_repeat=written.get("seed_by_repeat", False),
+        looks=tuple(written.get("looks", ())),
     )
 
 

@@ -13,8 +13,8 @@ from exchange.json_records import SCHEMA, Record
 from experiments.trials.conditions import caveats, conditions
 from experiments.trials.observations import Observations, observe
 from experiments.trials.plan import Plan, plan_as_dict
-from experiments.trials.sign_flips import LEAST_REPEATS
-from experiments.trials.verdicts import ALPHA, Verdict, judge_all, planned_rows, unreachable
+from experiments.trials.sign_flips import repeats_needed
+from experiments.trials.verdicts import ALPHA, Verdict, alpha_of, is_decided, judge_all, planned_rows, unreachable
 from runs.metrics import Metric
 from runs.record.noise import noise_share
 
@@ -25,8 +25,9 @@ TEST = "sign flips of the log ratios paired by repeat, two-sided"
 def results(trial: Path, plan: Plan) -> dict[str, Any]:
     """The results of all runs in the trial's folder so far."""
     observed = observe(trial, plan)
-    found = conditions(observed.values())
+    found = conditions(plan, observed.values())
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
+    verdicts = judge_all(plan, observed)
     return {
         "schema": SCHEMA,
         "name": trial.name,
@@ -34,13 +35,15 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "status": "complete" if complete else "partial",
         "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found)])),
         "seed": plan.seed,
+        "seed_by_repeat": plan.seed_by_repeat,
         "repeats": plan.repeats,
         "redo_noisy": _redo_noisy(plan, observed.values()),
         "contenders": plan.contenders,
         "blocks": plan.blocks,
         "statistics": _statistics(plan),
         "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in plan.study.metrics},
-        "verdicts": [_verdict(verdict) for verdict in judge_all(plan, observed)],
+        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "undecided": sum(not is_decided(verdict) for verdict in verdicts),
         "arms": [_arm(arm, plan) for arm in observed.values()],
         "conditions": found,
         "order": plan_as_dict(plan)["order"],
@@ -65,8 +68,10 @@ def _statistics(plan: Plan) -> dict[str, Any]:
         "test": TEST,
         "correction": "max-T over all rows, step-down",
         "alpha": ALPHA,
+        "looks": list(plan.looks),
+        "alpha_of_a_look": alpha_of(plan),
         "rows": rows,
-        "repeats_needed": LEAST_REPEATS if rows else None,
+        "repeats_needed": repeats_needed(alpha_of(plan)) if rows else None,
     }
 
 

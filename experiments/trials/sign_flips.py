@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-LEAST_REPEATS = 6
-"""2 ** 5 ways to flip, up to the sign: with fewer repeats even full agreement happens by chance in over 5 %."""
 ENUMERATED_UP_TO = 12
 """With so many repeats every way to flip is tried; with more, FLIPS random ones."""
 FLIPS = 2_048
@@ -55,9 +54,14 @@ def estimate_together(
     """The rows' estimates; a value is NaN where a repeat did not measure the row.
 
     Rows of one group (a metric) have about the same spread, so that they lend each other half of their scale.
-    Every row needs LEAST_REPEATS values.
+    A row that has fewer than `repeats_needed` values cannot differ.
     """
     return _Family(np.asarray(rows, np.float64), groups, seed).judged(CAUTION * alpha) if rows else []
+
+
+def repeats_needed(alpha: float) -> int:
+    """The fewest repeats with a verdict: n repeats can be flipped in 2 ** (n - 1) ways, up to the sign."""
+    return next(repeats for repeats in count(2) if 2.0 ** (1 - repeats) <= CAUTION * alpha)
 
 
 def hodges_lehmann(values: Floats) -> Floats:

@@ -14,7 +14,8 @@ import click
 import orjson
 
 from exchange.words import counted
-from experiments.trials.execution import Progress, execute, measure_with_page, to_do
+from experiments.trials.detectable import detectable
+from experiments.trials.execution import Measure, Progress, execute, measure_with_page, to_do
 from experiments.trials.plan import WARM_UP, Plan, Step, expected_s, plan_as_dict, read_plan, write_plan
 from experiments.trials.results import FILE, results
 from experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
@@ -35,13 +36,13 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 """Functions that print a trial's record, by study."""
 
 
-def show_plan(plan: Plan, as_json: bool) -> int:
+def show_plan(plan: Plan, as_json: bool, results: str) -> int:
     """Print what would be run. The exit code, 0."""
     if as_json:
         click.echo(orjson.dumps(plan_as_dict(plan), option=orjson.OPT_INDENT_2))
     else:
         steps = [*plan.warm_ups, *plan.steps]
-        _print([*announcement(plan, steps), *listing(steps)])
+        _print([*announcement(plan, steps, Path(results)), *listing(steps)])
     return 0
 
 
@@ -70,11 +71,8 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
 
 
 def _make_runs(folder: Path, plan: Plan, as_json: bool) -> int:
-    steps = to_do(folder, plan)
-    _print(announcement(plan, steps), to_stderr=as_json)
     with Brokers() as brokers:
-        ended = execute(folder, plan, steps, partial(measure_with_page, brokers=brokers), Progress(steps))
-    record = _write_results(folder, plan)
+        ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), as_json)
     page = write_page(folder, record)
     if as_json and plan.study.rows_as_json:
         click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
@@ -89,6 +87,25 @@ def _make_runs(folder: Path, plan: Plan, as_json: bool) -> int:
     return 0 if record["status"] == "complete" else 1
 
 
+def _until_decided(folder: Path, plan: Plan, measure: Measure, as_json: bool) -> tuple[bool, dict[str, Any]]:
+    """Make the runs up to the plan's next look, and further ones while rows are undecided: (whether it ended, record).
+
+    Without looks, that is every run of the plan.
+    """
+    while True:
+        steps = to_do(folder, plan)
+        _print(announcement(plan, steps, folder.parent), to_stderr=as_json)
+        ended = execute(folder, plan, steps, measure, Progress(steps))
+        record = _write_results(folder, plan)
+        further = plan.next_look
+        if not ended or further is None or not record["undecided"]:
+            return ended, record
+        undecided = f"{record['undecided']} of {counted(len(record['verdicts']), 'rows')} undecided"
+        _print([f"{undecided} after {counted(plan.repeats, 'repeats')}; going on to {further.repeats}"], as_json)
+        plan = further
+        write_plan(folder, plan)
+
+
 def _write_results(folder: Path, plan: Plan) -> dict[str, Any]:
     record = results(folder, plan)
     write_json(folder / FILE, record)
@@ -100,8 +117,11 @@ def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
         click.echo(sentence, err=to_stderr)
 
 
-def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
-    """The number of runs, the expected time, and a warning if the plan can lead to no verdict."""
+def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None) -> Iterator[str]:
+    """The number of runs, the expected time, and the smallest difference that the plan finds, or that it finds none.
+
+    `results` is the folder of earlier trials, which tell how far repeats scatter.
+    """
     warm_ups = sum(step.repeat == WARM_UP for step in steps)
     remaining = len(steps) - warm_ups
     left = f", {remaining} of them left" if remaining < len(plan.steps) else ""
@@ -114,6 +134,8 @@ def announcement(plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
         yield _folded(f"{plan.redo.words} (--keep-noisy: never)")
     if warning := unreachable(plan):
         yield _folded(f"warning: {warning}")
+    elif sentence := detectable(plan, results):
+        yield _folded(sentence)
 
 
 def _folded(sentence: str) -> str:

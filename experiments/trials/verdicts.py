@@ -13,12 +13,14 @@ from exchange.estimates import Estimate
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
-from experiments.trials.sign_flips import LEAST_REPEATS, LogRatio, estimate_together, hodges_lehmann
+from experiments.trials.sign_flips import LogRatio, estimate_together, hodges_lehmann, repeats_needed
 from experiments.trials.study import Finding, cannot_tell, too_few_repeats
 from runs.metrics import Metric
 
 ALPHA = 0.05
 """The chance of any false verdict in a trial, and of any interval without the true ratio."""
+SAME_WITHIN = 1.05
+"""A trial that goes on until every row is decided ends if all intervals without a verdict lie within this ratio."""
 LEAST_RATIO = 1.01
 """A smaller difference is no verdict: log buckets err by 0.27 %, so two equal percentiles may be 0.54 % apart."""
 
@@ -86,20 +88,27 @@ def planned_rows(plan: Plan) -> list[PlannedRow]:
     ]
 
 
+def alpha_of(plan: Plan) -> float:
+    """The level of one look: each look at the results of a trial that goes on could err, so they share ALPHA."""
+    return ALPHA / max(1, len(plan.looks))
+
+
 def unreachable(plan: Plan) -> str | None:
     """A sentence if no repeat of this plan can ever lead to a verdict, else None."""
-    if plan.repeats >= LEAST_REPEATS or not planned_rows(plan):
+    most, needed = max(plan.repeats, *plan.looks, 0), repeats_needed(alpha_of(plan))
+    if most >= needed or not planned_rows(plan):
         return None
     return (
-        f"{counted(plan.repeats, 'repeats')} can reach no verdict, {LEAST_REPEATS} are needed: fewer agree by chance "
-        f"more often than in {ALPHA:.0%} of trials"
+        f"{counted(most, 'repeats')} can reach no verdict, {needed} are needed: fewer agree by chance too often, over "
+        f"{ALPHA:.0%} of trials would err"
     )
 
 
 def judge_all(plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
     """A verdict for every row; all rows that have enough repeats are estimated together."""
     rows = [Row(metric=m, first=observed[a], second=observed[b]) for m, a, b in planned_rows(plan)]
-    tested = [row for row in rows if row.is_comparable and len(row.repeats) >= LEAST_REPEATS]
+    needed = repeats_needed(alpha_of(plan))
+    tested = [row for row in rows if row.is_comparable and len(row.repeats) >= needed]
     found = dict(zip(map(id, tested), _estimate_together(tested, plan), strict=True))
     return [_verdict(row, found.get(id(row)), plan) for row in rows]
 
@@ -108,14 +117,14 @@ def _estimate_together(rows: list[Row], plan: Plan) -> list[LogRatio]:
     """The rows over the repeats that any of them has."""
     repeats = sorted({repeat for row in rows for repeat in row.repeats})
     logs = [[row.log_ratios.get(repeat, nan) for repeat in repeats] for row in rows]
-    return estimate_together(logs, [row.metric.name for row in rows], ALPHA, plan.seed)
+    return estimate_together(logs, [row.metric.name for row in rows], alpha_of(plan), plan.seed)
 
 
 def _verdict(row: Row, found: LogRatio | None, plan: Plan) -> Verdict:
     if not row.is_comparable:
         return Verdict(row=row, outcome="not compared", sentence=not_compared(row.first, row.second))
     if found is None:
-        return _of_few_repeats(row)
+        return _of_few_repeats(row, repeats_needed(alpha_of(plan)))
     differs = found.differs and abs(found.estimate) > log(LEAST_RATIO)
     ratio = Estimate(*(exp(found.estimate + side * found.half_width) for side in (0, -1, 1)))
     return Verdict(
@@ -129,11 +138,19 @@ def _verdict(row: Row, found: LogRatio | None, plan: Plan) -> Verdict:
     )
 
 
-def _of_few_repeats(row: Row) -> Verdict:
+def _of_few_repeats(row: Row, needed: int) -> Verdict:
     """An estimate without an interval."""
     ratio = Estimate(exp(hodges_lehmann(np.array(list(row.log_ratios.values())))))
-    sentence = too_few_repeats(_finding(row, ratio), LEAST_REPEATS)
+    sentence = too_few_repeats(_finding(row, ratio), needed)
     return Verdict(row=row, outcome="cannot tell", sentence=sentence, ratio=ratio, share_lower=share_lower(*row.values))
+
+
+def is_decided(verdict: Verdict) -> bool:
+    """True if more repeats would change little: the arms differ, are alike within SAME_WITHIN, or do not compare."""
+    if verdict.outcome != "cannot tell" or verdict.ratio is None:
+        return True
+    low, high = verdict.ratio.low, verdict.ratio.high
+    return low is not None and high is not None and low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
 
 
 def _finding(row: Row, ratio: Estimate) -> Finding:

@@ -27,6 +27,7 @@ def circumstances(record: Record) -> list[str]:
     return [
         *([f"Measured from {date_and_time(started)}."] if started else []),
         f"{record['repeats']} interleaved repeats of {len(record['arms'])} arms, shuffled by seed {seed}.",
+        *(["Each repeat has orders of its own, the same for all its arms."] if record.get("seed_by_repeat") else []),
         "Figures are medians over repeats, in brackets the middle half of the repeats.",
         "A ratio is taken within each repeat, between runs close in time.",
         f"Test: {tests['test']}; {tests['correction']}.",

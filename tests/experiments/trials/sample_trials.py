@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: 
 def put(trial: Path, step: Step, us: float = 100.0, **changed: Any) -> Path:
     """Put a made-up run where a trial finds it."""
     folder = new_attempt(trial, step)
-    (folder / "run.json").write_bytes(orjson.dumps(record_of(folder, step.arm.settings, us, **changed)))
+    settings = replace(step.arm.settings, seed=step.arm.settings.seed + max(step.repeat - 1, 0))
+    (folder / "run.json").write_bytes(orjson.dumps(record_of(folder, settings, us, **changed)))
     return folder
 
 

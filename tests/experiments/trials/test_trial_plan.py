@@ -114,3 +114,38 @@ def test_a_plan_with_a_setting_that_this_version_does_not_have_is_refused_by_its
     (tmp_path / "plan.json").write_bytes(orjson.dumps(written))
     with pytest.raises(UserError, match=r"another version of exchange: .* no setting colour"):
         read_plan(tmp_path)
+
+
+def test_a_repeat_has_orders_of_its_own_and_all_its_arms_have_the_same() -> None:
+    made = plan(repeats=3, rates=RATES)
+    seeds = {(step.repeat, made.settings_of(step).seed) for step in [*made.warm_ups, *made.steps]}
+    assert seeds == {(0, 1), (1, 1), (2, 2), (3, 3)}
+
+
+def test_arms_that_differ_in_their_seed_keep_it_in_every_repeat() -> None:
+    made = Plan(arms=arms_of(RunSettings, [], [Factor("seed", {"seed 4": 4, "seed 9": 9})]), repeats=2, seed=1)
+    assert {made.settings_of(step).seed for step in made.steps} == {4, 9}
+
+
+def test_a_plan_of_an_older_version_goes_on_with_its_one_seed(tmp_path: Path) -> None:
+    write_plan(tmp_path, plan(repeats=2))
+    written = orjson.loads((tmp_path / "plan.json").read_bytes())
+    del written["seed_by_repeat"]
+    (tmp_path / "plan.json").write_bytes(orjson.dumps(written))
+    older = read_plan(tmp_path)
+    assert {older.settings_of(step).seed for step in older.steps} == {1}
+
+
+def test_a_plan_that_goes_on_doubles_its_repeats_up_to_the_most_and_keeps_its_order() -> None:
+    made = plan(repeats=10).with_looks(30)
+    assert made.looks == (10, 20, 30)
+    second = made.next_look
+    assert second is not None
+    assert (second.repeats, second.steps[: len(made.steps)]) == (20, made.steps)
+    assert second.next_look is not None
+    assert second.next_look.next_look is None
+
+
+def test_fewer_repeats_at_most_than_at_first_are_refused() -> None:
+    with pytest.raises(BadSetting, match="max-repeats"):
+        plan(repeats=10).with_looks(9)

@@ -9,10 +9,10 @@ from exchange.estimates import median
 from experiments.trials.sign_flips import (
     CAUTION,
     FLIPS,
-    LEAST_REPEATS,
     LogRatio,
     estimate_together,
     hodges_lehmann,
+    repeats_needed,
     sign_flips,
 )
 from experiments.trials.verdicts import ALPHA, share_lower
@@ -52,7 +52,7 @@ def test_the_hodges_lehmann_estimate_is_the_median_of_all_pairs_averages() -> No
     assert hodges_lehmann(np.arange(101.0)) == pytest.approx(50.0, abs=1.0)
 
 
-@pytest.mark.parametrize("repeats", [LEAST_REPEATS, 10, 12])
+@pytest.mark.parametrize("repeats", [6, 10, 12])
 def test_few_repeats_are_flipped_in_every_way_once_up_to_the_sign(repeats: int) -> None:
     ways = {tuple(way) for way in sign_flips(repeats, seed=1).tolist()}
     assert len(ways) == 2 ** (repeats - 1)
@@ -71,8 +71,10 @@ def test_no_difference_is_p_1_and_a_clear_one_the_smallest_p_there_is() -> None:
     assert (clear.p, clear.p_corrected, clear.differs) == (2**-5, 2**-5 / CAUTION, True)
 
 
-def test_the_smallest_p_is_too_large_with_one_repeat_fewer() -> None:
-    assert 2.0 ** (1 - LEAST_REPEATS) < CAUTION * ALPHA < 2.0 ** (2 - LEAST_REPEATS)
+def test_a_verdict_needs_as_many_repeats_as_let_full_agreement_be_no_chance() -> None:
+    assert [repeats_needed(ALPHA / looks) for looks in (1, 2, 3)] == [6, 7, 8]
+    assert 2.0**-5 < CAUTION * ALPHA < 2.0**-4
+    assert [judged(np.ones((1, repeats)))[0].differs for repeats in (5, 6)] == [False, True]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,0 +1,74 @@
+"""Trials that go on until every row is decided, and what a plan says it can find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from sample_trials import plan, put_all, record_of
+
+from exchange.settings import RunSettings
+from experiments.trials import trial
+from experiments.trials.detectable import detectable, smallest_ratio
+from experiments.trials.plan import read_plan, write_plan
+from experiments.trials.results import results
+
+
+def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
+    """A trial of at most 32 repeats, in which b takes `factor` times as long as a, and both scatter by 10 %."""
+
+    def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
+        scatter = 1.0 + 0.1 * ((settings.seed * 7 + settings.packing * 3) % 5 - 2)
+        record = record_of(folder, settings, 100.0 * scatter * (factor if settings.packing == 2 else 1.0))
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        return record
+
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    planned = plan(repeats=8).with_looks(32)
+    write_plan(folder, planned)
+    return folder, trial._until_decided(folder, planned, measure, as_json=True)[1]
+
+
+def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
+    folder, record = made(tmp_path, 3.0)
+    assert (record["repeats"], record["undecided"], read_plan(folder).repeats) == (8, 0, 8)
+
+
+def test_undecided_rows_make_it_go_on_to_the_most_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, record = made(tmp_path, 1.0)
+    assert (record["repeats"], read_plan(folder).repeats) == (32, 32)
+    assert len(list(folder.glob("32-*/run.json"))) == 2
+    assert "3 of 3 rows undecided after 8 repeats; going on to 16" in capsys.readouterr().err
+
+
+def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
+    many = plan(repeats=10).with_looks(40)
+    put_all(tmp_path, many, {"a": [100.0] * 10, "b": [300.0] * 10})
+    found = results(tmp_path, many)["statistics"]
+    assert (found["looks"], found["alpha_of_a_look"], found["repeats_needed"]) == ([10, 20, 40], 0.05 / 3, 8)
+
+
+def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
+    assert "10 repeats find a difference in completion p50 from about 18%" in str(detectable(plan(), None))
+    assert "no earlier trial tells" in str(detectable(plan(), tmp_path))
+
+
+def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
+    folder = tmp_path / "earlier"
+    folder.mkdir()
+    quiet = [100.0, 101.0, 99.0, 100.5, 100.0, 99.5]
+    put_all(folder, plan(repeats=6), {"a": quiet, "b": quiet[::-1]})
+    (folder / "comparison.json").write_bytes(orjson.dumps(results(folder, plan(repeats=6))))
+    said = str(detectable(plan(), tmp_path))
+    assert "of 1 row of earlier trials" in said
+    assert "from about 1%" in said
+
+
+def test_more_rows_and_fewer_repeats_find_less() -> None:
+    assert smallest_ratio(10, 15, 0.145, 0.05) == pytest.approx(1.21, abs=0.02)
+    assert (
+        smallest_ratio(10, 30, 0.145, 0.05) > smallest_ratio(10, 15, 0.145, 0.05) > smallest_ratio(20, 15, 0.145, 0.05)
+    )
