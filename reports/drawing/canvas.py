@@ -21,7 +21,7 @@ WIDTH, HEIGHT, TEXT = 440, 270, 11.5
 LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
 
 STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none", "svg.hashsalt": "exchange", "text.parse_math": False,
+    "svg.fonttype": "none", "svg.hashsalt": "exchange", "text.parse_math": False, "path.simplify": False,
     "font.size": TEXT, "text.color": INK,
     "axes.edgecolor": GRID, "axes.linewidth": 1.0, "axes.axisbelow": True,
     "axes.spines.left": False, "axes.spines.right": False, "axes.spines.top": False,
@@ -63,8 +63,8 @@ def empty_axes(y_unit: str, x_unit: str) -> Axes:
 
 
 def time_x(axes: Axes, length_s: float) -> None:
-    """Show the whole run, and meter readings after its end."""
-    axes.set_xlim(0.0, max(length_s, axes.dataLim.x1, 1.0))
+    """Show the whole run. Charts over the same time have the same axis."""
+    axes.set_xlim(0.0, max(length_s, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 

@@ -5,6 +5,7 @@ A value of NaN was not measured: it is a gap in the line, never a zero.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -15,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.drawing.canvas import BOTTOM, HEIGHT, TOP
+from reports.drawing.colours import MUTED
 
 LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)  # of the axes' height, from one label to the next
 
@@ -36,6 +38,10 @@ class Chart:
 
     axes: Axes
     numbers: Numbers
+    tint: str = MUTED
+    """The colour of an image's shades."""
+    x_scale: str = ""
+    """The name of the x axis' scale for the page's script, if it is none of matplotlib's."""
 
     @property
     def figure(self) -> Figure:
@@ -90,11 +96,17 @@ def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
     """Draw the line: a level dashed, and with marks if it has too few points to be seen."""
     if line.is_level:
         y = float(line.y[0])
-        axes.axhline(y, color=colour, linestyle="--", linewidth=1.3)
+        axes.axhline(y, color=colour, linestyle="--", linewidth=1.3, gid=series_id("line", text))
         return EndLabel(y, text, colour)
     measured = line.y[np.isfinite(line.y)]
-    axes.plot(line.x, line.y, "o-" if len(measured) < 3 else "-", color=colour, clip_on=False)
+    marks = "o-" if len(measured) < 3 else "-"
+    axes.plot(line.x, line.y, marks, color=colour, clip_on=False, gid=series_id("line", text))
     return EndLabel(float(measured[-1]), text, colour)
+
+
+def series_id(what: str, text: str) -> str:
+    """The id of a series' line or label in the drawing, by which the page's script finds both."""
+    return f"{what}-{re.sub(r'[^a-zA-Z0-9]+', '-', text).strip('-')}"
 
 
 def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
@@ -104,7 +116,8 @@ def label_ends(axes: Axes, labels: list[EndLabel]) -> None:
     wanted = [(float(to_share.transform((x, label.y))[1]), -i, label) for i, label in enumerate(labels)]
     upwards = sorted(wanted)  # of equal heights, the one drawn first stands higher
     for (_, _, label), share in zip(upwards, _spread([share for share, _, _ in upwards]), strict=True):
-        axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center")
+        gid = series_id("label", label.text)
+        axes.text(1.035, share, label.text, color=label.colour, transform=axes.transAxes, va="center", gid=gid)
 
 
 def _spread(shares: list[float]) -> list[float]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure as MatplotlibFigure
 
 from reports.drawing.canvas import HEIGHT, WIDTH, page_style
 from reports.drawing.chart import Chart, Numbers
-from reports.drawing.colours import BLUE, LIGHT, STAND_INS, with_css_colours
+from reports.drawing.colours import LIGHT, MUTED, STAND_INS, with_css_colours
 from runs.errors import cannot_write
 from runs.files import whole_file
 
@@ -54,18 +53,31 @@ def drawings(figures: Iterable[Figure]) -> list[Drawing]:
 
 def drawing_of(figure: Figure) -> Drawing:
     """One figure; the page's style must be set."""
-    svg = inline_svg(figure.chart.figure, figure.name, figure.title)
-    return Drawing(figure.name, figure.title, svg, figure.caption)
+    return Drawing(figure.name, figure.title, inline_svg(figure.chart, figure.name, figure.title), figure.caption)
 
 
-def inline_svg(figure: MatplotlibFigure, name: str, title: str) -> Markup:
+def inline_svg(chart: Chart, name: str, title: str) -> Markup:
     """SVG for the middle of an HTML page: text in the page's font, every id prefixed with `name`."""
     svg = io.StringIO()
-    figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
-    body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue())), name))
+    chart.figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+    tint = STAND_INS.get(chart.tint, STAND_INS[MUTED])
+    body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue()), tint), name))
     body = re.sub(r" font-family: [^;]*;", "", body)
-    head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
+    axes = " ".join(f'data-{which}="{scale}"' for which, scale in _scales(chart).items())
+    head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}" {axes}>'
     return Markup(head + body)
+
+
+def _scales(chart: Chart) -> dict[str, str]:
+    """For the page's script: each axis' scale, the values at its ends, and their places in the drawing."""
+    axes, box = chart.axes, chart.axes.get_position()
+    places = {"x": (box.x0 * WIDTH, box.x1 * WIDTH), "y": ((1 - box.y0) * HEIGHT, (1 - box.y1) * HEIGHT)}
+    kinds = {"x": chart.x_scale or axes.get_xscale(), "y": axes.get_yscale()}
+    limits = {"x": axes.get_xlim(), "y": axes.get_ylim()}
+    return {
+        which: " ".join([kinds[which], *(f"{number:.10g}" for number in (*limits[which], *places[which]))])
+        for which in kinds
+    }
 
 
 def _without_head(svg: str) -> str:
@@ -74,11 +86,11 @@ def _without_head(svg: str) -> str:
     return svg[svg.index(end_of_style) + len(end_of_style) :]
 
 
-def _masking(svg: str) -> str:
-    """Replace each image by the page's blue with the image's opacity: an image has fixed colours of its own."""
+def _masking(svg: str, tint: str) -> str:
+    """Replace each image by its tint with the image's opacity: an image has fixed colours of its own."""
     masked = (
         r'<mask id="mask\1" style="mask-type: alpha" maskUnits="userSpaceOnUse" x="0" y="0" width="100%" height="100%">'
-        rf'\g<0></mask><rect width="100%" height="100%" fill="{STAND_INS[BLUE]}" mask="url(#mask\1)"/>'
+        rf'\g<0></mask><rect width="100%" height="100%" fill="{tint}" mask="url(#mask\1)"/>'
     )
     return re.sub(r'<image [^>]*\bid="([^"]*)"[^>]*/>', masked, svg)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+from markupsafe import Markup
 
 from reports.drawing.colours import DARK, LIGHT, css_variables
 from reports.formats import FORMATS, condition, is_number
 
 SHARED = Path(__file__).parent
+SCRIPT = (SHARED / "page.js").read_text(encoding="utf-8")
+SCRIPT_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
+"""The only script that a page's policy lets a browser run."""
 
 
 def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
@@ -22,6 +28,7 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
     )  # fmt: skip
     environment.globals.update(formats=FORMATS, condition=condition)
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
+    environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))
     environment.tests["measured"] = is_number
     environment.filters.update(filters)
     return environment

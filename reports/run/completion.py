@@ -11,33 +11,55 @@ from itertools import groupby
 import numpy as np
 from matplotlib.axes import Axes
 
-from exchange.measurements import CLOCKS, LogBuckets
+from exchange.measurements import BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets, bucket_of
 from exchange.seconds import is_analysed, is_full, merged
 from reports.drawing.canvas import empty_axes, log_y, time_x
 from reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
-from reports.drawing.colours import BLUE, GREEN, MUTED, ORANGE
-from reports.run.run_folder import Record, RunFolder, length_s, middles_s, seconds_per_point, warm_up_s
+from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
+from reports.run.run_folder import (
+    Record,
+    RunFolder,
+    completion_clock,
+    is_long_enough,
+    middles_s,
+    run_colour,
+    seconds_per_point,
+    span_s,
+    warm_up_s,
+)  # fmt: skip
 
 PERCENTS = {"p50": 50.0, "p99": 99.0, "max": 100.0}
-PERCENTILE_COLOURS = {"max": MUTED, "p99": ORANGE, "p50": BLUE}
 CLOCK_LABELS = {"due": "from due", "handed_over": "handed over", "lag": "lag"}
-CLOCK_COLOURS = {"due": ORANGE, "handed_over": BLUE, "lag": GREEN}
 CURVE_POINTS = 240
+CELLS_PER_OCTAVE = 8
+BUCKETS_PER_CELL = BUCKETS_PER_OCTAVE // CELLS_PER_OCTAVE
+"""A cell of the heat map is an eighth of an octave high."""
 HALF = 0.30103  # in nines
 TICK_SHARE, LAST_TICK_SHARE = 0.11, 0.13  # of the axis, that a tick's number needs, and the last tick's
 
 
 def over_time(folder: RunFolder) -> Chart | None:
-    """p50, p99 and max of every second."""
-    lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool))
-    if not lines:
+    """p50, p99 and max of every second, on the axes of the heat map beside it."""
+    clock = completion_clock(folder)
+    lines = completion_lines(folder.spool["completion"], seconds_per_point(folder.spool), clock)
+    if not lines or not is_long_enough(folder):
         return None
     axes = empty_axes("µs", "seconds")
-    labels = [draw(axes, lines[name], text=name, colour=colour) for name, colour in PERCENTILE_COLOURS.items()]
+    colours = {"max": MUTED, "p99": INK, "p50": run_colour(folder.run)}
+    labels = [draw(axes, lines[name], text=name, colour=colour) for name, colour in colours.items()]
     log_y(axes)
-    time_x(axes, length_s(folder))
+    axes.set_ylim(*limits_us(folder.spool["completion"], clock))
+    time_x(axes, span_s(folder))
     label_ends(axes, labels)
     return Chart(axes, numbers_of("second", "us", lines))
+
+
+def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
+    """The edges of the heat map's cells that hold the fastest and the slowest order."""
+    analysed = [record["payload"] for record in of_clock(completions, clock)]
+    fastest, slowest = min(p["min_ns"] for p in analysed), max(p["max_ns"] for p in analysed)
+    low, high = (int(bucket_of(ns)) // BUCKETS_PER_CELL for ns in (fastest, slowest))
+    return 2.0 ** (low / CELLS_PER_OCTAVE) / 1e3, 2.0 ** ((high + 1) / CELLS_PER_OCTAVE) / 1e3
 
 
 def by_percentile(folder: RunFolder) -> Chart | None:
@@ -47,26 +69,30 @@ def by_percentile(folder: RunFolder) -> Chart | None:
         return None
     axes = empty_axes("µs", "% of orders")
     shown = [clock for clock in CLOCK_LABELS if clock in curves]
-    labels = [draw(axes, curves[c], text=CLOCK_LABELS[c], colour=CLOCK_COLOURS[c]) for c in shown]
+    colours = {"due": run_colour(folder.run), "handed_over": INK, "lag": ROLE_COLOURS["gateway"]}
+    if "due" not in shown:
+        colours["handed_over"] = run_colour(folder.run)
+    on_top_last = reversed(shown)
+    labels = [draw(axes, curves[c], text=CLOCK_LABELS[c], colour=colours[c]) for c in on_top_last][::-1]
     log_y(axes)
     _nines_x(axes)
     label_ends(axes, labels)
     over_percent = {clock: Line(_percents(curves[clock].x), curves[clock].y) for clock in shown}
-    return Chart(axes, numbers_of("percent", "us", over_percent))
+    return Chart(axes, numbers_of("percent", "us", over_percent), x_scale="nines")
 
 
-def completion_lines(completions: list[Record], point_s: int) -> dict[str, Line]:
-    """p50, p99 and max of the completion time from handing over, in us, over time; the warm-up included."""
+def completion_lines(completions: list[Record], point_s: int, clock: str) -> dict[str, Line]:
+    """p50, p99 and max of the completion time by this clock, in us, over time; the warm-up included."""
 
     def point_of(record: Record) -> int:
         return int(record["payload"]["second"]) // point_s
 
-    handed_over = sorted(of_clock(completions, "handed_over"), key=point_of)
-    if not handed_over:
+    analysed = sorted(of_clock(completions, clock), key=point_of)
+    if not analysed:
         return {}
-    y = np.full((len(PERCENTS), point_of(handed_over[-1]) + 1), np.nan)
+    y = np.full((len(PERCENTS), point_of(analysed[-1]) + 1), np.nan)
     counts: list[int] = []
-    for point, records in groupby(handed_over, key=point_of):
+    for point, records in groupby(analysed, key=point_of):
         buckets = _merged(records)
         counts.append(buckets.count)
         y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]

@@ -8,83 +8,117 @@ from dataclasses import dataclass
 from reports.drawing.canvas import page_style
 from reports.drawing.chart import Chart
 from reports.drawing.figures import Drawing, Figure, drawing_of
+from reports.formats import three_digits
 from reports.run import completion, heat, load
-from reports.run.run_folder import RunFolder, is_scheduled
+from reports.run.run_folder import Record, RunFolder, is_long_enough, is_scheduled, length_s, seconds_begun
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A figure before it is drawn; `chart_of` returns None if nothing was measured."""
+    """A figure before it is drawn; `chart_of` returns None if nothing was measured, or too little for a chart."""
 
     name: str
     title: str
+    unscheduled: str
+    """The title for a run as fast as it goes."""
     chart_of: Callable[[RunFolder], Chart | None]
     caption: str
-    scheduled: str = ""  # added to the caption of a run with a schedule,
-    unscheduled: str = ""  # and of one as fast as it goes
+    scheduled: str = ""
+    """Added to the caption of a run with a schedule."""
+
+    def title_of(self, run: Record) -> str:
+        return self.title if is_scheduled(run) else self.unscheduled
 
     def figure_of(self, folder: RunFolder) -> Figure | None:
         chart = self.chart_of(folder)
-        more = self.scheduled if is_scheduled(folder.run) else self.unscheduled
-        return Figure(self.title, chart, f"{self.caption} {more}", self.name) if chart else None
+        caption = f"{self.caption} {self.scheduled if is_scheduled(folder.run) else ''}".strip()
+        return Figure(self.title_of(folder.run), chart, caption, self.name) if chart else None
+
+    def drawing_of(self, folder: RunFolder) -> Drawing:
+        if figure := self.figure_of(folder):
+            return drawing_of(figure)
+        return Drawing(self.name, self.title_of(folder.run), None, "Not measured.")
 
 
-PLANS = (
+CURVE = Plan(
+    name="percentiles",
+    title="Completion time by percentile, µs, from due",
+    unscheduled="Completion time by percentile, µs, from handing over",
+    chart_of=completion.by_percentile,
+    caption="At 99, read the time within which 99 % of the orders were answered; each step to the right keeps the "
+    "slowest tenth.",
+    scheduled="Where the curve from due leaves the one from handing over, the gateway itself was late.",
+)
+OVER_TIME = (
     Plan(
         name="completion",
-        title="Completion time over the run",
+        title="Completion time over the run, µs, from due",
+        unscheduled="Completion time over the run, µs, from handing over",
         chart_of=completion.over_time,
-        caption="From handing an order over to its first answer. Level lines: the system keeps up. Climbing "
-        "lines: orders queue. A gap: a second without an answer. A last moment of few orders is left out.",
+        caption="Level lines: the system keeps up. Climbing lines: orders queue. A gap: a second without an answer. A "
+        "last moment of few orders is left out.",
     ),
     Plan(
         name="heat",
-        title="Every completion over the run",
+        title="Every completion over the run, µs, from due",
+        unscheduled="Every completion over the run, µs, from handing over",
         chart_of=heat.heat,
         caption="A column is a moment of the run, a row a completion time, the shade how many orders took so long, on "
         "a log scale. A pause is a plume that rises out of the band.",
-        scheduled="Counted from when an order was due, so what waited behind a pause is in its plume.",
-        unscheduled="Counted from handing over.",
-    ),
-    Plan(
-        name="percentiles",
-        title="Completion time by percentile",
-        chart_of=completion.by_percentile,
-        caption="At 99, read the time within which 99 % of the orders were answered; each step to the right "
-        "keeps the slowest tenth.",
-        scheduled="Where the curve from due time leaves the other, the gateway itself was late.",
     ),
     Plan(
         name="rates",
-        title="Rates",
+        title="Orders and answers a second, by the gateway's clock",
+        unscheduled="Orders and answers a second, by the gateway's clock",
         chart_of=load.rates,
-        caption="Dots are the gateway's meters at their samples, rings the engine's. The last, unfinished "
-        "second is left out of the lines.",
-        scheduled="At a steady rate, orders sent should lie on the offered one.",
+        caption="Orders sent and answered, and the answers: trades, confirmations and quotes. Dots are the gateway's "
+        "meters at their samples, rings the engine's.",
+        scheduled="At a steady rate the orders sent lie on the offered rate, and those answered on those sent.",
     ),
     Plan(
         name="cpu",
-        title="CPU",
+        title="CPU by component, cores in use",
+        unscheduled="CPU by component, cores in use",
         chart_of=load.cpu,
-        caption="Cores kept busy; dashed, the mean over the run. A component's main thread can use one core, its "
-        "I/O threads come on top.",
+        caption="Cores kept busy in each second; dashed, the mean over the run. A component's main thread can use one "
+        "core, its I/O threads come on top.",
     ),
 )
 
 
 def run_figures(folder: RunFolder) -> Iterator[Figure]:
     """The figures of what was measured; the style of page or files must be set."""
-    for plan in PLANS:
+    for plan in (CURVE, *OVER_TIME):
         if figure := plan.figure_of(folder):
             yield figure
 
 
-def run_drawings(folder: RunFolder) -> list[Drawing]:
-    """Every figure of the page; a figure without measured values says so."""
+@dataclass(frozen=True)
+class RunDrawings:
+    """The drawings of the page. `too_short` says why there is none over time, if there is none."""
+
+    curve: Drawing
+    over_time: list[Drawing]
+    too_short: str
+
+    @property
+    def all(self) -> list[Drawing]:
+        return [self.curve, *self.over_time]
+
+
+def run_drawings(folder: RunFolder) -> RunDrawings:
     with page_style():
-        return [
-            drawing_of(figure)
-            if (figure := plan.figure_of(folder))
-            else Drawing(plan.name, plan.title, None, "Not measured.")
-            for plan in PLANS
-        ]
+        curve = CURVE.drawing_of(folder)
+        if too_short := _too_short(folder):
+            return RunDrawings(curve, [], too_short)
+        return RunDrawings(curve, [plan.drawing_of(folder) for plan in OVER_TIME], "")
+
+
+def _too_short(folder: RunFolder) -> str:
+    """The sentence in place of charts over time; empty if they are drawn, or if nothing was measured."""
+    if is_long_enough(folder) or not seconds_begun(folder.spool):
+        return ""
+    length = three_digits(length_s(folder))
+    if length_s(folder) < 1:
+        return f"The run took {length} s: under a second there is no rate a second, and nothing to draw over time."
+    return f"The run took {length} s: too short for lines over time. The table of its seconds has them."

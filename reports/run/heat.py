@@ -11,16 +11,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE
+from exchange.measurements import BUCKETS
 from reports.drawing.canvas import empty_axes, time_x
 from reports.drawing.chart import Chart, Floats, Numbers
-from reports.drawing.colours import BLUE, MUTED
+from reports.drawing.colours import MUTED
 from reports.formats import axis_number
-from reports.run.completion import of_clock
-from reports.run.run_folder import Record, RunFolder, length_s, seconds_per_point
+from reports.run.completion import BUCKETS_PER_CELL, CELLS_PER_OCTAVE, of_clock
+from reports.run.run_folder import Record, RunFolder, is_long_enough, run_colour, seconds_per_point, span_s
 
-CELLS_PER_OCTAVE = 8
-BUCKETS_PER_CELL = BUCKETS_PER_OCTAVE // CELLS_PER_OCTAVE
 MOST_COLUMNS = 150  # two pixels each
 FAINTEST = 0.2  # opacity of one order: visible on white and on black
 SWATCH, SWATCH_STEP = 0.055, 0.085  # of the axes' height
@@ -48,15 +46,15 @@ class HeatMap:
 
 def heat(folder: RunFolder) -> Chart | None:
     found = heat_map(folder.spool["completion"], seconds_per_point(folder.spool, MOST_COLUMNS))
-    if found is None:
+    if found is None or not is_long_enough(folder):
         return None
-    axes = empty_axes("µs", "seconds")
+    axes, tint = empty_axes("µs", "seconds"), run_colour(folder.run)
     axes.grid(visible=False)
-    _draw_cells(axes, found)
+    _draw_cells(axes, found, tint)
     _log_ticks(axes, found.edges_us)
-    time_x(axes, length_s(folder))
-    _draw_scale(axes, int(found.counts.max()))
-    return Chart(axes, _numbers(found))
+    time_x(axes, span_s(folder))
+    _draw_scale(axes, int(found.counts.max()), tint)
+    return Chart(axes, _numbers(found), tint)
 
 
 def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
@@ -73,10 +71,10 @@ def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
     return HeatMap(counts[used[0] : used[-1] + 1], int(used[0]), point_s)
 
 
-def _draw_cells(axes: Axes, found: HeatMap) -> None:
+def _draw_cells(axes: Axes, found: HeatMap, tint: str) -> None:
     """Draw an image with a pixel for each cell: thousands of rectangles would outweigh the page."""
     rgba = np.empty((*found.counts.shape, 4))
-    rgba[..., :3] = to_rgb(BLUE)
+    rgba[..., :3] = to_rgb(tint)
     rgba[..., 3] = opacity(found.counts, int(found.counts.max()))
     low, high = np.log10(found.edges_us[[0, -1]])
     extent = (0.0, float(found.counts.shape[1] * found.point_s), float(low), float(high))
@@ -98,13 +96,13 @@ def _log_ticks(axes: Axes, edges_us: Floats) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda tick, _: axis_number(round(10.0**tick, 4))))
 
 
-def _draw_scale(axes: Axes, most: int) -> None:
+def _draw_scale(axes: Axes, most: int, tint: str) -> None:
     """Draw the shades beside the axes with their counts: the greatest, and the decades below it."""
     shown = [most, *(10**power for power in range(9, -1, -1) if 10**power <= most / 2)]
     axes.text(1.035, 1.0, "orders", color=MUTED, transform=axes.transAxes, va="top")
     for place, count in enumerate(shown, start=2):
         foot = 1.0 - place * SWATCH_STEP
-        shade = (BLUE, float(opacity(count, most)))
+        shade = (tint, float(opacity(count, most)))
         swatch = Rectangle((1.035, foot), 0.045, SWATCH, linewidth=0, transform=axes.transAxes, clip_on=False)
         swatch.set_facecolor(shade)
         axes.add_patch(swatch)

@@ -10,17 +10,36 @@ from matplotlib.axes import Axes
 from exchange.measurements import Meter
 from exchange.workload import is_steady
 from reports.drawing.canvas import empty_axes, linear_y, time_x
-from reports.drawing.chart import Chart, EndLabel, Line, draw, label_ends, level, line_where_measured, numbers_of
+from reports.drawing.chart import (
+    Chart,
+    EndLabel,
+    Line,
+    draw,
+    label_ends,
+    level,
+    line_where_measured,
+    numbers_of,
+    series_id,
+)
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from reports.exports import grouped
 from reports.formats import is_number
-from reports.run.run_folder import Record, RunFolder, length_s, mean_cores, middles_s, seconds_per_point, section
+from reports.run.run_folder import (
+    Record,
+    RunFolder,
+    is_long_enough,
+    mean_cores,
+    middles_s,
+    seconds_per_point,
+    section,
+    span_s,
+)
 from reports.run.seconds import Seconds
 
 SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]
 RATES = {
-    "orders sent": ("orders_per_s", SENT),
-    "orders answered": ("answered_orders_per_s", ANSWERED),
+    "sent": ("orders_per_s", SENT),
+    "answered": ("answered_orders_per_s", ANSWERED),
     "answers": ("answers_per_s", INK),
 }
 """The figure of each line, and its colour."""
@@ -40,12 +59,13 @@ def rates(folder: RunFolder) -> Chart | None:
     """Orders and answers a second beside the offered rate; meter readings as dots."""
     seconds, point_s, dots = Seconds(folder), seconds_per_point(folder.spool), _meters(folder)
     lines = {text: line for text, (name, _) in RATES.items() if (line := line_of(seconds, name, point_s))}
-    if not lines and not dots:
+    if not (lines or dots) or not is_long_enough(folder):
         return None
-    axes = empty_axes("per second", "seconds")
+    axes = empty_axes("a second", "seconds")
     labels = [draw(axes, line, text=text, colour=RATES[text][1]) for text, line in lines.items()]
     for meter, line in dots.items():
-        axes.plot(line.x, line.y, linestyle="none", clip_on=False, **METER_STYLES[meter])
+        gid = series_id("line", f"meter {meter.name}")
+        axes.plot(line.x, line.y, linestyle="none", clip_on=False, gid=gid, **METER_STYLES[meter])
     offered = _offered(folder)
     labels += [draw(axes, line, text=name, colour=MUTED) for name, line in offered.items()]
     _finish(axes, folder, labels)
@@ -94,8 +114,9 @@ def _offered(folder: RunFolder) -> dict[str, Line]:
 
 def cpu(folder: RunFolder) -> Chart | None:
     """Cores over time if a component reported each second, else its mean over the run."""
-    axes = empty_axes("cores", "seconds")
-    seconds = Seconds(folder)
+    if not is_long_enough(folder):
+        return None
+    axes, seconds = empty_axes("cores", "seconds"), Seconds(folder)
     found = {name: line for name in ROLE_COLOURS if (line := _cores(folder, seconds, name))}
     if not found:
         return None
@@ -112,5 +133,5 @@ def _cores(folder: RunFolder, seconds: Seconds, role: str) -> Line | None:
 
 def _finish(axes: Axes, folder: RunFolder, labels: list[EndLabel]) -> None:
     linear_y(axes)
-    time_x(axes, length_s(folder))
+    time_x(axes, span_s(folder))
     label_ends(axes, labels)

@@ -13,7 +13,7 @@ from reports.drawing.templates import templates
 from reports.exports import ReportOptions, flat, print_rows
 from reports.run.figures import run_drawings, run_figures
 from reports.run.run_folder import RunFolder, read_run_folder
-from reports.run.seconds import show_seconds
+from reports.run.seconds import seconds_table, show_seconds
 from reports.run.sentences import page_words
 from reports.run.spark_tables import make_tables
 from reports.run.terminal import show_record
@@ -33,7 +33,9 @@ def write_page(run_folder: Path, known: RunFolder | None = None) -> Path:
 
 def page_html(folder: RunFolder) -> str:
     """Equal folders give equal pages, to the byte."""
-    return TEMPLATES.get_template("page.html").render(page_words(folder.run), drawings=run_drawings(folder))
+    return TEMPLATES.get_template("page.html").render(
+        page_words(folder.run), drawings=run_drawings(folder), seconds=seconds_table(folder)
+    )
 
 
 def report_run(folder: Path, options: ReportOptions) -> int:

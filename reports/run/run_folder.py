@@ -10,6 +10,7 @@ import numpy as np
 
 from exchange.json_records import RunRecord
 from exchange.records import PAYLOADS
+from reports.drawing.colours import BLUE, transport_colour
 from reports.formats import is_number
 from runs.record.reading import record_for_report, records
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 Spool = dict[str, list[Record]]  # by kind, each in order of arrival
 MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
+LEAST_SECONDS = 4  # of a chart over time: three dots are no line
 
 UNRECORDED_RUN: Record = {
     "status": "partial",
@@ -92,6 +94,27 @@ def length_s(folder: RunFolder) -> float:
     """Time from the first order to the last answer; the seconds begun if no last answer came."""
     duration_s = folder.run.get("duration_s")
     return duration_s if is_number(duration_s) else seconds_begun(folder.spool)
+
+
+def is_long_enough(folder: RunFolder) -> bool:
+    """Whether the run has enough seconds for a chart over time."""
+    return seconds_begun(folder.spool) >= LEAST_SECONDS
+
+
+def span_s(folder: RunFolder) -> float:
+    """The time that charts over the run show: all of it, to the end of its last second."""
+    return max(length_s(folder), float(seconds_begun(folder.spool)))
+
+
+def completion_clock(folder: RunFolder) -> str:
+    """The clock of the completion times: from due, or from handing over if nothing was due."""
+    is_due = any(record["payload"]["clock"] == "due" for record in folder.spool["completion"])
+    return "due" if is_due else "handed_over"
+
+
+def run_colour(run: Record) -> str:
+    """The colour of the run's transport."""
+    return transport_colour(str(section(run, "settings").get("transport"))) or BLUE
 
 
 def middles_s(points: int, point_s: int) -> Floats:

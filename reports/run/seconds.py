@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
-from reports.formats import is_number
+from reports.formats import is_number, number
 from reports.run.run_folder import Record, RunFolder, is_scheduled, section
 from reports.seconds import COLUMNS, cells
 from reports.tables import FoldingTable, key, plain_table, terminal
@@ -86,6 +87,43 @@ def _figures(buckets: LogBuckets) -> Row:
     return {"count": buckets.count, "min_us": buckets.min_ns / 1e3, **times}
 
 
+MOST_ON_A_PAGE = 100
+ON_A_PAGE = {
+    "offered": "offered_orders_per_s", "sent": "orders_per_s", "answered": "answered_orders_per_s",
+    "p50": "{clock}_p50_us", "p99": "{clock}_p99_us", "max": "{clock}_max_us",
+    "p50 handed over": "handed_over_p50_us", "p99 handed over": "handed_over_p99_us", "lag p99": "lag_p99_us",
+    "gateway": "gateway_cpu_cores", "engine": "engine_cpu_cores",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SecondsTable:
+    """The table of a page; a row of None stands for seconds that are left out."""
+
+    columns: list[str]
+    rows: list[tuple[int, list[str]] | None]
+
+
+def seconds_table(folder: RunFolder) -> SecondsTable:
+    seconds, scheduled = Seconds(folder), is_scheduled(folder.run)
+    clock = "due" if scheduled else "handed_over"
+    of_clock = {title: name.format(clock=clock) for title, name in ON_A_PAGE.items()}
+    left_out = () if scheduled else ("offered", "p50 handed over", "p99 handed over", "lag p99")
+    columns = {title: name for title, name in of_clock.items() if title not in left_out}
+    rows = [
+        None if second is None else (second, list(_words(shown_row(seconds, second), columns)))
+        for second in _shown(seconds.numbers, MOST_ON_A_PAGE)
+    ]
+    return SecondsTable(list(columns), rows)
+
+
+def _words(row: Row, columns: dict[str, str]) -> Iterator[str]:
+    """Cores have two decimals; an unknown value is empty."""
+    for name in columns.values():
+        value = row.get(name)
+        yield "" if value is None else f"{value:.2f}" if name.endswith("_cores") else number(value)
+
+
 def show_seconds(folder: RunFolder) -> None:
     """Print a row for every second, or for the first and the last few of a long run."""
     seconds = Seconds(folder)
@@ -99,20 +137,15 @@ def _table(seconds: Seconds, scheduled: bool) -> FoldingTable:
     columns = {title: how for title, how in COLUMNS.items() if title not in left_out}
     first, *others = (HEADINGS.get(title, title).format(clock=CLOCK_WORDS[clock]) for title in columns)
     table = plain_table(key(first, from_right=True), *others, gap=1)
-    for second in _shown(seconds.numbers):
+    for second in _shown(seconds.numbers, MOST_ROWS):
         row = {} if second is None else shown_row(seconds, second)
         table.add_row(*(cells(row, clock, columns) if row else ["..."] * len(columns)))
     return table
 
 
-def _shown(numbers: list[int]) -> Iterator[int | None]:
-    """The seconds of the table; None stands for those that are left out."""
-    if len(numbers) <= MOST_ROWS:
-        yield from numbers
-        return
-    yield from numbers[: MOST_ROWS // 2]
-    yield None
-    yield from numbers[-MOST_ROWS // 2 :]
+def _shown(numbers: list[int], most: int) -> list[int | None]:
+    """The seconds of a table; None stands for those that are left out."""
+    return [*numbers] if len(numbers) <= most else [*numbers[: most // 2], None, *numbers[-most // 2 :]]
 
 
 def shown_row(seconds: Seconds, second: int) -> Row:

@@ -61,8 +61,8 @@ def test_a_single_order_is_seen_and_more_orders_are_darker() -> None:
 
 
 def test_the_figure_s_numbers_are_all_orders_of_the_run(tmp_path: Path) -> None:
-    folder = read_run_folder(SyntheticRun(seconds=2).write(tmp_path / "run"))
+    folder = read_run_folder(SyntheticRun(seconds=4).write(tmp_path / "run"))
     with page_style():
         chart = heat(folder)
     assert chart is not None
-    assert sum(int(row[-1] or 0) for row in chart.numbers.rows) == 16_000
+    assert sum(int(row[-1] or 0) for row in chart.numbers.rows) == 32_000

@@ -5,24 +5,27 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 from in_browser import PHONE, VIEWS, opened
 from PIL import Image
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from synthetic_run import SyntheticRun
 
 from experiments.trials.results import results
 from reports.comparison.page import write_page as write_comparison
+from reports.run.completion import CLOCK_LABELS, percentile_curves
 from reports.run.page import write_page
+from reports.run.run_folder import read_run_folder
 from tests.experiments.trials.sample_trials import plan, put_all
 
 HEADLINES = {
     "#achieved": ("rates", "orders_per_s"),
     "#orders": ("counts", "orders_sent"),
-    "#completion-p50": ("completion_us", "handed_over", "p50"),
-    "#completion-p99": ("completion_us", "handed_over", "p99"),
-    "#completion-max": ("completion_us", "handed_over", "max"),
+    "#completion-p50": ("completion_us", "due", "p50"),
+    "#completion-p99": ("completion_us", "due", "p99"),
+    "#completion-max": ("completion_us", "due", "max"),
     "#lag-p99": ("lag_us", "p99"),
 }
 
@@ -62,6 +65,76 @@ def test_the_heat_map_is_shaded_in_the_page_s_blue(
     colours = Image.open(BytesIO(png)).convert("RGB").getcolors(1_000_000) or []
     assert darkest in [colour for _, colour in colours]
     assert sum(count > 50 for count, _ in colours) > 30  # shades
+
+
+def test_a_page_folds_to_less_than_two_screens(browser: Browser, complete_run: Path) -> None:
+    with opened(browser, complete_run) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") <= 1_800
+    assert (complete_run / "report.html").stat().st_size < 300_000
+
+
+def test_the_pointer_shows_the_values_of_every_series(browser: Browser, complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    with opened(browser, complete_run) as page:
+        point_at(page, "percentiles", 0.3)
+        said = page.locator("#percentiles .hover").inner_text().splitlines()
+        point_at(page, "completion", 0.5)
+        over_time = page.locator("#completion .hover").inner_text().splitlines()
+    percent = float(said[0].removesuffix(" %"))
+    nines = -np.log10(1 - percent / 100)
+    for clock, curve in percentile_curves(folder.spool["completion"], warm_up_s=0).items():
+        shown = next(line for line in said if line.startswith(CLOCK_LABELS[clock])).rpartition(": ")[2]
+        assert float(shown.replace(",", "")) == pytest.approx(np.interp(nines, curve.x, curve.y), rel=0.03)
+    assert over_time[0].startswith("at 2.")
+    assert [line.partition(":")[0] for line in over_time[1:]] == ["max", "p99", "p50"]
+
+
+def test_a_series_can_be_hidden_by_pointer_and_by_key(browser: Browser, complete_run: Path) -> None:
+    with opened(browser, complete_run) as page:
+        line, label = page.locator("#percentiles-line-lag"), page.locator("#percentiles-label-lag")
+        label.click()
+        assert not line.is_visible()
+        point_at(page, "percentiles", 0.3)
+        assert "lag" not in page.locator("#percentiles .hover").inner_text()
+        label.press("Enter")
+        assert line.is_visible()
+
+
+def test_dragging_zooms_a_chart_and_a_button_shows_all_of_it_again(browser: Browser, complete_run: Path) -> None:
+    with opened(browser, complete_run) as page:
+        curve = page.locator("#percentiles-line-from-due path")
+        whole = curve.get_attribute("d")
+        x, y = point_at(page, "percentiles", 0.4)
+        page.mouse.down()
+        page.mouse.move(x + 80, y)
+        page.mouse.up()
+        ticks = page.locator("#percentiles .zoomed text").all_text_contents()
+        assert curve.get_attribute("d") != whole
+        assert ticks[:2] == ["99", "99.5"]
+        page.get_by_role("button", name="Show all").click()
+        assert curve.get_attribute("d") == whole
+        assert page.locator("#percentiles .zoomed text").count() == 0
+
+
+def test_without_a_script_the_page_is_read_as_before(browser: Browser, complete_run: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((complete_run / "report.html").as_uri())
+    assert page.locator("figure svg").count() == 5
+    assert "Half of the orders were answered within" in page.locator(".verdict").inner_text()
+    page.locator("summary").first.click()
+    assert page.locator("td", has_text="8,000").count() >= 5
+    context.close()
+
+
+def point_at(page: Page, figure: str, share: float) -> tuple[float, float]:
+    """Move the pointer into a chart, this share of its width from the left."""
+    page.locator(f"#{figure} svg").scroll_into_view_if_needed()
+    box = page.locator(f"#{figure} svg").bounding_box()
+    assert box is not None
+    x, y = box["x"] + share * box["width"], box["y"] + 0.5 * box["height"]
+    page.mouse.move(x, y)
+    return x, y
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -113,7 +186,7 @@ def test_hostile_text_in_a_run_does_nothing(browser: Browser, tmp_path: Path) ->
     folder = SyntheticRun(seconds=1).write(tmp_path / "run", **changed)
     write_page(folder)
     with opened(browser, folder) as page:
-        assert page.locator("script, img").count() == 0
+        assert page.locator("script, img").count() == 1  # the page's own script
         assert attack in page.locator("#banner").inner_text()
 
 

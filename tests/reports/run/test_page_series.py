@@ -67,7 +67,7 @@ def test_the_curve_leaves_out_the_warm_up_and_the_last_order() -> None:
 
 
 def test_a_second_without_an_answer_is_a_gap() -> None:
-    lines = completion_lines([completion(0, 100), completion(2, 300)], point_s=1)
+    lines = completion_lines([completion(0, 100), completion(2, 300)], point_s=1, clock="handed_over")
     assert np.isnan(lines["p50"].y).tolist() == [False, True, False]
     assert lines["max"].x.tolist() == [0.5, 1.5, 2.5]
 
@@ -75,17 +75,17 @@ def test_a_second_without_an_answer_is_a_gap() -> None:
 @pytest.mark.parametrize(("last", "points"), [([900], 2), ([900] * 3, 3)])
 def test_a_last_second_of_few_orders_is_no_point(last: list[int], points: int) -> None:
     completions = [completion(0, *[100] * 20), completion(1, *[100] * 20), completion(2, *last)]
-    assert len(completion_lines(completions, point_s=1)["p50"].y) == points
+    assert len(completion_lines(completions, point_s=1, clock="handed_over")["p50"].y) == points
 
 
 @pytest.mark.parametrize("slowest_us", [7_770, 7_785, 7_800])  # wherever in its bucket
 def test_the_slowest_order_is_exact(slowest_us: int) -> None:
-    lines = completion_lines([completion(0, 100, 101, slowest_us)], point_s=1)
+    lines = completion_lines([completion(0, 100, 101, slowest_us)], point_s=1, clock="handed_over")
     assert lines["max"].y.tolist() == [slowest_us]
 
 
 def test_several_seconds_in_a_point_are_merged_and_not_averaged() -> None:
-    lines = completion_lines([completion(0, *[100] * 9), completion(1, 1_000)], point_s=2)
+    lines = completion_lines([completion(0, *[100] * 9), completion(1, 1_000)], point_s=2, clock="handed_over")
     assert lines["p50"].y == pytest.approx([100], rel=0.003)
     assert lines["max"].y.tolist() == [1_000.0]
 

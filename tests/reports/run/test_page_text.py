@@ -14,7 +14,7 @@ from synthetic_run import SyntheticRun
 from reports.drawing.colours import DARK, LIGHT
 from reports.formats import plain
 from reports.run.page import write_page
-from reports.run.sentences import circumstances, title
+from reports.run.sentences import circumstances, title, verdict
 
 
 def page_of(folder: Path) -> str:
@@ -23,7 +23,7 @@ def page_of(folder: Path) -> str:
 
 def words_of(page: str) -> str:
     """What a reader sees, without markup."""
-    body = re.sub(r"<svg.*?</svg>", "", page[page.index("<body>") :], flags=re.S)
+    body = re.sub(r"<(svg|script).*?</\1>", "", page[page.index("<body>") :], flags=re.S)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
@@ -133,7 +133,7 @@ def test_what_is_absent_was_not_measured_and_is_never_zero(tmp_path: Path) -> No
 
 
 def test_a_killed_run_without_its_record_shows_what_the_spool_holds(tmp_path: Path) -> None:
-    folder = SyntheticRun(seconds=2).write(tmp_path / "run")
+    folder = SyntheticRun(seconds=4).write(tmp_path / "run")
     (folder / "run.json").unlink()
     page = page_of(folder)
     assert "before it wrote its record" in words_of(page)
@@ -146,8 +146,43 @@ def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 3])
-def test_a_short_run_has_every_figure(tmp_path: Path, seconds: int) -> None:
-    assert page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run")).count("<svg") == 5
+def test_a_short_run_has_its_curve_and_its_seconds_and_no_line_of_three_dots(tmp_path: Path, seconds: int) -> None:
+    page = page_of(SyntheticRun(seconds=seconds).write(tmp_path / "run"))
+    assert page.count("<svg") == 1
+    assert f"The run took {seconds}.00 s: too short for lines over time." in words_of(page)
+    assert "<details open>" in page
+
+
+def test_a_run_under_a_second_says_so_in_place_of_a_rate(tmp_path: Path) -> None:
+    page = page_of(SyntheticRun(seconds=1).write(tmp_path / "run", duration_s=0.54))
+    assert "The run took 0.540 s: under a second there is no rate a second" in words_of(page)
+
+
+def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
+    run = orjson.loads((complete_run / "run.json").read_bytes())
+    due = run["completion_us"]["due"]
+    first = f"Half of the orders were answered within {due['p50']:.0f} µs of when they were due, 99 % within"
+    assert first in words_of(page_of(complete_run))
+    assert "The offered 8,000 orders/s were held." in words_of(page_of(complete_run))
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"status": "saturated", "rates": {"offered_orders_per_s": 8000.0, "orders_per_s": 7100.4}},
+         "Of 8,000 orders/s offered, 7,100 were answered."),
+        ({"status": "invalid"}, "Do not use these figures: both ends do not agree on what was sent."),
+        ({"status": "partial"}, "The run ended early; until then: Half of the orders"),
+        ({"status": "complete", "rates": {"orders_per_s": 1_060_182.0}},
+         "As fast as it went, 1,060,182 orders/s were answered."),
+        ({"completion_us": {"due": {"count": 999, "p50": 1.0, "p99": 2.0, "max": 3.0}}},
+         "within 1.00 µs of when they were due, the slowest after 3.00 µs."),
+        ({"completion_us": {}, "rates": {}}, "Nothing was measured."),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_whose_figures_they_are_and_what_was_held(changed: dict[str, Any], found: str) -> None:
+    times = {"due": {"count": 40_000, "p50": 230.0, "p99": 949.0, "max": 5_759.0}}
+    assert found in verdict({"status": "complete", "completion_us": times, "rates": {}, **changed})
 
 
 def test_markup_in_any_text_of_run_json_is_escaped(tmp_path: Path) -> None:
@@ -189,7 +224,7 @@ def test_the_page_appears_by_rename_and_leaves_nothing_else(tmp_path: Path) -> N
 
 
 def test_ids_are_unique_and_every_reference_has_its_target(complete_run: Path) -> None:
-    page = page_of(complete_run)
+    page = page_of(complete_run).partition("<script>")[0]
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:url\(|href=")#([^)"]*)', page)) <= set(ids)

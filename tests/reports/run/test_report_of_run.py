@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run's folder with its figures."""
-    folder = SyntheticRun(seconds=3).write(tmp_path_factory.mktemp("results") / "run")
+    folder = SyntheticRun(seconds=4).write(tmp_path_factory.mktemp("results") / "run")
     result = report(folder, "--figures")
     assert result.exit_code == 0, result.output
     return folder

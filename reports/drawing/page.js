@@ -1,0 +1,222 @@
+"use strict";
+// Charts of a page: the value under the pointer, series that one can hide, and a zoom over time or percentiles.
+// A chart is an SVG with the scale of each axis in data-x and data-y: name, values at its ends, places of its ends.
+// Each series has a line, id NAME-line-SERIES, and a label, id NAME-label-SERIES. Without this script all is readable.
+
+const SCALES = {
+  linear: [value => value, place => place],
+  log: [Math.log10, place => 10 ** place],
+  nines: [percent => -Math.log10(1 - percent / 100), nines => 100 * (1 - 10 ** -nines)],
+};
+const SVG = "http://www.w3.org/2000/svg";
+
+function number(value, digits = 3) {
+  if (Math.abs(value) >= 100) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  return Number(value.toPrecision(digits)).toLocaleString("en-US", { maximumFractionDigits: 8 });
+}
+
+function axisOf(text) {
+  const [name, ...numbers] = text.split(" ");
+  const [low, high, from, to] = numbers.map(Number);
+  const [onto, back] = SCALES[name] || SCALES.linear;
+  const [start, end] = name === "nines" ? [low, high] : [onto(low), onto(high)], share = (end - start) / (to - from);
+  const at = place => start + (place - from) * share;
+  return { name, from, to, at, back, value: place => back(at(place)), place: value => from + (onto(value) - start) / share };
+}
+
+function element(name, attributes, parent, text) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+const PERCENTS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999, 99.9995, 99.9999];
+const DECADES = Array.from({ length: 18 }, (_, n) => n - 5);
+
+// Round values between two places of an axis: with steps of 1, 2 or 5, or those that a log axis or percentiles have.
+function ticks(axis, from, to) {
+  const [low, high] = [axis.at(from), axis.at(to)].sort((a, b) => a - b);
+  const [first, last] = [axis.back(low), axis.back(high)];
+  const step = [1, 2, 5, 10].map(n => n * 10 ** Math.floor(Math.log10((last - first) / 5))).find(n => (last - first) / n <= 6);
+  const even = Array.from({ length: 8 }, (_, n) => (Math.ceil(first / step) + n) * step);
+  const usual = { log: DECADES.flatMap(n => [1, 2, 5].map(m => m * 10 ** n)), nines: PERCENTS }[axis.name] || [];
+  const within = values => values.filter(value => value >= first * (1 - 1e-9) && value <= last * (1 + 1e-9));
+  let found = within(usual).length > 1 ? within(usual) : within(even);
+  while (found.length > 8) found = found.filter((_, n) => n % 2 === 0);
+  return found.map(value => [axis.place(value), number(value, 7)]);
+}
+
+// The value at a place in words; a percentile has as many digits as it has nines.
+function word(axis, place) {
+  if (axis.name !== "nines") return number(axis.value(place));
+  return `${Number(axis.value(place).toFixed(Math.max(0, Math.ceil(axis.at(place)))))} %`;
+}
+
+function seriesOf(svg, prefix) {
+  return [...svg.querySelectorAll(`g[id^="${prefix}-line-"]`)].map(group => {
+    const label = svg.querySelector(`[id="${group.id.replace("-line-", "-label-")}"]`);
+    const paths = [...group.querySelectorAll(":scope > path")].map(path => ({
+      path, whole: path.getAttribute("d"),
+      points: [...path.getAttribute("d").matchAll(/([ML])\s*(\S+)\s+(\S+)/g)].map(([, how, x, y]) => [how, Number(x), Number(y)]),
+    }));
+    const marks = [...group.querySelectorAll("use")].map(mark => [mark, Number(mark.getAttribute("x")), Number(mark.getAttribute("y"))]);
+    return { group, label, paths, marks, points: paths.flatMap(({ points }) => points), name: label ? label.textContent.trim() : "" };
+  });
+}
+
+function chart(svg) {
+  const figure = svg.closest("figure"), prefix = svg.querySelector("g[id]").id.replace(/-figure_1$/, "");
+  const x = axisOf(svg.dataset.x), y = axisOf(svg.dataset.y), series = seriesOf(svg, prefix);
+  if (!series.length) return;
+  const left = Math.min(x.from, x.to), right = Math.max(x.from, x.to), top = Math.min(y.from, y.to), bottom = Math.max(y.from, y.to);
+  const shown = () => series.filter(one => one.name && !one.hidden);
+  let view = [left, right, top, bottom], dragged = null;
+
+  const clip = element("clipPath", { id: `${prefix}-zoom` }, svg);
+  element("rect", { x: left, y: top - 2, width: right - left, height: bottom - top + 4 }, clip);
+  const zoomed = element("g", { class: "zoomed" }, svg);
+  const cursor = element("line", { y1: top, y2: bottom, class: "cursor", visibility: "hidden" }, svg);
+  const box = element("rect", { y: top, height: bottom - top, class: "selection", visibility: "hidden" }, svg);
+  const said = document.createElement("output"), whole = document.createElement("button");
+  said.className = "hover";
+  said.hidden = whole.hidden = true;
+  whole.type = "button";
+  whole.className = "whole";
+  whole.textContent = "Show all";
+  figure.append(said, whole);
+
+  const toView = (px, py) => [
+    left + (px - view[0]) / (view[1] - view[0]) * (right - left), top + (py - view[2]) / (view[3] - view[2]) * (bottom - top)];
+  const fromView = px => view[0] + (px - left) / (right - left) * (view[1] - view[0]);
+  const place = event => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return [at.x, at.y];
+  };
+  const inside = ([px, py]) => px >= left && px <= right && py >= top && py <= bottom;
+
+  function redraw() {
+    const isWhole = view[0] === left && view[1] === right;
+    for (const { group, paths, marks } of series) {
+      group.setAttribute("clip-path", isWhole ? "none" : `url(#${prefix}-zoom)`);
+      for (const { path, whole, points } of paths)
+        path.setAttribute("d", isWhole ? whole : points.map(([how, px, py]) => `${how}${toView(px, py).join(" ")}`).join(""));
+      for (const [mark, px, py] of marks) {
+        const [nx, ny] = isWhole ? [px, py] : toView(px, py);
+        mark.setAttribute("x", nx);
+        mark.setAttribute("y", ny);
+        mark.setAttribute("visibility", nx < left || nx > right ? "hidden" : "inherit");
+      }
+    }
+    for (const axis of svg.querySelectorAll('g[id*="matplotlib.axis_"]')) axis.setAttribute("visibility", isWhole ? "inherit" : "hidden");
+    whole.hidden = isWhole;
+    zoomed.replaceChildren();
+    if (isWhole) return;
+    for (const [at, text] of ticks(x, view[0], view[1]))
+      element("text", { x: toView(at, 0)[0], y: bottom + 16, "text-anchor": "middle" }, zoomed, text);
+    for (const [at, text] of ticks(y, view[2], view[3])) {
+      const py = toView(0, at)[1];
+      element("line", { x1: left, x2: right, y1: py, y2: py }, zoomed);
+      element("text", { x: left - 5, y: py + 4, "text-anchor": "end" }, zoomed, text);
+    }
+  }
+
+  function zoom(from, to) {
+    [from, to] = [Math.max(left, from), Math.min(right, to)];
+    if (to - from < 0.5) return;
+    const seen = shown().flatMap(({ points }) => points.filter(([, px]) => px >= from && px <= to).map(([, , py]) => py));
+    const isWhole = from <= left && to >= right;
+    const pad = seen.length ? Math.max((Math.max(...seen) - Math.min(...seen)) * 0.08, 1) : 0;
+    view = isWhole || !seen.length ? [from, to, top, bottom]
+      : [from, to, Math.max(Math.min(...seen) - pad, top), Math.min(Math.max(...seen) + pad, bottom)];
+    redraw();
+  }
+
+  function say(px) {
+    const at = fromView(px);
+    const near = shown().map(({ name, points }) => {
+      const finite = points.filter(([, qx]) => qx >= view[0] - 0.01 && qx <= view[1] + 0.01);
+      const known = points.length === 2 && points[0][2] === points[1][2] ? points : finite;
+      return [name, known.reduce((best, point) => !best || Math.abs(point[1] - at) < Math.abs(best[1] - at) ? point : best, null)];
+    }).filter(([, point]) => point);
+    const heading = document.createElement("b");
+    heading.textContent = x.name === "nines" ? word(x, at) : `at ${word(x, at)}`;
+    said.replaceChildren(heading, ...near.map(([name, point]) => {
+      const line = document.createElement("span");
+      line.textContent = `${name}: ${word(y, point[2])}`;
+      return line;
+    }));
+    cursor.setAttribute("x1", px);
+    cursor.setAttribute("x2", px);
+    cursor.setAttribute("visibility", "visible");
+    const frame = figure.getBoundingClientRect(), drawn = svg.getBoundingClientRect();
+    said.hidden = false;
+    const across = drawn.left - frame.left + px / svg.viewBox.baseVal.width * drawn.width;
+    said.style.left = `${Math.min(across + 10, frame.width - said.offsetWidth)}px`;
+    said.style.top = `${drawn.top - frame.top + top / svg.viewBox.baseVal.height * drawn.height}px`;
+  }
+
+  function quiet() {
+    said.hidden = true;
+    cursor.setAttribute("visibility", "hidden");
+  }
+
+  svg.addEventListener("pointermove", event => {
+    const at = place(event);
+    if (dragged !== null) {
+      box.setAttribute("x", Math.max(Math.min(dragged, at[0]), left));
+      box.setAttribute("width", Math.min(Math.abs(at[0] - dragged), right - left));
+      box.setAttribute("visibility", "visible");
+    }
+    inside(at) ? say(at[0]) : quiet();
+  });
+  svg.addEventListener("pointerleave", quiet);
+  svg.addEventListener("pointerdown", event => {
+    const at = place(event);
+    if (inside(at) && event.button === 0 && event.pointerType !== "touch") {
+      dragged = at[0];
+      event.preventDefault();
+    }
+  });
+  window.addEventListener("pointerup", event => {
+    if (dragged === null) return;
+    const [from, to] = [dragged, place(event)[0]].sort((a, b) => a - b);
+    dragged = null;
+    box.setAttribute("visibility", "hidden");
+    if (to - from > 6) zoom(fromView(Math.max(from, left)), fromView(Math.min(to, right)));
+  });
+  svg.addEventListener("dblclick", () => zoom(left, right));
+  whole.addEventListener("click", () => zoom(left, right));
+  svg.setAttribute("tabindex", "0");
+  svg.addEventListener("keydown", event => {
+    const width = view[1] - view[0], middle = (view[0] + view[1]) / 2;
+    const moves = { "+": [middle - width / 4, middle + width / 4], "-": [middle - width, middle + width], Escape: [left, right],
+      ArrowLeft: [view[0] - width / 4, view[1] - width / 4], ArrowRight: [view[0] + width / 4, view[1] + width / 4] };
+    const move = moves[event.key];
+    if (!move || event.target !== svg) return;
+    event.preventDefault();
+    if (event.key.startsWith("Arrow") && (move[0] < left || move[1] > right)) return;
+    zoom(...move);
+  });
+  for (const one of series.filter(({ label }) => label)) {
+    const toggle = () => {
+      one.hidden = !one.hidden;
+      one.group.style.display = one.hidden ? "none" : "";
+      one.label.style.opacity = one.hidden ? 0.45 : "";
+      one.label.setAttribute("aria-pressed", String(!one.hidden));
+    };
+    one.label.setAttribute("role", "button");
+    one.label.setAttribute("tabindex", "0");
+    one.label.setAttribute("aria-pressed", "true");
+    one.label.classList.add("toggle");
+    one.label.addEventListener("click", toggle);
+    one.label.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      toggle();
+    });
+  }
+}
+
+document.querySelectorAll("svg[data-x]").forEach(chart);
