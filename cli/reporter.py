@@ -39,8 +39,8 @@ def command(
     if launched:
         serve(events, open_service, cpu)
         return
-    from runs.run import conditions_by_hand, record_by_hand
+    from runs.run import conditions_here, record_by_hand
 
-    before = conditions_by_hand(name)
+    before = conditions_here(name)
     result = serve(events, open_service, cpu)
     raise SystemExit(record_by_hand(folder, before, result, instance, settings, cpu))

@@ -65,16 +65,22 @@ def run(
 
     Returns the run's exit code.
     """
+    from cli.results.repair import repair_those_left
     from runs.files import new_run_folder, run_name
     from runs.interrupts import ended_as_by_ctrl_c
     from runs.record.record import exit_code
-    from runs.run import measure
+    from runs.run import NotRecorded, measure
 
     _check(settings)
     showing = _showing(settings, live, live_spark)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
-        record = measure(folder, settings, showing(folder))
+        repair_those_left(Path(results))
+        try:
+            record = measure(folder, settings, showing(folder))
+        except NotRecorded as error:
+            _show(folder, error.record, as_json)
+            raise
         _show(folder, record, as_json)
         if with_page:
             click.echo(f"page: {_write_page(folder)}", err=as_json)

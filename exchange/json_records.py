@@ -11,11 +11,22 @@ from typing import Any, NotRequired, TypedDict
 
 import orjson
 
+from exchange.words import printable
+
 Record = dict[str, Any]
 
 SCHEMA = 1
 """The schema of run.json, of the spool, and of every other record that is decoded here."""
 DAMAGED, NEWER = "damaged", "newer"
+
+
+def cleaned(value: Any) -> Any:
+    """The value with every text in it printable: what others wrote is not to command a terminal."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {cleaned(name): cleaned(each) for name, each in value.items()}
+    return [cleaned(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 class UnusableRecord(ValueError):

@@ -1,6 +1,16 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and text that is safe to print."""
 
 from __future__ import annotations
+
+import re
+
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but tab and line break, and the bytes of a name that is no UTF-8."""
+
+
+def printable(text: str) -> str:
+    """The text with unprintable characters as escapes: a terminal would obey them, and JSON cannot hold all of them."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def noun(number: int, plural: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from exchange.words import printable
+
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
@@ -14,6 +16,9 @@ class UserError(click.ClickException):
     """Names the field or place, what was found there, and what to do."""
 
     exit_code = 2
+
+    def format_message(self) -> str:
+        return printable(self.message)
 
 
 def cannot_write(path: Path, error: OSError) -> click.ClickException:

@@ -13,7 +13,9 @@ from typing import Any, BinaryIO, TextIO
 
 import orjson
 
+from exchange.json_records import cleaned
 from exchange.settings import RunSettings
+from exchange.words import printable
 from runs.errors import UserError, cannot_write
 from transports.registry import scheme_of
 
@@ -55,7 +57,12 @@ def write_whole(path: Path, content: bytes) -> Path:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write indented JSON, numpy numbers among the values, with the errors of `write_whole`."""
-    write_whole(path, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+    option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
+    try:
+        content = orjson.dumps(value, option=option)
+    except TypeError:  # a path that is no UTF-8
+        content = orjson.dumps(cleaned(value), option=option)
+    write_whole(path, content + b"\n")
 
 
 def run_name(settings: RunSettings) -> str:
@@ -75,7 +82,7 @@ def new_run_folder(results: Path, name: str) -> Path:
 
     UserError where it exists or cannot be made.
     """
-    if not name or name in {".", ".."} or "/" in name:
+    if not name or name in {".", ".."} or "/" in name or "\n" in name or printable(name) != name:
         raise UserError(f"{name!r} is no name for a run: give one that can be a folder's name")
     folder = results / name
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ class ProcessGroup:
             stderr=subprocess.DEVNULL,
             process_group=0,
         )
-        self._send_watchdog(f"remove {self.folder}")
+        self._send_watchdog(f"remove {os.fsencode(self.folder).hex()}")
         return self
 
     def _send_watchdog(self, line: str) -> None:
@@ -92,3 +93,4 @@ class ProcessGroup:
                     pipe.close()
         self._send_watchdog("done")
         self._watchdog.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)  # where the watchdog was killed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from exchange.settings import RunSettings
 from runs.errors import UserError, sentence
 from runs.files import is_measured
 from runs.lineup import Lineup
+from runs.record.begun import note_begun, note_ended
 from runs.record.machine import host_facts, now, versions
 from runs.record.outcome import Outcome, outcome_of, read_results
 from runs.record.record import Conditions, exit_code, make_record, write_record
@@ -33,37 +35,65 @@ def measure(
 ) -> dict[str, Any]:
     """Run the components, write run.json, and return its content. UserError if the run cannot start.
 
+    Signals that come between the run's end and run.json are raised after it. NotRecorded if the disk is full.
+
     `showing` gives what is called once a second with how far the run is. `brokers` shares private brokers between
     runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
     """
     settings = settled(settings)
-    started_at, host = now(), host_facts()
+    known = replace(conditions_here(folder.name), settings=settings.as_dict())
+    note_begun(folder, known)
+    with contextlib.ExitStack() as until_recorded:
+        url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
+        record = make_record(folder, replace(known, url=url), outcome)
+        if outcome.capture:
+            from runs.packets import FILE
+            from runs.packets.pcap import compare_with_counters
+
+            record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)
+        _keep(folder, record)
+    return record
+
+
+class NotRecorded(click.ClickException):
+    """run.json cannot be written; `record` is its content."""
+
+    def __init__(self, folder: Path, record: dict[str, Any], why: str) -> None:
+        super().__init__(f"{why}; make room, then: exchange results repair {folder}")
+        self.record = record
+
+
+def _keep(folder: Path, record: dict[str, Any]) -> None:
+    try:
+        write_record(folder, record)
+    except click.ClickException as error:
+        raise NotRecorded(folder, record, error.message) from error
+    note_ended(folder)
+
+
+def _finished(
+    folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None,
+    until_recorded: contextlib.ExitStack,
+) -> tuple[str | None, Outcome]:  # fmt: skip
+    """The run to its end, whatever that is; (the first engine's URL, the outcome). UserError if it cannot start."""
     try:
         with showing as on_second:
-            url, outcome = _outcome(folder, settings, brokers, on_second)
+            return _outcome(folder, settings, brokers, on_second, until_recorded)
     except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
         when = "" if is_measured(folder) else " before the start"
-        url, outcome = None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
+        return None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
     except (UserError, TransportError, OSError) as error:
-        if not is_measured(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+        if is_measured(folder):
+            return None, Outcome(lineup=Lineup.of(settings), failures=(sentence(error),))
+        shutil.rmtree(folder, ignore_errors=True)
         kind = click.ClickException if isinstance(error, OSError) else UserError
         raise kind(sentence(error)) from error
-    known = Conditions(
-        name=folder.name, url=url, settings=settings.as_dict(), host=host, versions=versions(), started_at=started_at
-    )
-    record = make_record(folder, known, outcome)
-    if outcome.capture:
-        from runs.packets import FILE
-        from runs.packets.pcap import compare_with_counters
-
-        record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)
-    return write_record(folder, record)
 
 
 def _outcome(
-    folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond
-) -> tuple[str | None, Outcome]:
+    folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond,
+    until_recorded: contextlib.ExitStack,
+) -> tuple[str | None, Outcome]:  # fmt: skip
     """Run the components in threads or processes; (the first engine's URL, their outcome)."""
     if runs_in_one_process(settings):
         from runs.launch.threads import run_in_threads
@@ -71,11 +101,11 @@ def _outcome(
         return run_in_threads(folder, settings, on_second)
     from runs.launch.launcher import launch
 
-    return launch(folder, settings, on_second, brokers)
+    return launch(folder, settings, on_second, brokers, until_recorded)
 
 
-def conditions_by_hand(name: str) -> Conditions:
-    """Name, host, versions and time of a run by hand; the gateways' results bring its URL and settings later."""
+def conditions_here(name: str) -> Conditions:
+    """Name, host, versions and time of a run that begins; its URL and settings are filled in later."""
     return Conditions(name=name, url=None, settings={}, host=host_facts(), versions=versions(), started_at=now())
 
 

@@ -2,8 +2,8 @@
 
 Runs as a process of its own, on the standard library alone (`python -I -S watchdog.py`), and leads the process
 group that the children join, so the group's number is not reused while it runs. It reads lines from a pipe:
-`remove PATH` names a folder to delete at the end, `done` means that the children have ended. End of file without
-`done` ends them.
+`remove PATH`, the bytes of a path in hex, names a folder to delete at the end, `done` means that the children have
+ended. End of file without `done` ends them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
         word, _, path = line.rstrip("\n").partition(" ")
         done = done or word == "done"
         if word == "remove":
-            folders.append(path)
+            folders.append(os.fsdecode(bytes.fromhex(path)))
     if not done:
         os.killpg(0, signal.SIGTERM)
         time.sleep(GRACE_S)

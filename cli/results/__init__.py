@@ -93,6 +93,19 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 
 
 @command.command()
+@click.argument("name", required=False)
+@results_option
+def repair(name: str | None, results: str) -> None:
+    """Write run.json of a run whose launcher died, from what the run left; without NAME, of all such runs in DIR.
+
+    Example: exchange results repair first
+    """
+    from cli.results.repair import repair_runs
+
+    repair_runs(Path(results), name)
+
+
+@command.command()
 @click.argument("name")
 @results_option
 @click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")

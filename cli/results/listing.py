@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import orjson
 
 from cli.results.kind import Row
 from cli.results.kinds import folders, kind_of
-from exchange.words import counted
+from exchange.words import counted, printable
 from reports.formats import is_number
 from runs.record.reading import UNFINISHED
 
@@ -30,7 +30,8 @@ FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 def show_list(results: Path, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
     """Print the list; folders that no command of ours made are only counted."""
     kinds = {folder: kind_of(folder) for folder in folders(results)}
-    rows = sorted((kind.row(folder) for folder, kind in kinds.items() if kind), key=_at)
+    found = (kind.row(folder) for folder, kind in kinds.items() if kind)
+    rows = sorted((replace(row, name=printable(row.name)) for row in found), key=_at)
     chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
     chosen = chosen[-last:] if last else chosen
     if as_json:

@@ -88,7 +88,7 @@ def read_description(path: Path) -> Description:
         written = tomllib.loads(path.read_text())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is no TOML: {error}; exchange sweep --example prints one") from error
     for name in written:
         if name not in {*NUMBERS, *TABLES}:

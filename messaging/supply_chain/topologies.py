@@ -98,7 +98,7 @@ def freeform(path: Path) -> Topology:
     """Read the locations, families and rates of a TOML file. UserError says which entry is wrong, and what it takes."""
     try:
         entries = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"--config {path} cannot be read: {error}") from error
     _check_names(f"--config {path}", entries, {"locations", "families", "offers_of", "rates"})
     locations = _table(path, entries, "locations")

@@ -72,7 +72,8 @@ def _traffic(record: dict[str, Any]) -> Iterator[str]:
         yield f"{_both_ends(counts, 'orders')}, {_answered(rates)}"
         yield f"{_both_ends(counts, 'answers')}, {_rate(rates, 'answers_per_s')}"
         summed = "sum of " if len(record.get("pairs", ())) > 1 else ""
-        yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
+        if "orders" in sums:
+            yield f"{summed}{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}"
         if not record["completion_us"] and record["settings"].get("warm_up_s"):
             yield f"nothing is left to analyse after a warm-up of {record['settings']['warm_up_s']:g} s"
     refused, junk = counts.get("handshakes_refused"), counts.get("junk_frames")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from transports.base import Address, TransportError
+from transports.base import Address
 from transports.declaration import Probe, RunningBroker
 from transports.registry import scheme_of, transport_of
 
@@ -38,6 +38,8 @@ class BrokerWatch:
         self.sockets: tuple[dict[str, Any], ...] = ()
         """The broker's ends of all connections that it has accepted."""
         self.usage: dict[str, Any] | None = None
+        self.last_look: str | None = None
+        """Why the looks ended before the run; None if they did not."""
         self.deepest: dict[str, int] = {}
         """The greatest number of messages seen in each queue."""
 
@@ -77,17 +79,17 @@ class BrokerWatch:
         return None
 
     def look(self) -> None:
-        """Note the queues' depths once a second, until the broker no longer answers.
+        """Note the queues' depths once a second, until a look fails, for whatever reason.
 
-        The components report a broker that is gone; the watch does not end a run.
+        The components report a broker that is gone; the watch does not end a run. `last_look` says why the looks ended.
         """
         if self._probe is None or time.monotonic() < self._next_look_s:
             return
         self._next_look_s = time.monotonic() + EVERY_S
         try:
             depths = self._probe.depth()
-        except TransportError:
-            self._next_look_s = float("inf")
+        except Exception as error:  # noqa: BLE001
+            self._next_look_s, self.last_look = float("inf"), f"{type(error).__name__}: {error}"
             return
         for name, messages in depths.items():
             self.deepest[name] = max(messages, self.deepest.get(name, 0))
@@ -97,7 +99,8 @@ class BrokerWatch:
         """The `broker` of run.json."""
         own = self._server.facts() if self._server is not None else {}
         probed = self._probe.facts if self._probe else {}
-        return {**probed, **own, "is_private": self._server is not None, "deepest_queue": self.deepest}
+        failed = {"last_look": self.last_look} if self.last_look else {}
+        return {**probed, **own, "is_private": self._server is not None, "deepest_queue": self.deepest, **failed}
 
     def close(self) -> None:
         if self._probe:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
+from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 
 
 def launch(
-    folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None = None
-) -> tuple[str, Outcome]:
-    """Run all components to their end; (the first engine's URL, the outcome). UserError if one refuses its settings."""
+    folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None,
+    until_recorded: contextlib.ExitStack,
+) -> tuple[str, Outcome]:  # fmt: skip
+    """Run all components to their end; (the first engine's URL, the outcome). UserError if one refuses its settings.
+
+    Once they have ended, signals are held back until `until_recorded` is closed.
+    """
     lineup = Lineup.of(settings)
     with contextlib.ExitStack() as stack:
         processes = stack.enter_context(ProcessGroup())
@@ -40,9 +45,11 @@ def launch(
             prefix = network.prefix(role_of(name)) if network else ()
             processes.start(name, words, folder / f"{name}.log", environment, prefix)
         capture = _capture(settings, places, folder, network, group, stack)
-        watch = Watch(processes, lineup, on_second, _broker_watch(places, folder.name, settings, stack))
+        broker = _broker_watch(places, folder.name, settings, stack)
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker)
         try:
             watch.follow()
+            until_recorded.enter_context(heeded_at_the_end())
         finally:
             watch.close()
         outcome = watch.outcome()

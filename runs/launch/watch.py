@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from exchange.instances import named
+from exchange.instances import instance_of, named, role_of
 from runs.errors import UserError
 from runs.lineup import Lineup
 from runs.process_group import ProcessGroup
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runs.launch.broker_watch import BrokerWatch
 
 PATIENCE_S = 5.0
-"""Time to finish in band, once a component has failed, or another one of the same reporter has ended."""
+"""Time to finish in band once asked to; added to --timeout, the components' own patience, if nobody was asked."""
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 READY_S = 180.0
@@ -70,8 +70,11 @@ class Watch:
     """Reads the components' events, and acts on them."""
 
     def __init__(
-        self, processes: ProcessGroup, lineup: Lineup, on_second: OnSecond, broker: BrokerWatch | None = None
-    ) -> None:
+        self, processes: ProcessGroup, lineup: Lineup, on_second: OnSecond, timeout_s: float,
+        broker: BrokerWatch | None = None,
+    ) -> None:  # fmt: skip
+        """`timeout_s`: how long each component bears the silence of another."""
+        self._timeout_s = timeout_s
         self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
         self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
@@ -154,11 +157,19 @@ class Watch:
                 self._results[name] = result
                 if self._results.keys() >= set(self._lineup.gateways):
                     self._clock_stops()
-                self._deadlines_s.setdefault(self._lineup.group_of(name), time.monotonic() + PATIENCE_S)
+                until_s = time.monotonic() + self._timeout_s + PATIENCE_S
+                self._deadlines_s.setdefault(self._lineup.group_of(name), until_s)
+                self._end_gateway_of(name, result)
             case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
+
+    def _end_gateway_of(self, name: str, result: dict[str, Any]) -> None:
+        """Ask a gateway to end if its engine has ended early: over a broker it cannot notice that soon."""
+        gateway = named("gateway", instance_of(name))
+        if role_of(name) == "engine" and result.get("stopped") and gateway not in self._results:
+            self._processes.signal(gateway)
 
     def _start(self) -> None:
         self._deadlines_s.clear()

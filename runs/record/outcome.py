@@ -23,6 +23,8 @@ class Outcome:
     engines: Mapping[int, EngineResult] = field(default_factory=dict)
     reporters: Mapping[int, ReporterResult] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
+    traffic: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Sums of the traffic records of gateways that left no result, by pair."""
     broker: dict[str, Any] | None = None
     """Facts about the broker and the depth of its queues; None without a broker."""
     broker_usage: dict[str, Any] | None = None
@@ -42,7 +44,7 @@ class Outcome:
         """The part of the outcome that belongs to one pair."""
         gateways = {k: gateway for k, gateway in self.gateways.items() if k == pair}
         engines = {k: engine for k, engine in self.engines.items() if k == pair}
-        return Outcome(lineup=Lineup((pair,), ()), gateways=gateways, engines=engines)
+        return Outcome(lineup=Lineup((pair,), ()), gateways=gateways, engines=engines, traffic=self.traffic)
 
     @property
     def results(self) -> dict[str, Result]:
@@ -107,6 +109,9 @@ def counts(outcome: Outcome) -> dict[str, int]:
             "answers_received": sum(gateway.answers.messages for gateway in gateways),
             **{name: sum(getattr(gateway, name) for gateway in gateways) for name in OF_GATEWAYS},
         }
+    for pair in outcome.lineup.pairs:
+        if pair not in outcome.gateways and (traffic := outcome.traffic.get(pair)):
+            _add(found, _last_reported(traffic, outcome.engines.get(pair)))
     if engines:
         found["orders_received"] = sum(engine.orders.messages for engine in engines)
         found["answers_sent"] = sum(engine.answers.messages for engine in engines)
@@ -117,6 +122,21 @@ def counts(outcome: Outcome) -> dict[str, int]:
     refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
     found["handshakes_refused"] = sum(result.handshakes_refused for result in refusing)
     return found
+
+
+def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
+    """Counts of a gateway without a result: up to its last whole second, and at least what its engine received."""
+    received = engine.orders.messages if engine else 0
+    return {
+        "orders_sent": max(traffic["orders_sent"], received),
+        "orders_answered": traffic["orders_answered"],
+        "answers_received": traffic["messages_received"],
+    }
+
+
+def _add(found: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, count in more.items():
+        found[name] = found.get(name, 0) + count
 
 
 def checksums(outcome: Outcome) -> dict[str, str]:

@@ -6,16 +6,17 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from exchange.instances import instance_of
-from exchange.json_records import DAMAGED, Record, UnusableRecord, check, decode
+from exchange.json_records import DAMAGED, Record, UnusableRecord, check, cleaned, decode
 from exchange.measurements import LogBuckets
-from exchange.records import COMPLETION, PAYLOADS, SpoolRecord
+from exchange.records import COMPLETION, PAYLOADS, TRAFFIC, SpoolRecord
 from exchange.seconds import Once, is_analysed, merged_by
 from exchange.settings import RunSettings
+from exchange.words import printable
 from runs.errors import UserError
 
 UNFINISHED = "unfinished"
@@ -28,11 +29,18 @@ class Unusable(click.ClickException):
         super().__init__(f"{path} {why}")
         self.status, self.reason = status, f"{path.name} {why}"
 
+    def format_message(self) -> str:
+        return printable(self.message)
+
 
 def read_record(path: Path, kind: type) -> Record:
-    """The file's record, checked against `kind`. Unusable if it is damaged, or of a newer schema."""
+    """The file's record, checked against `kind`, its texts printable. Unusable if it is damaged or newer."""
+    if path.exists() and not path.is_file():
+        raise Unusable(path, DAMAGED, "is no file")
     try:
-        return decode(path.read_bytes(), kind)
+        return cast(Record, cleaned(decode(path.read_bytes(), kind)))
+    except RecursionError as error:
+        raise Unusable(path, DAMAGED, "is damaged: it is nested too deeply") from error
     except OSError as error:
         raise Unusable(path, DAMAGED, f"cannot be read: {error.strerror}") from error
     except UnusableRecord as error:
@@ -90,7 +98,7 @@ def _from_json(value: Any) -> Any:
 def records(run_folder: Path) -> Iterator[Record]:
     """Yield every record once, in order of arrival. UserError at one that cannot be read."""
     once = Once()
-    for path in sorted((run_folder / "spool").glob("[0-9]*.jsonl")):
+    for path in sorted(path for path in (run_folder / "spool").glob("[0-9]*.jsonl") if path.is_file()):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             if not once.is_new(line):
                 continue
@@ -113,6 +121,17 @@ def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuc
     found: dict[int, dict[str, LogBuckets]] = {}
     for (pair, clock), buckets in merged_by(payloads).items():
         found.setdefault(pair, {})[clock] = buckets
+    return found
+
+
+def traffic(run_folder: Path) -> dict[int, dict[str, int]]:
+    """Sums of what each gateway reported second by second, by pair."""
+    found: dict[int, dict[str, int]] = {}
+    for record in records(run_folder):
+        if record["kind"] == TRAFFIC:
+            sums = found.setdefault(instance_of(record["source"]), {})
+            for name in ("orders_sent", "orders_answered", "messages_received"):
+                sums[name] = sums.get(name, 0) + record["payload"][name]
     return found
 
 

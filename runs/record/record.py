@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from runs.files import write_json
 from runs.record.outcome import Outcome, checksums, components, counts, duration_s, rates
-from runs.record.reading import completion, merged
+from runs.record.reading import completion, merged, traffic
 from runs.record.status import judge
 
 
@@ -42,6 +42,8 @@ def exit_code(record: dict[str, Any]) -> int:
 def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[str, Any]:
     """run.json's content: sums over all pairs, then each pair by itself."""
     settings = conditions.settings
+    if len(outcome.gateways) < len(outcome.lineup.pairs):
+        outcome = replace(outcome, traffic=traffic(folder))
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
     found = completion(folder, warm_up_s or 0.0)
     times = {pair: found.get(pair, {}) for pair in outcome.lineup.pairs}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from exchange.instances import named
+from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
-from runs.record.outcome import Outcome
+from runs.record.outcome import Outcome, counts
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
@@ -23,7 +23,7 @@ def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int,
     Lags are by pair; a run without a schedule has none.
     """
     for status, reasons in (
-        ("partial", list(_partial(outcome))),
+        ("partial", _with_orders(outcome, list(_partial(outcome)))),
         ("invalid", list(_invalid(outcome))),
         ("saturated", list(_saturated(outcome, orders_per_s, lag_p99_us))),
     ):
@@ -32,10 +32,24 @@ def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int,
     return "complete", []
 
 
+def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
+    """The reasons, behind the numbers of orders if some were sent that no answer is known of."""
+    known = counts(outcome)
+    sent, answered = known.get("orders_sent", 0), known.get("orders_answered", 0)
+    unknown = [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"]
+    return unknown + reasons if reasons and sent > answered else reasons
+
+
 def _partial(outcome: Outcome) -> Iterator[str]:
     yield from outcome.failures
-    yield from (f"the {name} left no result" for name in outcome.missing)
+    yield from (f"the {name} left no result{_instead(outcome, name)}" for name in outcome.missing)
     yield from (f"{name}: {result.stopped}" for name, result in outcome.results.items() if result.stopped)
+
+
+def _instead(outcome: Outcome, name: str) -> str:
+    """What stands in run.json in place of a missing gateway's counts."""
+    is_known = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
+    return "; its counts end with the last second that it reported" if is_known else ""
 
 
 def _invalid(outcome: Outcome) -> Iterator[str]:

@@ -18,7 +18,7 @@ from cli.main import main
 from exchange.instances import instance_of, role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
-from runs.run import conditions_by_hand, record_by_hand
+from runs.run import conditions_here, record_by_hand
 from tests.exchange_command import Said, command, exchange
 from tests.machine import PATIENCE_S
 
@@ -173,7 +173,7 @@ def test_a_reporter_of_several_records_the_pairs_that_report_to_it(tmp_path: Pat
     reporter = ReporterResult(
         received=8, announced=8, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0, results=results
     )
-    who, before = RunSettings(pairs=4, reporters=2), conditions_by_hand("x")
+    who, before = RunSettings(pairs=4, reporters=2), conditions_here("x")
     assert record_by_hand(tmp_path, before, reporter, 2, who, cpu=1) == 0
     record = json.loads((tmp_path / "run.json").read_bytes())
     assert (record["status"], [pair["pair"] for pair in record["pairs"]]) == ("complete", [2, 4])

@@ -16,7 +16,7 @@ from reports.run.page import write_page
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.services import RecordedStream
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, measured_here
 
 FULL = "No space left on device"
 
@@ -100,3 +100,16 @@ def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_p
     stream.update(np.zeros(1, np.uint8))
     with pytest.raises(OSError, match=r"orders\.bin"):
         stream.close()
+
+
+def test_a_disk_that_is_full_at_the_end_costs_the_file_and_not_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, record: dict[str, object]) -> None:
+        raise click.ClickException(f"cannot write {folder / 'run.json'}: No space left on device")
+
+    monkeypatch.setattr("runs.run.write_record", full)
+    said = measured_here(tmp_path, "--rate", "max", "--orders", 100, "--name", "here")
+    assert (said.code, said.record["counts"]["orders_answered"]) == (1, 100)
+    assert "No space left on device; make room, then: exchange results repair" in said.err
+    assert (tmp_path / "here" / "begun.json").exists()

@@ -16,11 +16,12 @@ class ScriptedProbe:
 
     depths: list[dict[str, int]]
     looks: int = field(default=0)
+    failure: Exception = field(default_factory=lambda: PeerGone("the broker went away"))
 
     def depth(self) -> dict[str, int]:
         self.looks += 1
         if not self.depths:
-            raise PeerGone("the broker went away")
+            raise self.failure
         return self.depths.pop(0)
 
 
@@ -40,8 +41,12 @@ def test_the_greatest_depth_of_each_queue_is_kept(watch: BrokerWatch) -> None:
     assert watch.deepest == {"order": 3, "trade": 5}
 
 
-def test_a_broker_that_is_gone_ends_the_looking_and_not_the_run(watch: BrokerWatch) -> None:
-    watch._probe = probe = ScriptedProbe([{"order": 3}])  # type: ignore[assignment]
+@pytest.mark.parametrize("failure", [PeerGone("the broker went away"), RuntimeError("pika has no channel")])
+def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
+    watch: BrokerWatch, failure: Exception
+) -> None:
+    watch._probe = probe = ScriptedProbe([{"order": 3}], failure=failure)  # type: ignore[assignment]
     for _ in range(4):
         watch.look()
     assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
+    assert str(failure) in str(watch.last_look)

@@ -68,7 +68,7 @@ def shells() -> Iterator[Shells]:
 
 
 def follow(shells: Shells, lineup: Lineup, moments: list[Moment] | None = None) -> Watch:
-    watch = Watch(cast(ProcessGroup, shells), lineup, [].append if moments is None else moments.append)
+    watch = Watch(cast(ProcessGroup, shells), lineup, [].append if moments is None else moments.append, timeout_s=0.0)
     watch.follow()
     watch.close()
     return watch
@@ -128,7 +128,7 @@ def test_a_stall_of_the_launcher_is_nobody_s_lateness(shells: Shells, monkeypatc
     shells.start("gateway", says(result("gateway"), f"echo '{second}'"))
     for role in ("engine", "reporter"):
         shells.start(role, says("sleep 0.1", result(role)))
-    stalled = Watch(cast(ProcessGroup, shells), lineup, lambda moment: time.sleep(1))
+    stalled = Watch(cast(ProcessGroup, shells), lineup, lambda moment: time.sleep(1), timeout_s=0.0)
     stalled.follow()
     stalled.close()
     assert (stalled.outcome().missing, stalled.outcome().failures) == ([], ())

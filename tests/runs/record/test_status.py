@@ -183,7 +183,8 @@ def test_a_run_is_what_its_worst_pair_is_and_says_which_that_is() -> None:
     assert judge(wrong, RATE, lags) == ("invalid", ["pair 2: 1 orders were never answered"])
     assert [judge(wrong.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["complete", "invalid"]
     stopped = two_pairs(engine_2={"stopped": "interrupted"}, gateway={"orders_answered": 79})
-    assert judge(stopped, RATE, lags) == ("partial", ["engine.2: interrupted"])
+    unknown = "orders sent 160, answered 159, unknown 1"
+    assert judge(stopped, RATE, lags) == ("partial", [unknown, "engine.2: interrupted"])
     assert [judge(stopped.of_pair(pair), RATE, lags)[0] for pair in (1, 2)] == ["invalid", "partial"]
 
 

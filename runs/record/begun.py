@@ -1,0 +1,116 @@
+"""begun.json: the conditions of a run under way, from which a run whose launcher died still gets its run.json.
+
+It is written before the components start, and removed once run.json is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import psutil
+
+from exchange.allowed import BadSetting
+from exchange.json_records import SCHEMA
+from exchange.settings import RunSettings
+from runs.errors import UserError
+from runs.files import write_json
+from runs.lineup import Lineup
+from runs.record.outcome import Outcome
+from runs.record.reading import Unusable, read_record
+from runs.record.record import Conditions, make_record, write_record
+
+FILE = "begun.json"
+
+
+class Launcher(TypedDict):
+    """The process that will write run.json."""
+
+    host: str
+    pid: int
+    started_s: float
+
+
+class BegunRecord(TypedDict):
+    schema: int
+    name: str
+    url: str | None
+    settings: dict[str, Any]
+    host: dict[str, Any]
+    versions: dict[str, Any]
+    started_at: str
+    launcher: Launcher
+    reporter: NotRequired[int]
+    """The reporter's number, where a reporter by hand is to write run.json, of its own pairs."""
+
+
+def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None) -> None:
+    """Write begun.json into the run's folder."""
+    launcher = {"host": platform.node(), "pid": os.getpid(), "started_s": psutil.Process().create_time()}
+    of_reporter = {} if reporter is None else {"reporter": reporter}
+    write_json(folder / FILE, {"schema": SCHEMA, **asdict(conditions), "launcher": launcher, **of_reporter})
+
+
+def note_ended(folder: Path) -> None:
+    """Remove begun.json: run.json is there."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def repair(folder: Path) -> dict[str, Any]:
+    """Write run.json of a run whose launcher died; return its content. UserError if there is nothing to do."""
+    if (folder / "run.json").exists():
+        raise UserError(f"{folder} has its run.json: nothing is to repair")
+    if not (folder / FILE).exists():
+        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: exchange report shows its spool")
+    begun = read_record(folder / FILE, BegunRecord)
+    launcher = begun["launcher"]
+    if launcher["host"] != platform.node():
+        raise UserError(f"{folder} began on the host {launcher['host']}: repair it there")
+    if _lives(launcher):
+        raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
+    record = write_record(folder, make_record(folder, _conditions(begun), _outcome(folder, begun)))
+    note_ended(folder)
+    return record
+
+
+def _lives(launcher: Launcher) -> bool:
+    """Whether the launcher still runs; another process may have its number by now."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(launcher["pid"])
+        return abs(process.create_time() - launcher["started_s"]) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _conditions(begun: dict[str, Any]) -> Conditions:
+    return Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
+
+
+def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
+    """What is known without any component's result: that the one who would have written run.json died."""
+    settings = begun["settings"]
+    try:
+        lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))
+    except (BadSetting, TypeError) as error:
+        raise UserError(f"{folder / FILE} is damaged: {error}") from error
+    number = begun.get("reporter")
+    who = "launcher" if number is None else "reporter"
+    return Outcome(
+        lineup=lineup if number is None else lineup.part_of(number),
+        failures=(f"the {who} died before it wrote run.json; this one was made from the spool",),
+    )
+
+
+def left_unfinished(results: Path) -> Iterator[Path]:
+    """The runs in a results folder that began on this host and whose launcher is gone."""
+    for path in sorted(results.glob(f"*/{FILE}")):
+        with contextlib.suppress(Unusable):
+            begun = read_record(path, BegunRecord)
+            launcher = begun["launcher"]
+            is_ours = launcher["host"] == platform.node() and not (path.parent / "run.json").exists()
+            if is_ours and not _lives(launcher):
+                yield path.parent

@@ -1,0 +1,153 @@
+"""Every run ends with a record, whoever dies: what is known stands in run.json, and nothing is left beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runs.process_group import ProcessGroup
+from tests.broker import is_gone, need_rabbitmq
+from tests.exchange_command import Running, exchange, measured
+from tests.machine import until
+
+Start = Callable[..., Running]
+ENDLESS = ("--rate", 2000, "--duration", 600, "--no-page")
+
+
+def only_run(run: Running) -> Path:
+    (folder,) = run.results.iterdir()
+    return folder
+
+
+def is_idle(folder: Path) -> bool:
+    """Whether the second record of a second's traffic is in the spool."""
+    return sum(path.read_text().count('"traffic"') for path in folder.glob("spool/*.jsonl")) > 1
+
+
+def kill_launcher(run: Running) -> Path:
+    """The run's folder, once its launcher was killed and its components are gone."""
+    until(lambda: is_idle(only_run(run)), "two seconds in the spool")
+    family = run.family()
+    run.signal(signal.SIGKILL)
+    run.finish()
+    until(lambda: all(is_gone(process) for process in family), "components gone")
+    return only_run(run)
+
+
+def test_a_killed_gateway_s_orders_are_counted_and_the_unknown_ones_come_first(running: Start) -> None:
+    run = running(*ENDLESS).under_way()
+    until(lambda: is_idle(only_run(run)), "two seconds in the spool")
+    run.component("gateway").kill()
+    record = run.finish().record
+    counts = record["counts"]
+    assert counts["orders_sent"] >= counts["orders_answered"] >= 2000
+    assert counts["orders_sent"] >= counts["orders_received"]
+    assert "the gateway left no result; its counts end with the last second that it reported" in record["reasons"]
+    sent, answered = counts["orders_sent"], counts["orders_answered"]
+    unknown = f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"
+    assert (record["reasons"][0] == unknown) == (sent > answered)
+
+
+def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
+    run = running(*ENDLESS).under_way()
+    before = exchange("results", "repair", only_run(run))
+    assert (before.code, "is under way: process" in before.err) == (2, True)
+    folder = kill_launcher(run)
+    assert not (folder / "run.json").exists()
+    said = exchange("results", "repair", folder)
+    assert (said.code, said.err) == (0, "")
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["status"], record["settings"]["orders_per_s"]) == ("partial", 2000.0)
+    assert record["counts"]["orders_sent"] >= 2000
+    assert record["completion_us"]["due"]["count"] > 0
+    assert "the launcher died before it wrote run.json" in said.out
+    assert not (folder / "begun.json").exists()
+    again = exchange("results", "repair", folder)
+    assert (again.code, "has its run.json" in again.err) == (2, True)
+
+
+def test_the_next_run_repairs_what_the_last_one_left(running: Start) -> None:
+    folder = kill_launcher(running(*ENDLESS).under_way())
+    said = measured(folder.parent, "--rate", "max", "--orders", 10)
+    assert said.code == 0
+    assert f"repaired {folder}: partial" in said.err
+    assert (folder / "run.json").exists()
+
+
+def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes while the components' processes and their scratch folder are removed."""
+    from exchange.settings import RunSettings
+    from reports.live.progress import progress_bar
+    from runs.files import new_run_folder
+    from runs.run import measure
+
+    leave = ProcessGroup.__exit__
+
+    def interrupted(self: ProcessGroup, *how: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        leave(self, *how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ProcessGroup, "__exit__", interrupted)
+    settings, folder = RunSettings(orders=10, orders_per_s=None), new_run_folder(tmp_path, "here")
+    with pytest.raises(KeyboardInterrupt):
+        measure(folder, settings, progress_bar(settings))
+    assert json.loads((folder / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize("transport", ["amqp", pytest.param("zeromq", marks=pytest.mark.long)])
+def test_an_engine_that_is_told_to_end_loses_no_result(
+    transport: str, running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+        monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+    run = running("--transport", transport, *ENDLESS).under_way()
+    run.component("engine").terminate()
+    record = run.finish().record
+    assert record["status"] == "partial"
+    assert not [reason for reason in record["reasons"] if "left no result" in reason], record["reasons"]
+    assert record["counts"]["orders_sent"] > 0
+
+
+@pytest.mark.long
+def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(
+    running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_rabbitmq()
+    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+    run = running("--transport", "amqp", "--rate", 500, "--duration", 12, "--timeout", 60, "--no-page").under_way()
+    broker = next(process for process in run.family() if "beam" in process.name())
+    broker.suspend()
+    with pytest.raises(psutil.TimeoutExpired):
+        broker.wait(7)  # a look's patience is 5 s
+    broker.resume()
+    record = run.finish().record
+    assert (record["counts"]["orders_answered"], "last_look" in record["broker"]) == (6000, True)
+
+
+def test_a_killed_watchdog_leaves_no_scratch_folder(running: Start, tmp_path: Path) -> None:
+    run = running("--rate", 2000, "--duration", 1, "--no-page").under_way()
+    next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
+    assert run.finish().record["status"] in {"complete", "saturated"}
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_scratch_folder_whose_path_has_a_line_break_is_removed_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange, other = tmp_path / "two\nlines", tmp_path / "two"
+    strange.mkdir()
+    other.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(strange))
+    with ProcessGroup() as processes:
+        assert processes.folder.parent == strange
+        monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)  # so that the watchdog does it
+    assert (list(strange.iterdir()), other.exists()) == ([], True)
