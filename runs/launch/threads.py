@@ -85,6 +85,8 @@ class Stage:
             gateway = open_gateway(name, url, reports_to, settings, streams, of_thread=True, instance=pair)
             gateway.on_second = partial(self._put_second, named("gateway", pair))
             self._add(stack, named("gateway", pair), gateway)
+        for service in self._services.values():
+            service.warm()
 
     def _add(self, stack: contextlib.ExitStack, name: str, service: Service) -> None:
         stack.callback(service.close)
