@@ -76,9 +76,11 @@ def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any
         }
 
 
-def caveats(plan: Plan, observed: dict[str, Observations], conditions: dict[str, Any]) -> Iterator[str]:
+def caveats(
+    plan: Plan, observed: dict[str, Observations], conditions: dict[str, Any], resumed: int = 0
+) -> Iterator[str]:
     """Sentences about the runs: missing, excluded, saturated, contradictory, noisy, or under other conditions."""
-    yield from _missing(plan, observed)
+    yield from _counted_runs(plan, observed, resumed)
     yield from _excluded(observed)
     yield from _saturated(observed)
     yield from _streams(plan, observed)
@@ -87,11 +89,18 @@ def caveats(plan: Plan, observed: dict[str, Observations], conditions: dict[str,
     yield from _differences(conditions)
 
 
-def _missing(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
+def _counted_runs(plan: Plan, observed: dict[str, Observations], resumed: int) -> Iterator[str]:
+    """How many runs are there, dropped out and were made again, and how often the trial was resumed."""
     planned = plan.repeats * len(plan.arms)
     valid = sum(len(arm.runs) for arm in observed.values())
-    if valid < planned:
-        yield f"{valid} of {planned} planned runs are there"
+    failed = [(arm, repeat) for arm in observed.values() for repeat, _ in arm.excluded]
+    again = sum(repeat in arm.runs for arm, repeat in failed)
+    parts = [
+        *([f"{counted(len(failed), 'runs')} dropped out, {again} of them made again"] if failed else []),
+        *([f"the trial was resumed {'once' if resumed == 1 else f'{resumed} times'}"] if resumed else []),
+    ]
+    if valid < planned or parts:
+        yield "; ".join([f"{valid} of {planned} planned runs are there", *parts])
 
 
 def _excluded(observed: dict[str, Observations]) -> Iterator[str]:
@@ -107,8 +116,12 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
     """The compared arms of which some runs did not keep up."""
     some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
     if some:
-        arms = [f"{arm.arm.label} (in {arm.saturated} of {len(arm.runs)})" for arm in some]
+        arms = [f"{arm.arm.label} (in {arm.saturated} of {len(arm.runs)}{_delayed(arm)})" for arm in some]
         yield f"compared although some runs saturated: {', '.join(arms)}"
+
+
+def _delayed(arm: Observations) -> str:
+    return f", {arm.delayed} only by a delay of the gateway's own" if arm.delayed else ""
 
 
 def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from experiments.trials.plan import FILE as PLAN
 from experiments.trials.plan import WARM_UP, Plan, Step
 from runs.files import new_run_folder
 from runs.metrics import Metric
+from runs.record.status import is_gateways_own
 
 VALID = ("complete", "saturated")
 """The statuses of runs with usable figures."""
@@ -43,6 +45,14 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
         if named and folder.is_dir():
             found.setdefault(named["step"], []).append(read_record(folder))
     return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
+
+
+def resumed(trial: Path, plan: Plan) -> int:
+    """How often the trial was resumed: each time it warms up again, as it does for each of its looks."""
+    named = (ATTEMPT.fullmatch(folder.name) for folder in trial.glob(f"{WARM_UP:02}-*"))
+    warm_ups = Counter(name["step"] for name in named if name)
+    looks = 1 + sum(repeats < plan.repeats for repeats in plan.looks)
+    return max(0, max(warm_ups.values(), default=0) - looks)
 
 
 def is_warm_up(run: Path) -> bool:
@@ -89,8 +99,14 @@ class Observations:
         return sum(record["status"] == "saturated" for record in self.runs.values())
 
     @property
+    def delayed(self) -> int:
+        """The number of saturated runs in which only the gateway itself was late, which says nothing of a transport."""
+        saturated = (record for record in self.runs.values() if record["status"] == "saturated")
+        return sum(bool(record["reasons"]) and is_gateways_own(record["reasons"]) for record in saturated)
+
+    @property
     def kept_rate(self) -> bool:
-        return self.saturated <= MOST_SATURATED * len(self.runs)
+        return self.saturated - self.delayed <= MOST_SATURATED * len(self.runs)
 
     def values(self, metric: Metric) -> dict[int, float]:
         """The metric's values by repeat, without repeats that did not measure it; cached for further comparisons."""

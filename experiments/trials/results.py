@@ -11,7 +11,7 @@ from typing import Any
 from exchange.estimates import CONFIDENCE, Estimate, median
 from exchange.json_records import SCHEMA, Record
 from experiments.trials.conditions import caveats, conditions
-from experiments.trials.observations import Observations, observe
+from experiments.trials.observations import Observations, observe, resumed
 from experiments.trials.plan import Plan, plan_as_dict
 from experiments.trials.sign_flips import repeats_needed
 from experiments.trials.verdicts import ALPHA, Verdict, alpha_of, is_decided, judge_all, planned_rows, unreachable
@@ -27,16 +27,17 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
     observed = observe(trial, plan)
     found = conditions(plan, observed.values())
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
-    verdicts = judge_all(plan, observed)
+    verdicts, times = judge_all(plan, observed), resumed(trial, plan)
     return {
         "schema": SCHEMA,
         "name": trial.name,
         "study": plan.study.name,
         "status": "complete" if complete else "partial",
-        "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found)])),
+        "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found, times)])),
         "seed": plan.seed,
         "seed_by_repeat": plan.seed_by_repeat,
         "repeats": plan.repeats,
+        "resumed": times,
         "redo_noisy": _redo_noisy(plan, observed.values()),
         "contenders": plan.contenders,
         "blocks": plan.blocks,
@@ -83,6 +84,7 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
         "settings": arm.arm.settings.as_dict(),
         "held": arm.kept_rate,
         "saturated": arm.saturated,
+        "delayed_by_gateway": arm.delayed,
         "runs": [_run(*run) for run in arm.runs.items()],
         "excluded": [_run(*run) for run in arm.excluded],
         "set_aside": [{**_run(*run), "share_of_all_cpus": noise_share(run[1])} for run in arm.set_aside],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
@@ -10,6 +11,8 @@ from runs.record.outcome import Outcome, counts
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
+LAG = "the gateway's p99 lag is"
+OWN_DELAY = ", though the rate was held and answers kept up: a delay on the gateway's side"
 OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
@@ -138,12 +141,19 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
         return
     orders = gateway.orders.messages
     achieved = _achieved_per_s(gateway, orders_per_s)
-    if achieved < LEAST_SHARE_OF_OFFERED * orders_per_s:
+    is_short = achieved < LEAST_SHARE_OF_OFFERED * orders_per_s
+    is_growing = gateway.backlog_growth > max(100, gateway.due_at_once, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4)
+    if is_short:
         yield f"{achieved:,.0f} of {orders_per_s:,.0f} offered orders/s were achieved"
     if lag_p99_us is not None and lag_p99_us > MOST_LAG_P99_US:
-        yield f"the gateway's p99 lag is {lag_p99_us / 1e3:,.1f} ms"
-    if gateway.backlog_growth > max(100, gateway.due_at_once, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4):
+        yield f"{LAG} {lag_p99_us / 1e3:,.1f} ms" + ("" if is_short or is_growing else OWN_DELAY)
+    if is_growing:
         yield f"unanswered orders were still growing at the end, by {gateway.backlog_growth:,} in the last quarter"
+
+
+def is_gateways_own(reasons: Iterable[str]) -> bool:
+    """Whether a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
+    return all(re.sub(r"^pair \d+: ", "", reason).startswith(LAG) for reason in reasons)
 
 
 def _achieved_per_s(gateway: GatewayResult, offered_per_s: float) -> float:

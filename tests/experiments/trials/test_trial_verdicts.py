@@ -113,7 +113,7 @@ def test_a_run_that_failed_is_left_out_with_its_repeat_and_said(tmp_path: Path) 
     assert found["status"] == "partial"
     assert told(tmp_path, plan())["repeats"] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
     assert [arm["metrics"]["due_p50_us"]["low"] for arm in found["arms"]] == [100.0, 100.0]
-    assert "19 of 20 planned runs are there" in found["caveats"]
+    assert found["caveats"][0] == "19 of 20 planned runs are there; 1 run dropped out, 0 of them made again"
     assert "b at 1,000 orders/s: left out 1 invalid: answers differ" in found["caveats"]
 
 
@@ -174,3 +174,31 @@ def test_work_beside_the_runs_is_told(tmp_path: Path) -> None:
     for place, step in enumerate(made.steps):
         put(tmp_path, step, noise=busy if place == 0 else quiet)
     assert "over 5% of the processors beside 1 of 4 runs, at most 30%" in caveats(tmp_path, made)
+
+
+def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path: Path) -> None:
+    put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
+    put(tmp_path, plan().steps[3], status="partial", reasons=["interrupted"])
+    for _ in range(2):
+        put(tmp_path, plan().warm_ups[0])
+    found = results(tmp_path, plan())
+    first = "20 of 20 planned runs are there; 1 run dropped out, 1 of them made again; the trial was resumed once"
+    assert (found["caveats"][0], found["resumed"]) == (first, 1)
+
+
+def test_warm_ups_of_further_looks_are_no_resuming(tmp_path: Path) -> None:
+    second = plan(repeats=3).with_looks(6).next_look
+    assert second is not None
+    for _ in range(2):
+        put(tmp_path, second.warm_ups[0])
+    assert results(tmp_path, second)["resumed"] == 0
+
+
+def test_a_delay_of_the_gateway_s_own_is_not_the_transport_s_failure(tmp_path: Path) -> None:
+    for step in plan().steps:
+        late = step.arm.contender == "b" and step.repeat <= 8
+        reasons = ["the gateway's p99 lag is 12.0 ms"] if late else []
+        put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if late else "complete", reasons=reasons)
+    assert told(tmp_path, plan())["outcome"] == "cannot tell"
+    said = "some runs saturated: b at 1,000 orders/s (in 8 of 10, 8 only by a delay of the gateway's own)"
+    assert said in caveats(tmp_path, plan())
