@@ -121,6 +121,22 @@ def test_a_resumed_trial_keeps_its_rule_and_its_count(tmp_path: Path) -> None:
     assert results(tmp_path, again)["redo_noisy"]["set_aside"] == 2
 
 
+def test_a_noisy_run_that_was_to_be_made_again_is_left_to_do_after_an_interruption(tmp_path: Path) -> None:
+    """Ctrl-C after the second run of the first repeat, of which the first was noisy."""
+    steps = to_do(tmp_path, MADE)
+    machine = Machine(after_warm_ups(NOISY))
+
+    def measure(folder: Path, settings: RunSettings) -> dict[str, Any]:
+        if len(machine.names) == 4:
+            folder.rmdir()
+            raise KeyboardInterrupt
+        return machine(folder, settings)
+
+    assert not execute(tmp_path, MADE, steps, measure, Progress(steps))
+    first, _, *later = MADE.steps
+    assert [step for step in to_do(tmp_path, MADE) if step.repeat] == [first, *later]
+
+
 @pytest.mark.parametrize("made", [plan(repeats=2), plan(repeats=2).with_redo(False)], ids=["older", "--keep-noisy"])
 def test_a_plan_without_the_rule_keeps_every_run(made: Plan, tmp_path: Path) -> None:
     assert len(ran(tmp_path, Machine(repeat(NOISY)), made)) == 4
