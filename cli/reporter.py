@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,7 +23,6 @@ def command(
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
     """
     from runs.component import Events, Service, serve
-    from runs.files import new_run_folder
     from runs.services import open_reporter
 
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
@@ -29,18 +30,23 @@ def command(
         raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")
     events, folder = Events(named("reporter", instance), launched), Path(results) / name
 
-    def make_folder() -> Path:
-        return folder if launched else new_run_folder(Path(results), name)
-
-    def open_service() -> tuple[Service, str]:
+    def open_in(make_folder: Callable[[], Path]) -> tuple[Service, str]:
         service, link = open_reporter(name, url, make_folder, settings, instance=instance)
         return service, link.url
 
     if launched:
-        serve(events, open_service, cpu)
+        serve(events, lambda: open_in(lambda: folder), cpu)
         return
+    from runs.files import new_run_folder
+    from runs.record.begun import note_begun
     from runs.run import conditions_here, record_by_hand
 
     before = conditions_here(name)
-    result = serve(events, open_service, cpu)
+
+    def begin() -> Path:
+        made = new_run_folder(Path(results), name)
+        note_begun(made, replace(before, settings={"pairs": pairs, "reporters": reporters}), instance)
+        return made
+
+    result = serve(events, lambda: open_in(begin), cpu)
     raise SystemExit(record_by_hand(folder, before, result, instance, settings, cpu))

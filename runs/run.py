@@ -121,6 +121,7 @@ def record_by_hand(
     own = {"pairs": settings.pairs, "reporters": settings.reporters}
     known = _known_of_gateways(outcome, own, {} if cpu is None else {name: cpu})
     record = write_record(folder, make_record(folder, replace(before, **known), outcome))
+    note_ended(folder)
     for reason in record["reasons"]:
         click.echo(f"{name}: {record['status']}: {reason}", err=True)
     click.echo(f"{name}: {record['status']}, see {folder / 'run.json'}", err=True)

@@ -20,7 +20,7 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult, Stream
 from exchange.settings import RunSettings
 from runs.run import conditions_here, record_by_hand
 from tests.exchange_command import Said, command, exchange
-from tests.machine import PATIENCE_S
+from tests.machine import PATIENCE_S, until
 
 
 def reserved_url(holder: socket.socket) -> str:
@@ -56,6 +56,10 @@ class ByHand:
             said[role] = Said(process.returncode, out, err)
             assert "Traceback" not in err
         return said
+
+    def kill(self, name: str) -> None:
+        self._started[name].kill()
+        self._started[name].wait()
 
     def clear_up(self) -> None:
         for process in self._started.values():
@@ -96,6 +100,19 @@ def test_a_run_by_hand_leaves_a_record_that_says_what_was_run(by_hand: ByHand, t
     assert said.code == 0, said.err
     assert "4,000 orders sent and received" in said.out
     assert (tmp_path / "first" / "report.html").exists()
+
+
+def test_a_reporter_that_was_killed_leaves_what_a_record_can_be_made_of(by_hand: ByHand, tmp_path: Path) -> None:
+    by_hand.start("reporter")
+    by_hand.start("engine", "--timeout", 5)
+    by_hand.start("gateway", "--timeout", 5, "--rate", 2000, "--duration", 60)
+    spool = tmp_path / "first" / "spool"
+    until(lambda: any('"traffic"' in path.read_text() for path in spool.glob("*.jsonl")), "a second in the spool")
+    by_hand.kill("reporter")
+    said = exchange("results", "repair", tmp_path / "first")
+    assert (said.code, "the reporter died before it wrote run.json" in said.out) == (0, True)
+    assert by_hand.record["counts"]["orders_sent"] >= 2000
+    assert not (tmp_path / "first" / "begun.json").exists()
 
 
 @pytest.mark.long
