@@ -25,6 +25,7 @@ from reports.formats import number
 from runs.errors import UserError, sentence
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
+from runs.notices import say
 from runs.record.machine import host_facts, now, versions
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
@@ -50,9 +51,22 @@ class Output(NamedTuple):
     as_json: bool
 
 
+class Measured(NamedTuple):
+    """A benchmark that was measured, its record and page written."""
+
+    folder: Path
+    record: Record
+    page: Path
+
+
 def run_benchmark(benchmark: Benchmark, settings: Settings, output: Output) -> int:
-    """Measure one benchmark; returns the exit code: 0 if every answer was right."""
-    return _run(benchmark.name, partial(_record_of, benchmark, settings), output)
+    """Measure one benchmark and show it; returns the exit code: 0 if every answer was right."""
+    return _show(measured_benchmark(benchmark, settings, output.results, output.name), output)
+
+
+def measured_benchmark(benchmark: Benchmark, settings: Settings, results: str, name: str | None) -> Measured:
+    """Measure one benchmark in a new folder of `results`."""
+    return _measured(benchmark.name, partial(_record_of, benchmark, settings), results, name)
 
 
 def run_suite(settings: Settings, output: Output) -> int:
@@ -66,7 +80,7 @@ def run_suite(settings: Settings, output: Output) -> int:
         suite.measure(jobs, brokers)
         return suite.record()
 
-    return _run(SUITE, measure_all, output)
+    return _show(_measured(SUITE, measure_all, output.results, output.name), output)
 
 
 def run_again(record: Record, output: Output) -> int:
@@ -77,11 +91,13 @@ def run_again(record: Record, output: Output) -> int:
     return run_benchmark(benchmark_of(record["benchmark"]), settings, output)
 
 
-def _run(what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], output: Output) -> int:
-    """Measure, write the record as it grows, then show it and its page; returns the exit code."""
-    name = output.name or f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
+def _measured(
+    what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], results: str, name: str | None
+) -> Measured:
+    """Measure and write the record as it grows, then its page."""
+    name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
     with ended_as_by_ctrl_c():
-        folder = ResultsFolder(Path(output.results), name)
+        folder = ResultsFolder(Path(results), name)
         try:
             with Brokers() as brokers:
                 record = measure_all(name, brokers, folder.write_now_and_then)
@@ -93,13 +109,17 @@ def _run(what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], out
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
         folder.write(record)
-        page = write_page(folder.folder, record)
-        if output.as_json:
-            click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-        else:
-            show(record)
-            click.echo(f"page: {page}")
-        return 0 if record["status"] == COMPLETE else 1
+        return Measured(folder.folder, record, write_page(folder.folder, record))
+
+
+def _show(measured: Measured, output: Output) -> int:
+    """Print the record as a table, or as JSON; returns the exit code."""
+    if output.as_json:
+        click.echo(orjson.dumps(measured.record, option=orjson.OPT_INDENT_2))
+    else:
+        show(measured.record)
+        click.echo(f"page: {measured.page}")
+    return 0 if measured.record["status"] == COMPLETE else 1
 
 
 def _head_of(name: str, benchmark: str, about: str, paper: str) -> Record:
@@ -161,7 +181,7 @@ def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Reco
         or "; ".join(reasons_in_words(record["reasons"]))
         or "too short to be timed"
     )
-    click.echo(f"{benchmark.name} {repeat}: {cell}: {outcome}", err=True)
+    say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
 
 
 def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:

@@ -25,6 +25,7 @@ from exchange.settings import (
     RunSettings,
 )
 from exchange.workload import PRICE_MODELS
+from runs.notices import say
 from runs.option_types import Count, Cpus, Declared, Nagle, Prices, Rate, Scheme, SettingType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -250,7 +251,8 @@ def _was_typed(field: str) -> bool:
 def _typed(field: str) -> str:
     """The name of the field's option, or of the field where the command has no option for it."""
     context = click.get_current_context(silent=True)
-    options = {param.name: param.opts[0] for param in context.command.params} if context else {}
+    typed = {param.name: param.opts[0] for param in context.command.params} if context else {}
+    options = typed or {option.field: option.name for option in TABLE}
     return options.get(field, field.replace("_", "-"))
 
 
@@ -269,4 +271,4 @@ def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:
     low, high = prices
     if low < 1 or high > max_price:
         what = f"--prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected"
-        click.echo(f"warning: {what}", err=True)
+        say(f"warning: {what}")

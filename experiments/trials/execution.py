@@ -26,6 +26,7 @@ from runs.errors import UserError
 from runs.files import write_json
 from runs.interrupts import on_signals
 from runs.launch.brokers import Brokers
+from runs.notices import has_listener, say
 from runs.record.noise import noise_words
 from runs.run import measure
 
@@ -119,6 +120,7 @@ class Progress:
 
     def __init__(self, steps: list[Step], console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)
+        self._is_drawn = self._console.is_terminal and not has_listener()
         self._bar = progress.Progress(
             progress.BarColumn(), progress.TextColumn("{task.description}"), progress.TimeRemainingColumn(),
             auto_refresh=False, speed_estimate_period=3600.0,
@@ -140,16 +142,17 @@ class Progress:
         self._shown.add(step.name)
         words = f"run {self._begun} of {self._total}: {step.arm.label}{', again' * is_extra}"
         self._bar.update(self._task, description=words, total=self._duration_s)
-        if self._console.is_terminal:
+        if self._is_drawn:
             self._console.print(self._bar.get_renderable())
         try:
             yield partial(self._show_end, words)
         finally:
-            if self._console.is_terminal:
+            if self._is_drawn:
                 self._console.control(ONE_LINE_UP)
             self._bar.update(self._task, advance=run_s(step.arm.settings))
 
     def _show_end(self, words: str, record: Record, again: bool) -> None:
-        if not self._console.is_terminal:
+        if not self._is_drawn:
             noise = f", set aside: {noise_words(record)}" if again else ""
-            self._console.print(f"{words}: {record['status']}{noise}")
+            sentence = f"{words}: {record['status']}{noise}"
+            say(sentence) if has_listener() else self._console.print(sentence)

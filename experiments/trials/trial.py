@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import orjson
@@ -46,16 +46,23 @@ def show_plan(plan: Plan, as_json: bool, results: str) -> int:
     return 0
 
 
+Announce = Callable[[Iterable[str]], None]
+
+
+class Trial(NamedTuple):
+    """A trial whose runs were made, with its record and page written."""
+
+    folder: Path
+    plan: Plan
+    record: dict[str, Any]
+    page: Path
+    is_whole: bool
+    """False if a signal ended it early."""
+
+
 def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
-    """Make a new trial. The exit code: 0, or 1 if a planned run is missing."""
-    folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
-    write_plan(folder, plan)
-    try:
-        with ended_as_by_ctrl_c():
-            return _make_runs(folder, plan, as_json)
-    except UserError:
-        shutil.rmtree(folder)
-        raise
+    """Make a new trial and show it. The exit code: 0, or 1 if a planned run is missing."""
+    return _show(new_trial(plan, parent, name, partial(_print, to_stderr=as_json)), as_json)
 
 
 def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> int:
@@ -67,41 +74,59 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
     with ended_as_by_ctrl_c():
-        return _make_runs(folder, plan, as_json)
+        return _show(_made(folder, plan, partial(_print, to_stderr=as_json)), as_json)
 
 
-def _make_runs(folder: Path, plan: Plan, as_json: bool) -> int:
+def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> Trial:
+    """Make the runs of a plan in a new folder of `parent`. UserError if the first ones cannot start."""
+    folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
+    write_plan(folder, plan)
+    try:
+        with ended_as_by_ctrl_c():
+            return _made(folder, plan, announce)
+    except UserError:
+        shutil.rmtree(folder)
+        raise
+
+
+def _made(folder: Path, plan: Plan, announce: Announce) -> Trial:
+    """Make the missing runs, then the trial's record and page."""
     with Brokers() as brokers:
-        ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), as_json)
-    page = write_page(folder, record)
-    if as_json and plan.study.rows_as_json:
-        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
+        ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), announce)
+    return Trial(folder, plan, record, write_page(folder, record), ended)
+
+
+def _show(trial: Trial, as_json: bool) -> int:
+    """Print the trial's record. The exit code."""
+    study = trial.plan.study
+    if as_json and study.rows_as_json:
+        click.echo(orjson.dumps(trial_rows(trial.record), option=orjson.OPT_INDENT_2))
     elif as_json:
-        click.echo((folder / FILE).read_bytes(), nl=False)
+        click.echo((trial.folder / FILE).read_bytes(), nl=False)
     else:
-        SHOW[plan.study.name](record)
-        click.echo(f"page: {page}")
-    if not ended:
-        again = f"exchange {plan.study.name} --resume {folder.name}"
+        SHOW[study.name](trial.record)
+        click.echo(f"page: {trial.page}")
+    if not trial.is_whole:
+        again = f"exchange {study.name} --resume {trial.folder.name}"
         click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
-    return 0 if record["status"] == "complete" else 1
+    return 0 if trial.record["status"] == "complete" else 1
 
 
-def _until_decided(folder: Path, plan: Plan, measure: Measure, as_json: bool) -> tuple[bool, dict[str, Any]]:
+def _until_decided(folder: Path, plan: Plan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:
     """Make the runs up to the plan's next look, and further ones while rows are undecided: (whether it ended, record).
 
     Without looks, that is every run of the plan.
     """
     while True:
         steps = to_do(folder, plan)
-        _print(announcement(plan, steps, folder.parent), to_stderr=as_json)
+        announce(announcement(plan, steps, folder.parent))
         ended = execute(folder, plan, steps, measure, Progress(steps))
         record = _write_results(folder, plan)
         further = plan.next_look
         if not ended or further is None or not record["undecided"]:
             return ended, record
         undecided = f"{record['undecided']} of {counted(len(record['verdicts']), 'rows')} undecided"
-        _print([f"{undecided} after {counted(plan.repeats, 'repeats')}; going on to {further.repeats}"], as_json)
+        announce([f"{undecided} after {counted(plan.repeats, 'repeats')}; going on to {further.repeats}"])
         plan = further
         write_plan(folder, plan)
 

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exchange.settings import RunSettings
 from runs.launch.watch import OnSecond
+from runs.notices import has_listener, say
 from transports.registry import scheme_of
 
-SAY_EVERY_S = 5.0
+SAY_EVERY_S, HEARD_EVERY_S = 5.0, 1.0
 
 OnCount = Callable[[int], None]
 
@@ -35,7 +35,7 @@ def progress_bar(settings: RunSettings) -> Iterator[OnSecond]:
 def counting(what: str, total: int | None, of_total: str, done: str) -> Iterator[OnCount]:
     """A bar, or lines, for any work that is counted; its value is called now and then with the number done."""
     console = screen()
-    if console.is_terminal:
+    if console.is_terminal and not has_listener():
         with _bar(console, what, total, of_total) as on_count:
             yield on_count
     else:
@@ -59,9 +59,9 @@ def _lines(what: str, of_total: str, done: str) -> OnCount:
 
     def on_count(count: int) -> None:
         nonlocal printed_s
-        if time.monotonic() - printed_s >= SAY_EVERY_S:
+        if time.monotonic() - printed_s >= (HEARD_EVERY_S if has_listener() else SAY_EVERY_S):
             printed_s = time.monotonic()
-            click.echo(f"{what}: {count:,}{of_total} {done}", err=True)
+            say(f"{what}: {count:,}{of_total} {done}")
 
     return on_count
 

@@ -1,0 +1,135 @@
+"""The order stream and the matching engine alone: numpy arrays in, numpy arrays out, and no transport between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from exchange.messages import (
+    ASK,
+    BID,
+    LAYOUTS,
+    Cancelled,
+    Confirmation,
+    MalformedMessage,
+    Message,
+    Order,
+    Quote,
+    Rejection,
+    Trade,
+)
+from gateway.seeded_orders import SeededOrders
+from matching_engine import order_book
+from matching_engine.engine import Counts, MatchingEngine, Stop
+from matching_engine.order_book import RestingOrder
+from matching_engine.tape import ANSWER_BYTES, batches, cut
+from transports.frames import LARGEST_FRAME, FrameBatch
+
+Records = npt.NDArray[np.void]
+"""A structured array. Fields of an order: type, id, side (1 ask, 2 bid), price in ticks, volume in lots."""
+ORDER = LAYOUTS[Order].dtype
+
+
+def orders(
+    seed: int = 1, count: int = 80_000, prices: tuple[int, int] = (450, 549), price_model: str = "uniform",
+    first_id: int = 1,
+) -> Records:  # fmt: skip
+    """The orders that a gateway with this seed offers, from `first_id` on."""
+    stream = SeededOrders(seed, prices, price_model).records(first_id, count)
+    return np.frombuffer(bytearray(stream), ORDER)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the engine answered, in its order within each kind. `id` is that of the order."""
+
+    trades: Records
+    confirmations: Records
+    quotes: Records
+    rejections: Records
+    cancelled: Records
+
+
+class OrderBook:
+    """The book of one instrument, and the engine that matches orders in it.
+
+    `policy` is "price-time", or "exact-price" to trade at an order's own price only. `capacity` bounds how many orders
+    may rest; None lets the book grow. `with_ids` refuses the id of a resting order. ValueError names a bad argument.
+    """
+
+    def __init__(
+        self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
+    ) -> None:
+        self._book = order_book.OrderBook(max_price, policy, capacity, with_ids)
+        self._engine = MatchingEngine(self._book)
+
+    def match(self, stream: Records) -> Answers:
+        """Match the orders one after the other. MalformedMessage if the array is not of orders."""
+        if stream.dtype != ORDER:
+            raise MalformedMessage(f"an array of {stream.dtype}, where orders go, of {ORDER}")
+        parts: list[Answers] = []
+        if len(stream):
+            tape = np.ascontiguousarray(stream).view(np.uint8)
+            parts = [_answers(batch) for batch in self._batches_of_answers(tape)]
+        return _joined([*parts, _answers(FrameBatch(1, LARGEST_FRAME))])
+
+    def _batches_of_answers(self, tape: npt.NDArray[np.uint8]) -> Iterator[FrameBatch]:
+        answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
+        for batch in batches(tape, cut(tape)):
+            first, why = 0, Stop.ROOM
+            while why is not Stop.DONE:
+                answers.clear()
+                first, why = self._engine.handle(batch, answers, first)
+                yield answers
+
+    @property
+    def counts(self) -> Counts:
+        """Messages since the book was opened."""
+        return self._engine.counts
+
+    @property
+    def best_bid(self) -> int | None:
+        """The highest bid in ticks, None if there is none."""
+        return self._book.best_bid or None
+
+    @property
+    def best_ask(self) -> int | None:
+        """The lowest ask in ticks, None if there is none."""
+        best = self._book.best_ask
+        return best if best <= self._book.max_price else None
+
+    @property
+    def bids(self) -> list[RestingOrder]:
+        """The resting bids, best price first, oldest first within a price."""
+        return self._book.resting(BID)
+
+    @property
+    def asks(self) -> list[RestingOrder]:
+        """The resting asks, best price first, oldest first within a price."""
+        return self._book.resting(ASK)
+
+
+def _answers(batch: FrameBatch) -> Answers:
+    """The frames of a batch, each of which is one answer, by kind."""
+    starts = batch.offsets[: batch.count]
+    return Answers(*(_of_kind(kind, batch, starts) for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)))
+
+
+def _of_kind(kind: type[Message], batch: FrameBatch, starts: npt.NDArray[np.int64]) -> Records:
+    layout = LAYOUTS[kind]
+    own = starts[batch.buffer[starts] == layout.code]
+    found: npt.NDArray[np.uint8] = batch.buffer[own[:, None] + np.arange(layout.size)]
+    return found.reshape(-1).view(layout.dtype)
+
+
+def _joined(parts: list[Answers]) -> Answers:
+    return Answers(
+        trades=np.concatenate([part.trades for part in parts]),
+        confirmations=np.concatenate([part.confirmations for part in parts]),
+        quotes=np.concatenate([part.quotes for part in parts]),
+        rejections=np.concatenate([part.rejections for part in parts]),
+        cancelled=np.concatenate([part.cancelled for part in parts]),
+    )

@@ -1,0 +1,243 @@
+"""The functions of this package: each measures as the command of its name does, prints nothing, and returns an outcome.
+
+Options have the commands' names, with `_` for `-`: `warm_up=1.0` is `--warm-up 1`. A value is a Python value, or the
+text that one would type: `rate=8000`, `rate="8k"`, `rate="max"`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import click
+
+from exchange.allowed import BadSetting
+from exchange.settings import RunSettings
+from exchange_simulation.outcomes import Benchmark, Comparison, Outcome, Run
+from experiments.comparison_arms import comparison_arms
+from experiments.sweep.keys import key_of
+from experiments.sweep.planning import Description, levels_of, sweep_arms
+from experiments.trials.plan import Plan
+from experiments.trials.study import SWEEP
+from experiments.trials.trial import Trial, new_trial
+from messaging.benchmarks import benchmark_of, names
+from messaging.options import parameters, settings_of
+from messaging.running import measured_benchmark
+from reports.live.progress import progress_bar
+from reports.run.page import write_page
+from runs.files import new_run_folder, run_name
+from runs.interrupts import ended_as_by_ctrl_c
+from runs.notices import heard_by, say
+from runs.option_types import Listed, Rate, Scheme
+from runs.options import TABLE, run_settings
+from runs.record.record import exit_code
+from runs.run import measure
+from transports.base import TransportError
+
+OnProgress = Callable[[str], None]
+"""Called with a sentence, about once a second of a run and once a run of a trial."""
+Number = int | float | str
+
+
+class MeasurementError(Exception):
+    """Nothing was measured, or not what was asked for."""
+
+
+class BadOption(MeasurementError, ValueError):
+    """An option's name or value; the message says what it takes."""
+
+
+class CannotMeasure(MeasurementError):
+    """The machine lacks something: a broker, a port, room on the disk."""
+
+
+class NotWhole(MeasurementError):
+    """A run is invalid or partial, or a trial lacks runs. `outcome` holds what there is."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        reasons = outcome.record.get("reasons") or outcome.record.get("caveats") or []
+        super().__init__(f"{outcome.folder}: {outcome.status}" + "".join(f"; {reason}" for reason in reasons[:3]))
+        self.outcome = outcome
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `exchange run`; its help explains them."""
+
+    transport: str
+    amqp_client: str
+    delivery: str
+    nagle: str | Sequence[str]
+    topology: str
+    network: str
+    capture: bool
+    rate: Number | None
+    arrivals: str
+    orders: int | str
+    duration: float
+    seed: int
+    prices: str | tuple[int, int]
+    price_model: str
+    window: int | str
+    tape: str
+    speed: float
+    record: bool
+    pairs: int
+    reporters: int
+    policy: str
+    max_price: int
+    packing: int
+    sampling_interval: int | str
+    timeout: float
+    warm_up: float
+    cpus: str | Mapping[str, int]
+
+
+def run(
+    *, results: str | Path = "results", name: str | None = None, page: bool = True,
+    on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
+) -> Run:  # fmt: skip
+    """Run the exchange once. NotWhole if the run is invalid or partial."""
+    with _measuring(on_progress):
+        settings = run_settings(**{"orders_per_s": RunSettings.orders_per_s, **_fields(options)})
+        folder = new_run_folder(Path(results), name or run_name(settings))
+        with ended_as_by_ctrl_c():
+            found = Run(folder, measure(folder, settings, progress_bar(settings)))
+        if page:
+            write_page(folder)
+    if exit_code(dict(found.record)):
+        raise NotWhole(found)
+    return found
+
+
+def compare(
+    transports: Sequence[str] | str = ("zeromq", "tcp"), rates: Sequence[Number | None] | str = (1000, 4000, 16000), *,
+    repeats: int = 10, seconds: float = 5.0, redo_noisy: bool = True, results: str | Path = "results",
+    name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
+) -> Comparison:  # fmt: skip
+    """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
+    with _measuring(on_progress):
+        arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, _fields(options))
+        plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
+        trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
+    return _whole(trial)
+
+
+def sweep(
+    vary: Mapping[str, Sequence[Any]], *, repeats: int = 10, pause: float = 0.5, redo_noisy: bool = True,
+    results: str | Path = "results", name: str | None = None, on_progress: OnProgress | None = None,
+    **options: Unpack[RunOptions],
+) -> Comparison:  # fmt: skip
+    """Run every combination of values: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`."""
+    with _measuring(on_progress):
+        keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
+        varied = {keys[option].name: levels_of(keys[option], list(values), "vary") for option, values in vary.items()}
+        fields = _fields(options)
+        run_values = {option.replace("_", "-"): fields[_field_of(option)] for option in options}
+        arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
+        seed = int(options.get("seed", RunSettings.seed))
+        plan = Plan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
+        trial = new_trial(plan, str(results), name, _say_all)
+    return _whole(trial)
+
+
+def bench(
+    benchmark: str, *, results: str | Path = "results", name: str | None = None,
+    on_progress: OnProgress | None = None, **options: Any,
+) -> Benchmark:  # fmt: skip
+    """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
+    with _measuring(on_progress):
+        if benchmark not in names():
+            raise BadOption(f"benchmark is {benchmark!r}{_nearest(benchmark, names())}")
+        declared = benchmark_of(benchmark)
+        words = parameters(declared.transports, declared.options, declared.repeats)
+        command = click.Command(benchmark, params=words)
+        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in words}
+        arguments = [word for option, value in options.items() for word in _typed(option, value, known)]
+        with command.make_context(benchmark, arguments) as context:
+            typed = {n: value for n, value in context.params.items() if n not in {"results", "name", "as_json"}}
+            settings = settings_of(declared, typed)
+        measured = measured_benchmark(declared, settings, str(results), name)
+    found = Benchmark(measured.folder, measured.record)
+    if found.status != "complete":
+        raise NotWhole(found)
+    return found
+
+
+def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> list[str]:
+    """The words that set the option."""
+    if option not in known:
+        raise BadOption(f"{option!r} is no option{_nearest(option, list(known))}")
+    words = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    name = known[option].opts[0]
+    return [name] * bool(value) if isinstance(value, bool) else [name, words]
+
+
+@contextlib.contextmanager
+def _measuring(on_progress: OnProgress | None) -> Iterator[None]:
+    """Turn the commands' errors into exceptions, and what they say into calls of `on_progress`."""
+    if threading.current_thread() is not threading.main_thread():
+        raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")
+    try:
+        with heard_by(on_progress or (lambda _: None)):
+            yield
+    except (click.UsageError, BadSetting) as error:
+        raise BadOption(error.format_message() if isinstance(error, click.ClickException) else str(error)) from error
+    except click.ClickException as error:
+        raise (BadOption if error.exit_code == 2 else CannotMeasure)(error.format_message()) from error
+    except (TransportError, OSError) as error:
+        raise CannotMeasure(str(error)) from error
+
+
+def _say_all(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        say(" ".join(sentence.split()))
+
+
+def _whole(trial: Trial) -> Comparison:
+    found = Comparison(trial.folder, trial.record)
+    if found.status != "complete":
+        raise NotWhole(found)
+    return found
+
+
+def _listed(of: click.ParamType[Any], values: Sequence[Any] | str) -> list[Any]:
+    if isinstance(values, str):
+        return Listed(of).convert(values, None, None)
+    return [of.convert(value, None, None) for value in values]
+
+
+def _options() -> dict[str, click.Option]:
+    """The options of a run by the names they have here."""
+    rows = (row for row in TABLE if "run" in row.commands and row.field != "results")
+    return {row.name.removeprefix("--").replace("-", "_"): row.parameter for row in rows}
+
+
+def _field_of(option: str) -> str:
+    found = _options().get(option)
+    if found is None:
+        raise BadOption(f"{option!r} is no option{_nearest(option, list(_options()))}")
+    return str(found.name)
+
+
+def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings' fields and values of these options. BadOption for a name or value that is none."""
+    return {_field_of(option): _value(option, value) for option, value in options.items()}
+
+
+def _value(option: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    written = tuple(value) if isinstance(value, list) else value
+    try:
+        return _options()[option].type.convert(written, None, None)
+    except click.BadParameter as error:
+        raise BadOption(f"{option} is {value!r}: {error.message}") from error
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

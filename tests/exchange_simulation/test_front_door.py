@@ -1,0 +1,144 @@
+"""The functions of `exchange_simulation` measure as the commands do, print nothing, and return figures."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import click
+import pytest
+
+import exchange_simulation as xs
+from exchange_simulation.measuring import RunOptions
+from runs.options import TABLE
+
+
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> xs.Run:
+    return xs.run(transport="memory", rate="20k", orders="2k", results=tmp_path_factory.mktemp("results"))
+
+
+def test_a_run_has_the_figures_of_its_record(one_run: xs.Run):
+    due = one_run.record["completion_us"]["due"]
+    assert one_run.status in {"complete", "saturated"}
+    assert one_run.from_due is not None
+    assert (one_run.p50_us, one_run.p99_us) == (due["p50"], due["p99"])
+    assert one_run.from_due.count == due["count"] > 1900
+    assert one_run.orders_per_s == one_run.record["rates"]["orders_per_s"]
+    assert one_run.cpu_s.keys() == {"gateway", "engine", "reporter"}
+    assert f"p50 {due['p50']:,.0f} us" in str(one_run)
+
+
+def test_a_run_becomes_a_table_with_a_row_a_second(one_run: xs.Run):
+    frame = one_run.to_pandas()
+    assert frame["due_count"].sum() == one_run.record["completion_us"]["due"]["count"]
+    assert one_run.to_arrow().column("second").to_pylist() == frame["second"].tolist()
+
+
+def test_a_notebook_shows_the_page_of_a_run(one_run: xs.Run):
+    shown = one_run._repr_html_()
+    assert str(one_run) in shown
+    assert "<iframe" in shown
+    assert "&lt;svg" in shown
+
+
+def test_nothing_is_printed_and_progress_goes_to_a_callback(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    heard: list[str] = []
+    xs.compare(
+        ["memory", "memory"], ["5k"], repeats=1, seconds=0.05, redo_noisy=False, results=tmp_path,
+        on_progress=heard.append,
+    )  # fmt: skip
+    assert capfd.readouterr() == ("", "")
+    assert "2 runs" in heard[0]
+    assert [line for line in heard if line.startswith("run 4 of 4: memory")]
+
+
+def test_a_comparison_has_arms_and_verdicts(tmp_path: Path):
+    found = xs.compare("memory,memory", ["5k"], repeats=2, seconds=0.05, redo_noisy=False, results=tmp_path)
+    first, second = found.arms
+    assert (first.transport, first.orders_per_s) == ("memory", 5000.0)
+    assert first.due_p50_us.median == found.record["arms"][0]["metrics"]["due_p50_us"]["median"]
+    assert {(verdict.first, verdict.second) for verdict in found.verdicts} == {(first.label, second.label)}
+    assert found.to_pandas()["contender"].tolist() == ["memory", "memory#2"]
+    with pytest.raises(AttributeError, match=r"no metric 'p50'; there are .*due_p50_us"):
+        first.p50  # noqa: B018
+
+
+def test_a_sweep_runs_every_combination(tmp_path: Path):
+    found = xs.sweep(
+        {"packing": [1, 4], "rate": ["1k", 2000]}, transport="memory", orders=100, repeats=1, pause=0,
+        redo_noisy=False, results=tmp_path,
+    )  # fmt: skip
+    packing_and_rate = [
+        (arm["settings"]["packing"], arm.get("settings")["orders_per_s"]) for arm in found.record["arms"]
+    ]
+    assert sorted(packing_and_rate) == [(1, 1000.0), (1, 2000.0), (4, 1000.0), (4, 2000.0)]
+
+
+def test_a_benchmark_has_a_figure_of_each_cell(tmp_path: Path):
+    found = xs.bench("de-spsc", transport="memory", sizes=[8, 64], count=500, repeats=1, results=tmp_path)
+    assert found.figure("messages_per_s", "memory", size_bytes=8).median > 0
+    assert found.to_pandas()["size_bytes"].tolist() == [8, 64]
+    with pytest.raises(LookupError, match="2 cells have"):
+        found.figure("messages_per_s", "memory")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rte": 1}, "did you mean rate"),
+        ({"rate": "fast"}, "give orders a second"),
+        ({"rate": 0}, "--rate is 0; allowed is 0.001"),
+        ({"transport": "zeromk"}, "did you mean zeromq"),
+        ({"orders": -1}, "orders is -1"),
+        ({"prices": "cheap"}, "LOW..HIGH"),
+    ],
+)
+def test_a_bad_option_is_an_exception_and_leaves_nothing(options: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(xs.BadOption, match=message):
+        xs.run(results=tmp_path, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", [
+    lambda results: xs.compare(["memory"], [1000], results=results),
+    lambda results: xs.sweep({"pakcing": [1]}, results=results),
+    lambda results: xs.bench("de-spcs", results=results),
+    lambda results: xs.bench("de-spsc", sizse="8", results=results),
+])  # fmt: skip
+def test_mistakes_in_trials_and_benchmarks_are_exceptions_too(call: Any, tmp_path: Path):
+    with pytest.raises(xs.BadOption):
+        call(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_main_thread_can_measure(tmp_path: Path):
+    caught: list[Exception] = []
+
+    def try_it() -> None:
+        try:
+            xs.run(transport="memory", orders=10, results=tmp_path)
+        except xs.CannotMeasure as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=try_it)
+    thread.start()
+    thread.join()
+    assert "main thread" in str(caught[0])
+
+
+def test_a_run_that_is_not_whole_is_an_exception_with_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        "exchange_simulation.measuring.measure", lambda *_: {"status": "invalid", "reasons": ["lost 3"]}
+    )
+    with pytest.raises(xs.NotWhole, match="invalid; lost 3") as caught:
+        xs.run(transport="memory", orders=10, page=False, results=tmp_path)
+    assert caught.value.outcome.record["reasons"] == ["lost 3"]
+
+
+def test_the_options_are_those_of_the_command():
+    here = {name.replace("_", "-") for name in get_type_hints(RunOptions)}
+    typed = {row.name.removeprefix("--") for row in TABLE if "run" in row.commands and row.field != "results"}
+    assert here == typed
+    assert not isinstance(xs.BadOption("x"), click.ClickException)

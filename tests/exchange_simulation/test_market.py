@@ -1,0 +1,65 @@
+"""The order stream and the book alone agree with a run's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from exchange.messages import Order, decode_all
+from exchange_simulation import OrderBook, orders
+from gateway.seeded_orders import SeededOrders
+from matching_engine.reference import ReferenceBook
+
+
+def test_the_stream_is_the_gateway_s():
+    stream = orders(seed=7, count=1000)
+    assert stream.tobytes() == SeededOrders(7, (450, 549)).records(1, 1000)
+    assert stream["id"].tolist() == list(range(1, 1001))
+    assert set(stream["side"]) == {1, 2}
+    assert stream["price"].min() >= 450
+    assert stream["price"].max() <= 549
+
+
+def test_a_later_part_of_the_stream_is_made_without_the_earlier_one():
+    assert orders(count=10, first_id=91).tolist() == orders(count=100)[90:].tolist()
+
+
+def test_the_answers_are_those_of_the_plain_book():
+    stream, book, plain = orders(seed=3, count=20_000), OrderBook(), ReferenceBook()
+    answers = book.match(stream)
+    said = [answer for order in decode_all(stream.tobytes()) for answer in plain.handle(order)]
+    for found, kind in [(answers.trades, "Trade"), (answers.confirmations, "Confirmation"), (answers.quotes, "Quote")]:
+        expected = [tuple(answer) for answer in said if type(answer).__name__ == kind]
+        assert [row[1:] for row in map(tuple, found.tolist())] == expected
+    assert book.counts.orders == 20_000
+    assert len(answers.trades) == book.counts.trades > 10_000
+
+
+def test_the_book_says_what_rests_in_it():
+    book = OrderBook()
+    assert (book.best_bid, book.best_ask) == (None, None)
+    stream = orders(count=3)
+    stream["side"], stream["price"], stream["volume"] = [2, 1, 2], [500, 510, 505], [7, 8, 9]
+    book.match(stream)
+    assert (book.best_bid, book.best_ask) == (505, 510)
+    assert [(order.price, order.volume) for order in book.bids] == [(505, 9), (500, 7)]
+    assert [(order.price, order.volume) for order in book.asks] == [(510, 8)]
+
+
+def test_two_halves_are_matched_as_the_whole():
+    stream, whole, parts = orders(count=5000), OrderBook(), OrderBook()
+    whole.match(stream)
+    parts.match(stream[:2500])
+    parts.match(stream[2500:])
+    assert parts.bids == whole.bids
+    assert parts.counts == whole.counts
+
+
+def test_an_array_of_something_else_is_refused():
+    with pytest.raises(ValueError, match="where orders go"):
+        OrderBook().match(np.zeros(3, [("id", "u4")]))
+    assert len(OrderBook().match(orders(count=0)).trades) == 0
+
+
+def test_a_record_of_an_order_has_the_message_s_fields():
+    assert orders(count=1).dtype.names == ("type", *Order._fields)
