@@ -10,7 +10,7 @@ import click
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from runs.options import options_of, run_settings, warn_of_rejections
+from runs.options import options_of, run_settings, warn_of_rejections, warn_of_spinning
 
 
 @click.command()
@@ -45,4 +45,5 @@ def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSett
     placed = {} if cpu is None else {"gateway": cpu}
     settings = run_settings(**given, **settings_of_url(engine_url), cpus=placed)
     warn_of_rejections(settings)
+    warn_of_spinning(settings)
     return settings

@@ -14,7 +14,7 @@ import click
 from cli.command import Command
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections
+from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections, warn_of_spinning
 
 if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
@@ -97,6 +97,7 @@ def _check(settings: RunSettings) -> None:
     if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
     warn_of_rejections(settings)
+    warn_of_spinning(settings)
     runs_in_one_process(settings)
 
 

@@ -18,6 +18,7 @@ from exchange.workload import (
     check_tape,
     settled_prices,
     settled_speed,
+    spin_us,
 )
 
 POLICIES = {"price-time": 1, "exact-price": 2}
@@ -102,6 +103,8 @@ class RunSettings:
     """One of TOPOLOGIES."""
     network: str = "local"
     """The network between the components: loopback, or a profile of docs/network.md."""
+    pace: str = "sleep"
+    """How a gateway waits for a due time: it sleeps until then, or it spins for the last microseconds, as spin:100."""
     record: bool = False
     """Whether to write both streams to files, which `match` replays."""
     capture: bool = False
@@ -154,6 +157,7 @@ class RunSettings:
 
     def _settle_workload(self) -> None:
         check_arrivals(self.arrivals, self.orders_per_s, self.tape)
+        spin_us(self.pace)
         check_prices(self.prices)
         check_tape(self.tape, self.prices, self.price_model)
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
@@ -165,6 +169,11 @@ class RunSettings:
             if role not in NAGLE_ROLES:
                 raise BadSetting("nagle", role, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
+
+    @property
+    def spin_ns(self) -> int:
+        """How long a gateway spins before a due time."""
+        return spin_us(self.pace) * 1_000
 
     @property
     def arriving(self) -> Arrivals:

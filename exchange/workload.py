@@ -16,6 +16,7 @@ from exchange.allowed import BadSetting, between
 MAX_PRICE = 65_534
 USUAL_PRICES = (450, 549)
 MAX_BURST = 1_000_000
+LONGEST_SPIN_US = 1_000_000
 LATEST_NS = 2**62
 """The latest due time that there is."""
 LEAST_SHARE = 0.001
@@ -113,6 +114,16 @@ def check_arrivals(arrivals: str, orders_per_s: float | None, tape: str | None) 
         raise BadSetting("arrivals", arrivals, "fixed, where there is no rate: give one, as 8000")
     if kind == "recorded" and tape is None:
         raise BadSetting("arrivals", arrivals, "recorded only where a tape says when its orders are due: name it")
+
+
+def spin_us(pace: object) -> int:
+    """The microseconds before a due time that a gateway spins; 0 for `sleep`. BadSetting for any other word."""
+    word, _, number = pace.partition(":") if isinstance(pace, str) else ("", "", "")
+    if pace == "sleep":
+        return 0
+    if word == "spin" and number.isdecimal() and 1 <= int(number) <= LONGEST_SPIN_US:
+        return int(number)
+    raise BadSetting("pace", pace, f"sleep, or spin:US with 1..{LONGEST_SPIN_US} microseconds, as spin:100")
 
 
 def check_prices(prices: object) -> None:

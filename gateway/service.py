@@ -49,7 +49,7 @@ class Gateway:
         self._completion = Completion(self._pacer.scheduled, settings.sampling_interval, packing=settings.packing)
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
         self._intake = Intake(engine, self._completion, streams[1])
-        self._turns = Turns(engine, self._offering, self._intake, self._completion)
+        self._turns = Turns(engine, self._offering, self._intake, self._completion, settings.spin_ns)
         self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
@@ -164,7 +164,7 @@ class Gateway:
         until_ns = min(self._reporting.next_second_ns, self._deadline_ns)
         if not unsent and not self._outbox.pending and self._take_turns(until_ns):
             return
-        until_ns = min(until_ns, self._offering.next_due_ns())
+        until_ns = min(until_ns, self._offering.next_due_ns() - self._settings.spin_ns)
         if until_ns > time.monotonic_ns():
             self._engine.wait(until_ns, writable=unsent)
 

@@ -7,6 +7,7 @@ launched could have been typed.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -120,6 +121,8 @@ TABLE = (
            f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
     Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
     Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
+    Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
+           "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--pairs", "pairs", COUNTS,
            "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
@@ -264,6 +267,13 @@ def _short(value: object) -> str:
 def warn_of_rejections(settings: RunSettings) -> None:
     if settings.tape is None:
         warn_of_prices(settings.prices, settings.max_price)
+
+
+def warn_of_spinning(settings: RunSettings) -> None:
+    """Warn on stderr: on one processor, a gateway that spins keeps the engine from answering."""
+    if settings.spin_ns and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
+        what = f"--pace {settings.pace} with one processor: while the gateway spins, nothing else runs"
+        click.echo(f"warning: {what}", err=True)
 
 
 def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:

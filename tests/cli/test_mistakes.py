@@ -192,6 +192,14 @@ def test_prices_beyond_the_book_are_warned_of(tmp_path: Path) -> None:
     assert "--prices 600..1200 leave the book's 1..999: such orders will be rejected" in said.stderr
 
 
+def test_a_gateway_that_spins_on_one_processor_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    words = ["run", "--transport", "memory", "--rate", "1000", "--orders", "10", "--no-spark", "--results", tmp_path]
+    said = CliRunner().invoke(main, [*map(str, words), "--pace", "spin:20"])
+    assert said.exit_code == 0, said.output
+    assert "--pace spin:20 with one processor" in said.stderr
+
+
 def test_answers_never_replace_their_tape(tmp_path: Path) -> None:
     tape = tmp_path / "tape"
     tape.write_bytes(encode(Order(1, 1, 500, 1)))

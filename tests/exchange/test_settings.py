@@ -54,6 +54,7 @@ NONSENSE = [
     ("timeout_s", [0, 0.09, 10**6 + 1, NAN, INFINITE]),
     ("cpus", [{"broker": 0}, {"gateway": -1}, {"engine": 4_096}, {"reporter": 1.5}]),
     ("network", [None, 5]),
+    ("pace", ["", "spin", "spin:", "spin:0", "spin:-1", "spin:1.5", "spin:1000001", "sleep:1", None, 5]),
     ("record", [None, "yes", 1]),
     ("capture", [None, "yes", 1]),
 ]
@@ -72,6 +73,7 @@ EDGES = [
     ("window", [1, MAX_ORDERS, None]),
     ("warm_up_s", [0, 10**7]),
     ("timeout_s", [0.1, 10**6]),
+    ("pace", ["sleep", "spin:1", "spin:1000000"]),
     ("cpus", [{}, {"gateway": 0, "engine": 4_095}, {"reporter": 3}]),
 ]
 

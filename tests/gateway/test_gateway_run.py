@@ -212,3 +212,13 @@ def test_an_answer_is_counted_in_the_second_in_which_it_came(clock):
     seconds = [answered_ns // SECOND for answered_ns in session.stamps(Meter.ORDER_ANSWERED).values()]
     traffic = {record["second"]: record["orders_answered"] for record in session.records("traffic")}
     assert traffic == {second: seconds.count(second) for second in traffic}
+
+
+def test_a_gateway_that_spins_sleeps_until_shortly_before_each_due_time(clock):
+    session = Session(clock, orders=20, pace="spin:300")
+    assert session.run().stopped is None
+    due, handed = (session.stamps(meter) for meter in (Meter.ORDER_DUE, Meter.ORDER_HANDED_OVER))
+    assert all(0 <= handed[order_id] - due[order_id] <= 2 * TURN_NS for order_id in due)
+    before_due = [until_ns for until_ns, _ in session.engine.waits if (until_ns - START_NS) % MS > MS // 2]
+    assert len(before_due) >= 18
+    assert all((until_ns - session.started_ns) % MS == MS - 300_000 for until_ns in before_due)

@@ -76,6 +76,7 @@ LINKS = ("memory://{}", "zeromq+inproc://{}", "zeromq+inproc://{}?calls=plain")
     "settings",
     [
         {"orders_per_s": 20_000.0, "orders": 3_000},
+        {"orders_per_s": 4_000.0, "orders": 1_000, "pace": "spin:100"},
         {"orders_per_s": 20_000.0, "orders": 3_001, "packing": 7},
         {"orders_per_s": 20_000.0, "orders": 3_000, "window": 3},
         {"orders_per_s": 20_000.0, "orders": 2_000, "arrivals": "bursts:100", "packing": 8, "window": 50},
@@ -83,7 +84,7 @@ LINKS = ("memory://{}", "zeromq+inproc://{}", "zeromq+inproc://{}?calls=plain")
         {"orders_per_s": 2_000_000.0, "orders": 100_000},
         {"orders_per_s": None, "orders": 20_000, "window": 500},
     ],
-    ids=["schedule", "packed", "window", "packed bursts in a window", "all samples", "tables grow", "rate max"],
+    ids=["schedule", "spin", "packed", "window", "packed bursts in a window", "all samples", "tables grow", "rate max"],
 )
 @pytest.mark.parametrize("link", LINKS, ids=["memory", "compiled", "plain"])
 def test_between_threads_every_order_is_sent_and_answered(settings: dict[str, Any], link: str) -> None:
