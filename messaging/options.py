@@ -84,7 +84,8 @@ class Seconds(click.FloatRange):
     """Seconds within a range. click's own range accepts nan, which is neither below nor above any bound."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found: float = click.FLOAT.convert(value, param, ctx)
+        typed: Any = value.strip().removesuffix("s") if isinstance(value, str) else value  # 60 or 60s
+        found: float = click.FLOAT.convert(typed, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{found} is no number of seconds: give {self.min:g} to {self.max:g}", param, ctx)
         return float(super().convert(found, param, ctx))

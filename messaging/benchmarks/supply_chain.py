@@ -22,9 +22,9 @@ import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
 from messaging.options import SAMPLE_SECONDS, Seconds, numbers
-from messaging.roles import Links, Role
+from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
-from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, roles_of
+from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, roles_of
 from messaging.supply_chain.judging import figures_of, losses_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS
 from messaging.supply_chain.paper import PLOTS, PUBLISHED
@@ -43,6 +43,7 @@ from runs.errors import UserError
 from runs.option_types import Listed
 from transports.base import Pattern, TransportError
 from transports.declaration import Server
+from transports.registry import has_broker
 
 OPTIONS = (
     click.Option(["--topology"], type=Listed(click.Choice(TOPOLOGIES)), default=VERTICAL, show_default=True,
@@ -76,7 +77,11 @@ def points(settings: Settings) -> list[Point]:
     for name in settings["topology"]:
         found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
     for point in found:
-        Plan.of(topology_of(point, settings))
+        topology = topology_of(point, settings)
+        Plan.of(topology)
+        if any(map(has_broker, settings["transport"])):
+            needed = descriptors_of_broker(Chain(topology), settings["agents"])
+            check_descriptors(needed, f"the broker needs {needed:,} descriptors for queues and connections")
     return found
 
 
@@ -186,7 +191,12 @@ def plan_instead(settings: Settings) -> bool:
 
 
 def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Sum up one cell interaction by interaction; label what ran without a broker."""
+    """Say what passed; label what ran without a broker; sum up one cell interaction by interaction."""
+    passed = [row for row in rows if row["figures"]]
+    if passed and "lost_not_persistent" in passed[0]["figures"]:
+        yield "passed: nothing persistent was lost when the broker was restarted; NP lost promised nothing"
+    elif passed:
+        yield f"passed, {len(passed)} of {len(rows)}: {', '.join(row['words'] for row in passed)}"
     for row in rows:
         if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
             yield f"{row['words']}: {LABEL}"

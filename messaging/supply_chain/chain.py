@@ -86,12 +86,16 @@ class Chain:
         rivals = self.suppliers_of[self.family(centre, call)]
         return rivals[(call // self.topology.families + centre) % len(rivals)] if rivals else 0
 
-    def dues_ns(self, location: Location, interaction: int, driven_s: float) -> Longs:
-        """When a location begins an interaction, in ns from the start: evenly, and never with its neighbours."""
+    def dues_ns(self, location: Location, interaction: int, times: Times) -> Longs:
+        """When a location begins an interaction, in ns from the start: evenly, and never with its neighbours.
+
+        The measured time begins in the middle between two initiations, so it has as many as planned, or the nearest.
+        """
         initiators = self.many(location.kind)
         rate = self.topology.initiations_per_s(interaction) / initiators
-        count = math.ceil(max(driven_s * rate - (location.number + 0.5) / initiators, 0) - 1e-9)
-        return np.round(((location.number + 0.5) / initiators + np.arange(count)) / rate * 1e9).astype(np.int64)
+        first = ((location.number + 0.5) / initiators + times.warm_up_s * rate) % 1
+        count = math.ceil(max(times.driven_s * rate - first, 0) - 1e-9)
+        return np.round((first + np.arange(count)) / rate * 1e9).astype(np.int64)
 
     def destinations(self, message: Message) -> range:
         """Numbers of a message's destinations: queues of locations, topics of families, or one topic."""
@@ -105,16 +109,16 @@ class Chain:
             return self.many(Kind.SM)
         return len(self.suppliers_of[destination]) if message.to is To.FAMILY else 1
 
-    def deliveries(self, driven_s: float) -> int:
+    def deliveries(self, times: Times) -> int:
         """All messages that are received from start to end."""
         return sum(
-            self._deliveries(Location(INTERACTIONS[number].initiator, place), number, driven_s)
+            self._deliveries(Location(INTERACTIONS[number].initiator, place), number, times)
             for number in self.topology.interactions
             for place in range(self.many(INTERACTIONS[number].initiator))
         )
 
-    def _deliveries(self, location: Location, number: int, driven_s: float) -> int:
-        begun = len(self.dues_ns(location, number, driven_s))
+    def _deliveries(self, location: Location, number: int, times: Times) -> int:
+        begun = len(self.dues_ns(location, number, times))
         messages = INTERACTIONS[number].messages
         if number != 2:
             return begun * sum(self.copies(message, 0) for message in messages)

@@ -44,7 +44,7 @@ def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconne
     """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
     agents = agents_of(chain, most_agents) if links.has_broker else agents_of(chain, len(chain.locations))
     wired = _at_a_broker(chain, agents, links) if links.has_broker else _without_a_broker(chain, agents, links)
-    start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times.driven_s))
+    start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times))
     subscribers = chain.many(Kind.SM)
     return [
         Role(
@@ -55,6 +55,13 @@ def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconne
         )
         for locations, wires in zip(agents, wired, strict=True)
     ]  # fmt: skip
+
+
+def descriptors_of_broker(chain: Chain, most_agents: int) -> int:
+    """A file for each durable queue, as RabbitMQ has it, and two connections for each agent."""
+    durable = [message for message in _messages(chain) if message.group.is_assured]
+    queues = sum(chain.copies(message, to) for message in durable for to in chain.destinations(message))
+    return queues + 2 * len(agents_of(chain, most_agents))
 
 
 def _name(locations: Sequence[Location]) -> str:

@@ -62,7 +62,7 @@ def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleR
     wrong = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
     if lost := lost_of(found, assured=True):
         wrong.append(f"{lost:,} persistent messages were lost")
-    expected = chain.deliveries(times.driven_s)
+    expected = chain.deliveries(times)
     missing = expected - sum(tally.expected for tally in found.values())
     if missing:
         wrong.append(f"{missing:,} of {expected:,} messages were never sent")
@@ -119,7 +119,7 @@ def _not_delivered(
     for name, tally in found.items():
         if tally.doubled:
             yield f"{tally.doubled:,} messages {name} came twice"
-    missing = chain.deliveries(times.driven_s) - sum(tally.received - tally.doubled for tally in found.values())
+    missing = chain.deliveries(times) - sum(tally.received - tally.doubled for tally in found.values())
     if missing > 0:
         yield f"{missing:,} messages had not come {times.drain_s:g} s after the last interaction began, or are lost"
     yield from _left(results)

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from messaging.supply_chain.chain import Chain, Location, size_number
+from messaging.supply_chain.chain import Chain, Location, Times, size_number
 from messaging.supply_chain.deployment import agents_of
-from messaging.supply_chain.messages import PROBABILITIES, Kind
+from messaging.supply_chain.messages import INTERACTIONS, PROBABILITIES, Kind
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import Topology, horizontal, vertical
 
@@ -41,7 +41,7 @@ def test_every_family_is_called_and_every_supplier_wins_as_often() -> None:
 
 def test_neighbours_take_turns_evenly() -> None:
     chain = Chain(vertical(10))
-    dues = np.sort(np.concatenate([chain.dues_ns(Location(Kind.SM, place), 5, 10.0) for place in range(10)]))
+    dues = np.sort(np.concatenate([chain.dues_ns(Location(Kind.SM, place), 5, Times(0, 10, 1)) for place in range(10)]))
     gaps = np.diff(dues)
     gap = int(gaps.max())
     assert gaps.min() == pytest.approx(gap, abs=2)
@@ -53,8 +53,21 @@ def test_neighbours_take_turns_evenly() -> None:
 def test_the_deliveries_of_a_whole_run_agree_with_the_plan(topology: Topology) -> None:
     chain = Chain(topology)
     planned = Plan.of(topology).received() * 300
-    assert chain.deliveries(300.0) == pytest.approx(planned, rel=0.01)
-    assert chain.deliveries(0.0) == 0
+    assert chain.deliveries(Times(0, 300, 1)) == pytest.approx(planned, rel=0.01)
+    assert chain.deliveries(Times(0, 0, 1)) == 0
+
+
+@pytest.mark.parametrize("topology", WORKLOADS, ids=named)
+@pytest.mark.parametrize("warm_up_s", [0.0, 0.7, 2.0, 13.1])
+def test_each_interaction_begins_as_often_within_the_measured_time_as_planned(
+    topology: Topology, warm_up_s: float
+) -> None:
+    chain, times = Chain(topology), Times(warm_up_s, 20.0, 1.0)
+    for number in topology.interactions:
+        initiator = INTERACTIONS[number].initiator
+        dues = [chain.dues_ns(Location(initiator, place), number, times) for place in range(chain.many(initiator))]
+        begun = np.count_nonzero(np.concatenate(dues) >= warm_up_s * 1e9)
+        assert abs(begun - topology.initiations_per_s(number) * 20) <= 0.5 + 1e-6, number
 
 
 def test_sizes_come_in_the_paper_s_proportions() -> None:

@@ -29,7 +29,7 @@ def counts(sent: int, took_ms: int) -> Details:
 def as_planned() -> dict[str, RoleResult]:
     """182 and 667 messages in ten seconds."""
     messages = {"inventoryInfo": counts(182, 2), "statInfoSM": counts(667, 3)}
-    assert CHAIN.deliveries(10.0) == 182 + 667
+    assert CHAIN.deliveries(TIMES) == 182 + 667
     return {"supermarket 1": RoleResult(details={"messages": messages, "lag": LogBuckets(), "left_in_queues": 0})}
 
 

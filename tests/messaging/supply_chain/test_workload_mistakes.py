@@ -82,3 +82,17 @@ def test_the_example_makes_a_plan(tmp_path: Path) -> None:
         0,
         "supply chain, freeform: 97 messages/s delivered of 96.5/s sent, 313 kB/s",
     )
+
+
+def test_more_queues_than_the_broker_may_open_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (800, 800))
+    said = refused("--topology", "horizontal", "--base", "100")
+    assert "the broker needs 881 descriptors for queues and connections, and this shell allows 800" in said
+    plan = CliRunner().invoke(main, ["bench", "supply-chain", "--plan", "--topology", "horizontal", "--base", "50"])
+    assert plan.exit_code == 0
+
+
+def test_seconds_may_bear_their_unit() -> None:
+    words = ["bench", "supply-chain", "--plan", "--duration", "60s"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert "'60m' is not a valid float" in refused("--duration", "60m")

@@ -1,0 +1,134 @@
+"""What an agent sent and received, message by message: counts, times, and which copies came twice.
+
+A message's head, little-endian; its body is a pattern that makes it as long as its row of table 2 says:
+
+    u16 destination's number on the link · u8 message · u8 which of three sizes · u16 number of the queue's location,
+    or of the topic · u16 sender · u16 initiator · u16 supplier whose turn it is · u32 sequence of this sender to this
+    destination, from 0 · i64 when it was handed over · i64 when its interaction was due (monotonic clock, ns)
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exchange.measurements import LogBuckets
+from messaging.supply_chain.messages import KILOBYTE, MESSAGES, Message, sizes_kb
+
+HEAD = struct.Struct("<HBBHHHHIqq")
+BODY = bytes(number % 251 for number in range(1 << 17))
+
+
+class Head(NamedTuple):
+    route: int
+    message: int
+    size: int
+    target: int
+    sender: int
+    initiator: int
+    winner: int
+    sequence: int
+    handed_over_ns: int
+    due_ns: int
+
+
+def bytes_of(message: Message, size: int) -> int:
+    return max(HEAD.size, round(sizes_kb(message)[size] * KILOBYTE))
+
+
+@cache
+def bodies() -> list[list[bytes]]:
+    return [[BODY[: bytes_of(message, size) - HEAD.size] for size in range(3)] for message in MESSAGES]
+
+
+@dataclass
+class Counts:
+    """One message, as one agent saw it: all of them, and those within the measured time."""
+
+    sent: int = 0
+    expected: int = 0
+    """Deliveries that the messages sent are to make: one for each subscriber of a topic."""
+    received: int = 0
+    doubled: int = 0
+    measured_sent: int = 0
+    measured_received: int = 0
+    measured_bytes: int = 0
+    """Received."""
+    delivery_ns: Any = field(default_factory=lambda: array("q"))
+    """From handing over to receipt, of those received within the measured time."""
+    since_due_ns: Any = field(default_factory=lambda: array("q"))
+    """From the time at which the message's interaction was due."""
+
+
+class Ledger:
+    """`from_ns` and `until_ns` are the measured time."""
+
+    def __init__(self, from_ns: int, until_ns: int) -> None:
+        self._from_ns, self._until_ns = from_ns, until_ns
+        self._counts: dict[int, Counts] = defaultdict(Counts)
+        self._sequences: dict[tuple[int, int, int], int] = defaultdict(int)
+        self._seen: dict[tuple[int, int, int], bytearray] = {}
+        self._lag_ns = array("q")
+
+    def note_begun(self, due_ns: int, now_ns: int) -> None:
+        if due_ns >= self._from_ns:
+            self._lag_ns.append(now_ns - due_ns)
+
+    def next_sequence(self, message: int, target: int, sender: int, deliveries: int, now_ns: int) -> int:
+        """Note that a message is sent; returns its number among those of this sender to this destination."""
+        stream, counts = (message, target, sender), self._counts[message]
+        self._sequences[stream] += 1
+        counts.sent += 1
+        counts.expected += deliveries
+        counts.measured_sent += self._is_measured(now_ns)
+        return self._sequences[stream] - 1
+
+    def note_received(self, head: Head, size: int, copies: int, now_ns: int) -> int:
+        """Note a receipt; returns how often the message came before. `copies` of it are no doubles."""
+        counts, copy = self._counts[head.message], self._copy(head)
+        counts.received += 1
+        counts.doubled += copy >= copies
+        if self._is_measured(now_ns):
+            counts.measured_received += 1
+            counts.measured_bytes += size
+            counts.delivery_ns.append(now_ns - head.handed_over_ns)
+            counts.since_due_ns.append(now_ns - head.due_ns)
+        return copy
+
+    def _is_measured(self, now_ns: int) -> bool:
+        return self._from_ns <= now_ns < self._until_ns
+
+    def _copy(self, head: Head) -> int:
+        seen = self._seen.setdefault((head.message, head.target, head.sender), bytearray())
+        if head.sequence >= len(seen):
+            seen.extend(bytes(head.sequence + 1 - len(seen)))
+        copy = seen[head.sequence]
+        seen[head.sequence] = min(copy + 1, 255)
+        return copy
+
+    @property
+    def sent(self) -> int:
+        return sum(counts.sent for counts in self._counts.values())
+
+    @property
+    def received(self) -> int:
+        """Each message once for each of its subscribers here."""
+        return sum(counts.received - counts.doubled for counts in self._counts.values())
+
+    def details(self) -> dict[str, Any]:
+        by_message = {MESSAGES[number].name: _as_details(counts) for number, counts in sorted(self._counts.items())}
+        return {"messages": by_message, "lag": LogBuckets.of(np.array(self._lag_ns, np.int64))}
+
+
+def _as_details(counts: Counts) -> dict[str, Any]:
+    return {
+        **{name: value for name, value in vars(counts).items() if not name.endswith("_ns")},
+        "delivery": LogBuckets.of(np.array(counts.delivery_ns, np.int64)),
+        "since_due": LogBuckets.of(np.array(counts.since_due_ns, np.int64)),
+    }
