@@ -10,7 +10,15 @@ from reports.drawing.chart import Chart
 from reports.drawing.figures import Drawing, Figure, drawing_of
 from reports.formats import three_digits
 from reports.run import completion, heat, load
-from reports.run.run_folder import Record, RunFolder, is_long_enough, is_scheduled, length_s, seconds_begun
+from reports.run.run_folder import (
+    Record,
+    RunFolder,
+    is_long_enough,
+    is_scheduled,
+    lasts_a_second,
+    length_s,
+    seconds_begun,
+)
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,6 @@ def _too_short(folder: RunFolder) -> str:
     if is_long_enough(folder) or not seconds_begun(folder.spool):
         return ""
     length = three_digits(length_s(folder))
-    if length_s(folder) < 1:
+    if not lasts_a_second(folder):
         return f"The run took {length} s: under a second there is no rate a second, and nothing to draw over time."
     return f"The run took {length} s: too short for lines over time. The table of its seconds has them."

@@ -101,6 +101,11 @@ def is_long_enough(folder: RunFolder) -> bool:
     return seconds_begun(folder.spool) >= LEAST_SECONDS
 
 
+def lasts_a_second(folder: RunFolder) -> bool:
+    """False for a run too short to have a rate a second."""
+    return length_s(folder) >= 1.0
+
+
 def span_s(folder: RunFolder) -> float:
     """The time that charts over the run show: all of it, to the end of its last second."""
     return max(length_s(folder), float(seconds_begun(folder.spool)))

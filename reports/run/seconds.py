@@ -12,7 +12,7 @@ from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
 from reports.formats import is_number, number
-from reports.run.run_folder import Record, RunFolder, is_scheduled, section
+from reports.run.run_folder import Record, RunFolder, is_scheduled, lasts_a_second, section
 from reports.seconds import COLUMNS, cells
 from reports.tables import FoldingTable, key, plain_table, terminal
 
@@ -27,6 +27,8 @@ LEFT_OUT = ("lag p99",)
 """The columns for which 80 characters leave no room: due minus handed over tells the lag."""
 WITH_A_SCHEDULE = ("offered", "handed over p50")
 """The columns that a run as fast as it goes lacks: its completion times are from handing over already."""
+RATES_A_SECOND = ("offered", "sent", "answered")
+"""The columns that a run of under a second lacks."""
 MOST_ROWS = 12
 
 
@@ -108,7 +110,8 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
     seconds, scheduled = Seconds(folder), is_scheduled(folder.run)
     clock = "due" if scheduled else "handed_over"
     of_clock = {title: name.format(clock=clock) for title, name in ON_A_PAGE.items()}
-    left_out = () if scheduled else ("offered", "p50 handed over", "p99 handed over", "lag p99")
+    without_schedule = () if scheduled else ("offered", "p50 handed over", "p99 handed over", "lag p99")
+    left_out = (*without_schedule, *(() if lasts_a_second(folder) else RATES_A_SECOND))
     columns = {title: name for title, name in of_clock.items() if title not in left_out}
     rows = [
         None if second is None else (second, list(_words(shown_row(seconds, second), columns)))
@@ -128,12 +131,12 @@ def show_seconds(folder: RunFolder) -> None:
     """Print a row for every second, or for the first and the last few of a long run."""
     seconds = Seconds(folder)
     if seconds.numbers:
-        terminal().print(_table(seconds, is_scheduled(folder.run)))
+        terminal().print(_table(seconds, is_scheduled(folder.run), lasts_a_second(folder)))
 
 
-def _table(seconds: Seconds, scheduled: bool) -> FoldingTable:
+def _table(seconds: Seconds, scheduled: bool, has_rates: bool) -> FoldingTable:
     clock = "due" if scheduled else "handed_over"
-    left_out = LEFT_OUT if scheduled else (*LEFT_OUT, *WITH_A_SCHEDULE)
+    left_out = (*LEFT_OUT, *(() if scheduled else WITH_A_SCHEDULE), *(() if has_rates else RATES_A_SECOND))
     columns = {title: how for title, how in COLUMNS.items() if title not in left_out}
     first, *others = (HEADINGS.get(title, title).format(clock=CLOCK_WORDS[clock]) for title in columns)
     table = plain_table(key(first, from_right=True), *others, gap=1)

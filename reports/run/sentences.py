@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exchange.words import counted, each_of
-from reports.formats import date_and_time, is_number, plain, rate, three_digits
+from reports.formats import date_and_time, is_number, plain, rate, three_digits, time_in_words
 from reports.run.run_folder import Record, is_scheduled, mean_cores, section
 from runs.record.noise import noise_words
 
@@ -38,23 +38,24 @@ def verdict(run: Record) -> str:
     status = str(run.get("status"))
     if status == "invalid":
         return "Do not use these figures: both ends do not agree on what was sent."
-    found = " ".join(filter(None, (_completion(run), _load(run))))
+    parts = (_load(run), _completion(run)) if status == "saturated" else (_completion(run), _load(run))
+    found = " ".join(filter(None, parts))
     early = "The run ended early; until then: " if status == "partial" and found else ""
     return early + (found or "Nothing was measured.")
 
 
 def _completion(run: Record) -> str:
-    """Half within 230 µs, 99 % within 949 µs, the slowest after 5,759 µs; 99 % only where ten orders are slower."""
+    """Half within 230 µs, 99 % within 949 µs, the slowest after 12.8 ms; 99 % only where ten orders are slower."""
     times, since = section(section(run, "completion_us"), "due"), "of when they were due"
     if not times:
         times, since = section(section(run, "completion_us"), "handed_over"), "of being handed over"
     if not is_number(times.get("p50")):
         return ""
-    parts = [f"Half of the orders were answered within {three_digits(times['p50'])} µs {since}"]
+    parts = [f"Half of the orders were answered within {time_in_words(times['p50'])} {since}"]
     if is_number(times.get("p99")) and times.get("count", 0) >= LEAST_FOR_P99:
-        parts.append(f"99 % within {three_digits(times['p99'])} µs")
+        parts.append(f"99 % within {time_in_words(times['p99'])}")
     if is_number(times.get("max")):
-        parts.append(f"the slowest after {three_digits(times['max'])} µs")
+        parts.append(f"the slowest after {time_in_words(times['max'])}")
     return ", ".join(parts) + "."
 
 

@@ -46,7 +46,7 @@ def test_headline_numbers_are_those_of_run_json(browser: Browser, complete_run: 
     with opened(browser, complete_run) as page:
         shown = {tile: page.locator(f"{tile} .value data") for tile in HEADLINES}
         exact = {tile: float(data.get_attribute("value") or "nan") for tile, data in shown.items()}
-        rounded = {tile: float(data.inner_text().replace(",", "")) for tile, data in shown.items()}
+        rounded = {tile: float(data.inner_text().removesuffix(" µs").replace(",", "")) for tile, data in shown.items()}
     run = orjson.loads((complete_run / "run.json").read_bytes())
     for tile, path in HEADLINES.items():
         expected = run

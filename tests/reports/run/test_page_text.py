@@ -155,7 +155,9 @@ def test_a_short_run_has_its_curve_and_its_seconds_and_no_line_of_three_dots(tmp
 
 def test_a_run_under_a_second_says_so_in_place_of_a_rate(tmp_path: Path) -> None:
     page = page_of(SyntheticRun(seconds=1).write(tmp_path / "run", duration_s=0.54))
-    assert "The run took 0.540 s: under a second there is no rate a second" in words_of(page)
+    words = words_of(page)
+    assert "The run took 0.540 s: under a second there is no rate a second" in words
+    assert "second p50 p99 max" in words  # no offered, sent, answered
 
 
 def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
@@ -170,7 +172,7 @@ def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
     ("changed", "found"),
     [
         ({"status": "saturated", "rates": {"offered_orders_per_s": 8000.0, "orders_per_s": 7100.4}},
-         "Of 8,000 orders/s offered, 7,100 were answered."),
+         "Of 8,000 orders/s offered, 7,100 were answered. Half of the orders were answered within 230 µs"),
         ({"status": "invalid"}, "Do not use these figures: both ends do not agree on what was sent."),
         ({"status": "partial"}, "The run ended early; until then: Half of the orders"),
         ({"status": "complete", "rates": {"orders_per_s": 1_060_182.0}},
@@ -178,6 +180,8 @@ def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
         ({"completion_us": {"due": {"count": 999, "p50": 1.0, "p99": 2.0, "max": 3.0}}},
          "within 1.00 µs of when they were due, the slowest after 3.00 µs."),
         ({"completion_us": {}, "rates": {}}, "Nothing was measured."),
+        ({"completion_us": {"due": {"p50": 9_999.0, "max": 46_155_427.0}}},
+         "within 9,999 µs of when they were due, the slowest after 46.2 s."),
     ],
 )  # fmt: skip
 def test_the_verdict_says_whose_figures_they_are_and_what_was_held(changed: dict[str, Any], found: str) -> None:
