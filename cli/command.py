@@ -1,16 +1,41 @@
-"""How a command's help is laid out: its options under headings, by what they are about."""
+"""Commands that measure: their options stand under headings, and have defaults from exchange.toml and EXCHANGE_*.
+
+What is typed counts before the environment, the environment before the file's table of the command, as [run], and that
+before the file's first lines, which are for every command.
+"""
 
 from __future__ import annotations
 
-import click
+import importlib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
+import click
+from click.core import ParameterSource
+
+from runs.errors import UserError
 from runs.options import GROUPS
 
 OTHERS = "Other options"
+FILE, PREFIX = Path("exchange.toml"), "EXCHANGE_"
+CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle")
 
 
 class Command(click.Command):
-    """A command whose options stand in groups."""
+    """A command whose options stand in groups and take defaults from a file and the environment."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        sources = _sources(_by_key(self), info_name or "")
+        extra.setdefault("default_map", {name: value for _, defaults in sources for name, value in defaults.items()})
+        context = super().make_context(info_name, args, parent, **extra)
+        if used := configured(context):
+            click.echo(_line(sources, used, _by_key(self)), err=True)
+        return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         heading_of = {name: f"{heading} options" for heading, names in GROUPS.items() for name in names}
@@ -22,3 +47,71 @@ class Command(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def configured(ctx: click.Context) -> dict[str, Any]:
+    """The parameters whose values come from the file or the environment."""
+    return {n: v for n, v in ctx.params.items() if ctx.get_parameter_source(n) is ParameterSource.DEFAULT_MAP}
+
+
+def _by_key(command: click.Command) -> dict[str, str]:
+    """Parameters by the names of their options: orders_per_s by rate."""
+    options = (param for param in command.params if isinstance(param, click.Option))
+    return {option.opts[0].removeprefix("--"): str(option.name) for option in options}
+
+
+def _sources(keys: Mapping[str, str], command: str) -> list[tuple[str, dict[str, Any]]]:
+    """(where, values by parameter), the one that counts most last. UserError for a key that no command has."""
+    file = _read()
+    tables = {name: value for name, value in file.items() if isinstance(value, dict)}
+    for name in tables:
+        if name not in CONFIGURED:
+            raise _unknown(f"{FILE}: [{name}]", name, CONFIGURED)
+    shared = {name: value for name, value in file.items() if name not in tables}
+    known = keys.keys() if shared.keys() <= keys.keys() else _keys_of_all()
+    _check(shared, known, str(FILE))
+    own = tables.get(command, {})
+    _check(own, keys, f"{FILE}, [{command}]")
+    variables = {key: PREFIX + key.replace("-", "_").upper() for key in keys}
+    environment = {key: os.environ[name] for key, name in variables.items() if name in os.environ}
+    return [
+        (where, {keys[key]: value for key, value in found.items() if key in keys})
+        for where, found in ((str(FILE), {**shared, **own}), ("the environment", environment))
+    ]
+
+
+def _read() -> dict[str, Any]:
+    try:
+        return tomllib.loads(FILE.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{FILE.absolute()} is no TOML that can be read: {error}") from error
+
+
+def _check(found: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    for key, value in found.items():
+        if key not in known:
+            raise _unknown(f"{where}: {key!r}", key, known)
+        if not isinstance(value, str | int | float):
+            raise UserError(f'{where}: {key} is {value!r}; write what one would type, as rate = "8k"')
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
+    from experiments.sweep.keys import nearest
+
+    return UserError(f"{what} is not known{nearest(name, known)}")
+
+
+def _keys_of_all() -> set[str]:
+    return {key for name in CONFIGURED for key in _by_key(importlib.import_module(f"cli.{name}").command)}
+
+
+def _line(sources: Iterable[tuple[str, dict[str, Any]]], used: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+    """exchange.toml: --rate 4000; the environment: --seed 7"""
+    where_of = {name: (where, value) for where, values in sources for name, value in values.items() if name in used}
+    option_of = {name: key for key, name in keys.items()}
+    by_where: dict[str, list[str]] = {}
+    for name, (where, value) in where_of.items():
+        by_where.setdefault(where, []).append(f"--{option_of[name]} {value}")
+    return "; ".join(f"from {where}: {', '.join(options)}" for where, options in by_where.items())

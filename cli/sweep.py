@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.command import Command
+from cli.command import Command, configured
 from cli.trial_options import (
     folder_options,
     nothing_beside_resume,
@@ -54,7 +54,12 @@ def command(
     if resume is not None:
         nothing_beside_resume(ctx)
         raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
-    plan = with_looks(planned(file, typed(ctx)).with_redo(redo_noisy), until_decided, max_repeats)
+    given = typed(ctx) if file else {**configured(ctx), **typed(ctx)}
+    plan = with_looks(
+        planned(file, given).with_redo(redo_noisy),
+        until_decided,
+        max_repeats,
+    )
     if dry_run:
         raise SystemExit(show_plan(plan, as_json, results))
     confirm(plan, yes)

@@ -84,6 +84,7 @@ class RunOptions(TypedDict, total=False):
     window: int | str
     tape: str
     speed: float
+    pace: str
     record: bool
     pairs: int
     reporters: int

@@ -156,8 +156,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Engine": ("policy", "max_price", "capacity", "with_ids"),
     "Measuring": (
-        "file", "vary", "slo", "repeats", "precision", "pause_s", "redo_noisy", "until_decided", "warm_up_s",
-        "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
+        "file", "vary", "slo", "repeats", "precision", "pause_s", "redo_noisy", "until_decided", "max_repeats",
+        "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
     ),
     "Output": (
         "record", "results", "name", "resume", "dry_run", "yes", "example", "no_spark", "no_page", "as_json", "help",
