@@ -20,32 +20,40 @@ from runs.options import json_option, results_option, run_settings
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
-              help="How long a run offers orders.")  # fmt: skip
-@click.option("--precision", type=click.FloatRange(0.01, 1.0), default=0.05, show_default=True,
-              help="How close held and failed rates must come, as a share.")  # fmt: skip
-@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True,
-              help="Searches about the edge.")  # fmt: skip
+              help="How long a probe offers orders, at least.")  # fmt: skip
+@click.option("--longest", "longest_s", type=click.FloatRange(0.1, 10**6), default=10.0, show_default=True,
+              help="Seconds up to which a probe at a low rate goes on until it has enough orders.")  # fmt: skip
+@click.option("--precision", type=click.FloatRange(0.005, 1.0), default=0.05, show_default=True,
+              help="The search ends once its interval is this share of the capacity to either side ...")  # fmt: skip
+@click.option("--probes", "most_probes", type=click.IntRange(3, 1000), default=30, show_default=True,
+              help="... or after this many probes.")  # fmt: skip
 @click.option("--pause", "pause_s", type=click.FloatRange(0, 3600), default=0.5, show_default=True,
               help="Seconds between two runs.")  # fmt: skip
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
 def command(
-    slo: str, start_per_s: float, seconds: float, precision: float, repeats: int, pause_s: float, results: str,
-    name: str | None, as_json: bool, **given: Any,
+    slo: str, start_per_s: float, seconds: float, longest_s: float, precision: float, most_probes: int, pause_s: float,
+    results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Find the highest rate that holds an objective: a bracket, a bisection, and searches about the edge.
+    """Find the highest rate that holds an objective, with its interval; each probe has as many orders as that needs.
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """
-    from experiments.capacity.capacity import capacity, objective_of
+    from experiments.capacity.capacity import capacity
+    from experiments.capacity.objective import objective_of
     from experiments.capacity.search import SearchSettings
     from runs.files import dated_name
 
     objective = objective_of(slo)
     settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
     search = SearchSettings(
-        start_per_s=start_per_s, precision=precision, repeats=repeats, pause_s=pause_s, seed=settings.seed
+        start_per_s=start_per_s,
+        precision=precision,
+        most_probes=most_probes,
+        pause_s=pause_s,
+        seconds=seconds,
+        longest_s=longest_s,
     )
     folder = Path(results) / (name or dated_name("capacity"))
     raise SystemExit(capacity(settings, objective, search, folder, as_json))

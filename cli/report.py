@@ -1,4 +1,4 @@
-"""`exchange report`: make page, tables, figures and exports of a run, trial or benchmark again from its folder."""
+"""`exchange report`: make page, tables, figures and exports of a run, trial, benchmark or capacity again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the record: run.json, bench.json, or a row for each arm of a trial."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the record: run.json, bench.json, or a row for each arm of a trial or probe of a capacity.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
 def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
-    """Make a run's, trial's or benchmark's page again from its FOLDER: after a run by hand, or one that ended early.
+    """Make the page of a run, trial, benchmark or capacity again from its FOLDER: also after a run by hand.
 
     Example: exchange report results/first
     """
@@ -46,11 +49,16 @@ def report(folder: Path, asked: ReportOptions) -> int:
         from messaging.report import report_benchmark
 
         return report_benchmark(folder, asked)
+    if (folder / "capacity.json").exists():
+        from experiments.capacity.capacity import report_capacity
+
+        return report_capacity(folder, asked)
     if (folder / "run.json").exists() or (folder / "spool").is_dir():
         from reports.run.page import report_run
 
         return report_run(folder, asked)
     raise UserError(
         f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "
-        "benchmark's, which has bench.json: give one that exchange run, compare, nagle or bench made"
+        "benchmark's, which has bench.json, nor a capacity's, which has capacity.json: give one that exchange run, "
+        "compare, nagle, bench or capacity made"
     )

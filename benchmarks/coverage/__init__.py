@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.comparison import Row
-from benchmarks.coverage import verdicts
+from benchmarks.coverage import capacity, verdicts
 
-PARTS = (verdicts,)
+PARTS = (capacity, verdicts)
 """Modules with a `rows(repeats)` of their own."""
 
 

@@ -34,7 +34,7 @@ class Capacity(Kind):
         )
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from experiments.capacity.table import show
+        from reports.capacity.table import show
 
         show(record)
 
@@ -59,15 +59,16 @@ class Capacity(Kind):
         print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        from experiments.capacity.capacity import capacity, objective_of
-        from experiments.capacity.search import SearchSettings
+        from experiments.capacity.capacity import capacity
+        from experiments.capacity.objective import objective_of
+        from experiments.capacity.search import search_settings_of
         from runs.files import dated_name
 
         record = self.read(folder)
         settings = settings_of_record(folder / self.file, record["settings"])
         warn_of_differences(record, settings)
         place = Path(results) / (name or dated_name("capacity"))
-        return capacity(settings, objective_of(record["objective"]), SearchSettings(**record["search"]), place, as_json)
+        return capacity(settings, objective_of(record["objective"]), search_settings_of(record), place, as_json)
 
 
 def _in_words(found: Record | None) -> str:

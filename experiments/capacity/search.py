@@ -1,144 +1,197 @@
-"""The search for a capacity: the edge between rates that hold and rates that do not. Knows no exchange.
+"""The search for a capacity: the rate at which half of all probes hold. Knows no exchange.
 
-A search brackets the edge, then bisects the bracket on the logarithm of the rate. The first search starts from
-anywhere; further ones start where it ended, and each is one observation of the edge.
+A bracket first: from a start, by factors of four, to a rate that holds below one that does not. Then probe after probe
+where the capacity may still be, until its interval is narrow enough. A failed probe is made again at the same rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from math import log, sqrt
+from dataclasses import asdict, dataclass, fields
+from math import exp, log
 from typing import Any
 
-from exchange.estimates import Estimate, median
+import numpy as np
 
-Holds = Callable[[float], bool]
-"""A function that is true if a rate holds. Each call is a run; near the edge two calls may differ."""
+from exchange.estimates import Estimate
+from exchange.json_records import Record
+from experiments.capacity.curve import Outcome, Posterior
 
-WIDE, NARROW = 4.0, 1.25
-"""Growth of a bracket: from anywhere, and from the end of an earlier search."""
-LEAST_PER_S = 1.0
-MOST_RUNS = 12
-"""The most runs of one search."""
+Probe = Callable[[float], Outcome]
+"""Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
+
+GROWTH = 4.0
+"""From one rate of the bracket to the next."""
+BEYOND = exp(2.0)
+"""The capacity may be this many times outside the bracket, whose probes may have been lucky."""
+LEAST_PROBES = 12
+MAJORITY = 2
+"""Of three probes, where the first one of a bracket's rate failed or the rate is at an end of the reach."""
 NEAR_THE_CEILING = 0.8
 """A capacity above this share of the generator's own ceiling says little about the transport."""
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The highest rate that held, 0 if none did; and the lowest one that failed, infinity if none did."""
-
-    highest_held: float
-    lowest_failed: float
-
-    def as_dict(self) -> dict[str, float | None]:
-        """Both ends, None for one that was not found."""
-        failed = None if self.lowest_failed == float("inf") else self.lowest_failed
-        return {"held": self.highest_held or None, "failed": failed}
-
-    @property
-    def is_found(self) -> bool:
-        return self.highest_held > 0 and self.lowest_failed != float("inf")
-
-    @property
-    def middle(self) -> float:
-        """The geometric mean of the bracket, at most half its width from the true edge."""
-        return sqrt(self.highest_held * self.lowest_failed)
-
-    def is_within(self, precision: float) -> bool:
-        return self.is_found and log(self.lowest_failed / self.highest_held) <= log(1 + precision) * 1.0001
-
-
-def find_edge(
-    holds: Holds, start: float, step: float, precision: float, least: float, most: float, runs: int
-) -> Edge:  # fmt: skip
-    """Search from `start`, within `least` and `most`, in at most `runs` runs. The last bracket."""
-    edge = Edge(0.0, float("inf"))
-    rate = min(max(start, least), most)
-    for _ in range(runs):
-        edge = Edge(rate, edge.lowest_failed) if holds(rate) else Edge(edge.highest_held, rate)
-        if edge.is_within(precision) or edge.highest_held >= most or edge.lowest_failed <= least:
-            break
-        rate = min(max(_next(edge, step), least), most)
-    return edge
-
-
-def _next(edge: Edge, step: float) -> float:
-    if edge.highest_held == 0:
-        return edge.lowest_failed / step
-    return edge.highest_held * step if edge.lowest_failed == float("inf") else edge.middle
+FOUND, ABOVE, BELOW, UNKNOWN = "found", "above", "below", "unknown"
+CURVE_POINTS = 61
+CURVE_MARGIN = 1.25
+"""The curve is drawn as far beyond the lowest and the highest probe."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """Start, precision and number of the searches."""
+    """Where the search starts and when it ends."""
 
     start_per_s: float = 1_000.0
     precision: float = 0.05
-    repeats: int = 5
-    """The number of searches after the first one."""
+    """The search ends once the interval's half width is this share of the capacity."""
+    most_probes: int = 30
     pause_s: float = 0.5
     """Time between two runs for the previous one to drain."""
-    seed: int = 1
-    """The seed of the bootstrap."""
+    seconds: float = 2.0
+    """How long a probe offers orders, at least."""
+    longest_s: float = 10.0
+    """How long a probe may offer orders at a low rate, to have as many as the objective needs."""
+
+
+def search_settings_of(record: Record) -> SearchSettings:
+    """The settings of a recorded search; those that an older version's record lacks have their defaults."""
+    known = {"seconds": record["settings"].get("duration_s") or SearchSettings.seconds, **record["search"]}
+    return SearchSettings(**{one.name: known[one.name] for one in fields(SearchSettings) if one.name in known})
+
+
+class Enough(Exception):
+    """The search has made as many probes as it may."""
 
 
 class CapacitySearch:
-    """The edges found so far; an interrupt leaves them as they are."""
+    """The outcomes found so far; an interrupt leaves them as they are."""
 
-    def __init__(self, holds: Holds, measure_ceiling_per_s: Callable[[], float], settings: SearchSettings) -> None:
-        self._holds, self._measure_ceiling_per_s, self._settings = holds, measure_ceiling_per_s, settings
-        self.ceiling_per_s = 0.0
-        """Orders/s that the generator can reach without messaging; 0 before it is measured."""
-        self.edges: list[Edge] = []
+    def __init__(
+        self, probe: Probe, measure_ceiling_per_s: Callable[[], float], least_per_s: float, settings: SearchSettings
+    ) -> None:
+        self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
+        self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
+        """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
+        self.outcomes: list[Outcome] = []
+        self.held_per_s: float | None = None
+        """The highest rate of the bracket that held."""
+        self.failed_per_s: float | None = None
         self.stopped: str | None = "interrupted"
         """The reason why the search is incomplete, None if it is complete."""
 
     def run(self) -> None:
-        """Measure the ceiling and make all searches; the first one's edge only starts the others."""
-        settings = self._settings
+        """Measure the ceiling and make all probes."""
         self.ceiling_per_s = self._measure_ceiling_per_s()
-        first = self._edge(settings.start_per_s, WIDE)
-        if first.is_found:
-            for _ in range(settings.repeats):
-                self.edges.append(self._edge(first.middle, NARROW))
-        else:
-            self.edges.append(first)
+        self.least_per_s = min(self.least_per_s, self.ceiling_per_s)
+        try:
+            if self._bracket():
+                self._narrow()
+        except Enough:
+            pass
         self.stopped = None
 
-    def _edge(self, start_per_s: float, step: float) -> Edge:
-        precision = self._settings.precision
-        return find_edge(self._holds, start_per_s, step, precision, LEAST_PER_S, self.ceiling_per_s, MOST_RUNS)
+    def _make_probe(self, rate_per_s: float) -> bool:
+        if len(self.outcomes) >= self._settings.most_probes:
+            raise Enough
+        self.outcomes.append(self._probe(rate_per_s))
+        return self.outcomes[-1].holds
+
+    def _bracket(self) -> bool:
+        """True once a rate holds and a higher one does not; False if the reach ends before that."""
+        rate = min(max(self._settings.start_per_s, self.least_per_s), self.ceiling_per_s)
+        while True:
+            if self._holds_mostly(rate):
+                self.held_per_s = rate
+            else:
+                self.failed_per_s = rate
+            if self.held_per_s and self.failed_per_s:
+                return True
+            if (self.held_per_s or 0) >= self.ceiling_per_s or self.failed_per_s == self.least_per_s:
+                return False
+            growth = GROWTH if self.held_per_s else 1 / GROWTH
+            rate = min(max(rate * growth, self.least_per_s), self.ceiling_per_s)
+
+    def _holds_mostly(self, rate_per_s: float) -> bool:
+        """Whether the rate holds: best of three if its first probe fails, or at an end of the reach."""
+        at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
+        if self._make_probe(rate_per_s) and not at_an_end:
+            return True
+        held, made = int(self.outcomes[-1].holds), 1
+        while max(held, made - held) < MAJORITY:
+            held, made = held + self._make_probe(rate_per_s), made + 1
+        return held >= MAJORITY
+
+    def _narrow(self) -> None:
+        """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
+        posterior = self._posterior()
+        for turn in range(1, self._settings.most_probes):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(posterior.estimate):
+                return
+            (rate,) = posterior.quantiles([_scattered(turn)])
+            if not self._make_probe(rate):
+                posterior.add(self.outcomes[-1:])
+                self._make_probe(rate)
+            posterior.add(self.outcomes[-1:])
+
+    def _is_narrow(self, capacity: Estimate) -> bool:
+        assert capacity.low is not None
+        assert capacity.high is not None
+        return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision)
+
+    def _posterior(self) -> Posterior:
+        assert self.held_per_s is not None
+        assert self.failed_per_s is not None
+        low, high = self.held_per_s / BEYOND, self.failed_per_s * BEYOND
+        return Posterior(max(self.least_per_s, low), min(self.ceiling_per_s, high)).add(self.outcomes)
 
     @property
-    def capacity(self) -> Estimate | None:
-        """Orders/s; None if no search found both sides of the edge."""
-        found = [edge.middle for edge in self.edges if edge.is_found]
-        return median(found, self._settings.seed) if found else None
+    def kind(self) -> str:
+        """FOUND, or which end of the reach the capacity lies beyond; UNKNOWN before a probe says anything."""
+        if self.held_per_s and self.failed_per_s:
+            return FOUND
+        return ABOVE if self.held_per_s else BELOW if self.failed_per_s else UNKNOWN
 
-    def flags(self) -> list[str]:
+    def answer(self) -> Posterior | None:
+        """What is known of the capacity; None if it lies beyond the reach."""
+        return self._posterior().refined(self.outcomes) if self.kind == FOUND else None
+
+    def flags(self, capacity: Estimate | None) -> list[str]:
         """Sentences that a reader must know before the figure."""
-        flags = []
-        ceiling, capacity = self.ceiling_per_s, self.capacity
+        flags, ceiling = [], self.ceiling_per_s
         if self.stopped:
             flags.append(f"{self.stopped}: what was found until then")
         if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
             flags.append(f"over {NEAR_THE_CEILING:.0%} of the generator's own ceiling, {ceiling:,.0f} orders/s")
-        if any(edge.highest_held >= ceiling > 0 for edge in self.edges):
-            flags.append(f"held at the generator's own ceiling, {ceiling:,.0f} orders/s: the generator is the limit")
-        if any(edge.lowest_failed <= LEAST_PER_S for edge in self.edges):
-            flags.append(f"not held even at {LEAST_PER_S:g} order/s")
+        if capacity and not self.stopped and not self._is_narrow(capacity):
+            most, precision = self._settings.most_probes, self._settings.precision
+            flags.append(f"the interval is wider than --precision {precision:g} after {most} probes")
         return flags
 
-    def as_dict(self) -> dict[str, Any]:
-        """capacity.json's part about the search."""
-        capacity = self.capacity
+    def as_dict(self, is_over: bool) -> dict[str, Any]:
+        """capacity.json's part about the search, with estimate and curve if it is over."""
+        answer = self.answer() if is_over else None
+        capacity = answer.estimate if answer else None
         return {
             "status": "partial" if self.stopped else "complete",
-            "flags": self.flags(),
-            "capacity_orders_per_s": None if capacity is None else asdict(capacity),
+            "flags": self.flags(capacity),
+            "capacity_orders_per_s": asdict(capacity) if capacity else None,
+            "answer": {"kind": self.kind, "highest_held_orders_per_s": self.held_per_s,
+                       "lowest_failed_orders_per_s": self.failed_per_s},
+            "reach_orders_per_s": {"low": self.least_per_s, "high": self.ceiling_per_s},
             "ceiling_orders_per_s": self.ceiling_per_s or None,
             "search": asdict(self._settings),
-            "searches": [edge.as_dict() for edge in self.edges],
+            "searches": [{"held": self.held_per_s, "failed": self.failed_per_s}],
+            "curve": self._curve(answer) if answer else [],
         }  # fmt: skip
+
+    def _curve(self, answer: Posterior) -> list[dict[str, float | None]]:
+        """The chance of holding, with its interval, about the rates that were probed."""
+        rates = [outcome.rate_per_s for outcome in self.outcomes]
+        grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
+        return [{"orders_per_s": rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
+
+
+def _scattered(turn: int) -> float:
+    """1/2, 1/4, 3/4, 1/8, 5/8 ...: van der Corput's sequence, which fills the unit interval evenly."""
+    share, digit = 0.0, 0.5
+    while turn:
+        share, turn, digit = share + digit * (turn & 1), turn >> 1, digit / 2
+    return share

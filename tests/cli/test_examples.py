@@ -27,7 +27,7 @@ SHORTER = {
     "nagle": "--dry-run",
     "sweep": "--dry-run",
     "bench": "--transport memory --sizes 64 --count 100 --repeats 1",
-    "capacity": "--transport memory --slo 'max <= 9s' --from 300000 --seconds 0.1 --precision 1 --repeats 1 --pause 0",
+    "capacity": "--transport memory --slo 'max <= 9s' --from 300000 --seconds 0.1 --probes 4 --pause 0",
 }
 """By command, in an order in which each finds what it needs."""
 ELSEWHERE = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import pytest
 
-from experiments.capacity.capacity import objective_of
+from experiments.capacity.objective import objective_of
 from runs.errors import UserError
 
 
@@ -20,7 +21,8 @@ def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict
     }
 
 
-NONSENSE = ["", "p99", "p98 <= 1ms", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;", "loss <= 3", "fast"]
+NONSENSE = ["", "p99", "p98 <= 1ms", "p99.99 <= 1ms", "p99 <= 0us", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;",
+            "loss <= 3", "fast"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,18 @@ def test_what_is_not_understood_is_told_with_what_is(text: str) -> None:
 )
 def test_a_run_holds_all_terms_and_loses_nothing(record: dict[str, Any], why: str | None) -> None:
     assert objective_of("p99 <= 1ms, lag p99 <= 500us, loss = 0").broken_by(record) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "orders"),
+    [("p90 <= 1ms", 100), ("p99 <= 1ms", 1_000), ("p50 <= 1ms, p99.9 <= 1ms", 10_000), ("loss = 0", 100)],
+)
+def test_ten_orders_lie_beyond_a_percentile_that_is_judged(text: str, orders: int) -> None:
+    assert objective_of(text).needed_orders == orders
+
+
+def test_the_ratio_is_that_of_the_term_nearest_to_breaking() -> None:
+    objective = objective_of("p99 <= 1ms, lag p99 <= 100us")
+    assert objective.log_ratio(run(p99=500.0, lag=200.0)) == pytest.approx(log(2))
+    assert objective.log_ratio({**run(), "lag_us": {}}) is None
+    assert objective_of("loss = 0").log_ratio(run()) is None

@@ -1,0 +1,138 @@
+"""The dose-response curve of a capacity: how the chance of holding an objective falls with the rate. Knows no exchange.
+
+With y, the logarithm of a probe's figure over its bound, and x, the logarithm of its rate, the model is
+
+    y = A (exp(b (x - c) / A) - 1) + noise        c the capacity, b the slope there, -A the floor of an idle system
+
+A probe holds if y <= 0, so at the capacity c half of all probes hold. The noise is normal with unknown deviation; in
+four of a hundred probes it is anything at all, so that one bad probe moves the answer little. Beyond a factor of two on
+either side of the bound a probe counts only as `at least` or `at most` that much. A probe of which only holding or
+failing is known counts as that. The interval is that of the posterior of c over a grid of all four unknowns;
+`python -m benchmarks coverage` prints how often it contains a known capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+import numpy.typing as npt
+
+from exchange.estimates import TAIL, Estimate
+
+FAR = 0.8
+"""The logarithm of a ratio beyond which its size does not count: a factor of two."""
+STRAY_SHARE, STRAY_DEVIATION = 0.04, 2.0
+"""The share of probes whose noise is anything, and the deviation of these."""
+SLOPES = np.geomspace(0.2, 40.0, 10)[:, None, None]
+FLOORS = -np.log([0.05, 0.3, 0.5, 0.65, 0.8])[:, None]
+DEVIATIONS = np.geomspace(0.04, 1.0, 8)
+"""The grid of the unknowns beside the capacity, each in an axis of its own."""
+FLATNESS = 0.5
+"""Before any probe a slope b is as likely as b ** -FLATNESS: if all were, noise would pass for steepness."""
+STEP = 0.025
+"""The logarithm of a step between two capacities of the first grid."""
+POINTS = 100
+"""Capacities of the grid for the answer."""
+NEGLIGIBLE = 0.0005
+"""The share of the posterior that the answer's grid leaves out on either side."""
+STEEPEST = 50.0
+ROOT_OF_TWO_PI = float(np.sqrt(2 * np.pi))
+
+Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A probe's outcome. `log_ratio` is the logarithm of figure / bound, None if there is no such figure."""
+
+    rate_per_s: float
+    holds: bool
+    log_ratio: float | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest logarithm of the ratio that the outcome allows; equal if it is known."""
+        y = self.log_ratio
+        if y is None or self.holds is not (y <= 0):
+            return (-np.inf, 0.0) if self.holds else (0.0, np.inf)
+        if abs(y) > FAR:
+            return (-np.inf, -FAR) if y < 0 else (FAR, np.inf)
+        return y, y
+
+
+class Posterior:
+    """How likely each capacity between two rates is, given the outcomes so far."""
+
+    def __init__(self, low_per_s: float, high_per_s: float, points: int | None = None) -> None:
+        low, high = log(low_per_s), log(high_per_s)
+        self._edges = np.linspace(low, high, (points or max(2, round((high - low) / STEP))) + 1)
+        self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None]
+        self._log_weights: Floats = -FLATNESS * np.log(SLOPES[None])
+
+    def add(self, outcomes: Iterable[Outcome]) -> Posterior:
+        for outcome in outcomes:
+            expected = self._expected(outcome.rate_per_s)
+            self._log_weights = self._log_weights + np.log(_likelihood(expected, *outcome.bounds))
+        return self
+
+    def refined(self, outcomes: Sequence[Outcome]) -> Posterior:
+        """The posterior of the same outcomes on a grid as fine as its width needs."""
+        lowest, highest = self._edges[0], self._edges[-1]
+        found: Posterior = self
+        for margin in (1.5 * STEP, 0.0):
+            low, high = (log(rate) for rate in found.quantiles([NEGLIGIBLE, 1 - NEGLIGIBLE]))
+            ends = exp(max(lowest, low - margin)), exp(min(highest, high + margin))
+            found = Posterior(*ends, POINTS).add(outcomes)
+        return found
+
+    def _expected(self, rate_per_s: float) -> Floats:
+        """The logarithm of figure / bound, without noise, at a rate."""
+        rise = SLOPES * (log(rate_per_s) - self._capacities) / FLOORS
+        return np.asarray(FLOORS * np.expm1(np.minimum(rise, STEEPEST)))
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """The rates below which these shares of the posterior lie."""
+        cumulated = np.concatenate([[0.0], np.cumsum(self._weights.sum(axis=(1, 2, 3)))])
+        return [exp(x) for x in np.interp(np.array(shares) * cumulated[-1], cumulated, self._edges)]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The capacity, and the interval that contains it with 95 % probability."""
+        low, value, high = self.quantiles([TAIL, 0.5, 1 - TAIL])
+        return Estimate(value, low, high)
+
+    @property
+    def _weights(self) -> Floats:
+        every = np.broadcast_to(self._log_weights, np.broadcast_shapes(self._log_weights.shape, self._capacities.shape))
+        return np.asarray(np.exp(every - every.max()))
+
+    def chance(self, rate_per_s: float) -> Estimate:
+        """The chance that a probe at this rate holds, with its interval."""
+        from scipy.special import ndtr
+
+        chances = np.broadcast_to(ndtr(-self._expected(rate_per_s) / DEVIATIONS), self._weights.shape).ravel()
+        weights = self._weights.ravel()
+        upwards = np.argsort(chances)
+        cumulated = np.cumsum(weights[upwards])
+        low, high = np.interp([TAIL * cumulated[-1], (1 - TAIL) * cumulated[-1]], cumulated, chances[upwards])
+        return Estimate(float(np.average(chances, weights=weights)), float(low), float(high))
+
+
+def _likelihood(expected: Floats, low: float, high: float) -> Floats:
+    """The likelihood of a logarithm between `low` and `high`, by the expected one and the noise's deviation."""
+    usual, stray = (_normal(low, high, *of) for of in ((expected, DEVIATIONS), (0.0, STRAY_DEVIATION)))
+    return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * stray)
+
+
+def _normal(low: float, high: float, mean: Floats | float, deviation: Floats | float) -> Floats:
+    """A normal distribution's density at `low` if both are equal, else the probability from one to the other."""
+    from scipy.special import ndtr
+
+    if low == high:
+        return np.asarray(np.exp(-0.5 * ((low - mean) / deviation) ** 2) / (deviation * ROOT_OF_TWO_PI))
+    if low == -np.inf:
+        return np.asarray(ndtr((high - mean) / deviation))
+    return np.asarray(ndtr((mean - low) / deviation))

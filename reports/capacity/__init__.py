@@ -1,0 +1,1 @@
+"""A capacity as people read it: its sentence, its table, its page."""

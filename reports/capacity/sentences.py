@@ -1,0 +1,48 @@
+"""A capacity in one sentence: the answer, its interval, and the number of probes. Never two answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exchange.words import counted
+
+Record = dict[str, Any]
+METHOD = "The capacity is the rate at which half of all probes hold."
+
+
+def headline(record: Record) -> str:
+    """zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)"""
+    if "answer" not in record:
+        return _of_searches(record)
+    transport, objective = record["settings"]["transport"], record["objective"]
+    found, answer, probes = record["capacity_orders_per_s"], record["answer"], counted(len(record["probes"]), "probes")
+    if found:
+        interval = f"95% interval {three_digits(found['low'])}..{three_digits(found['high'])}"
+        return f"{transport} holds {objective} up to {three_digits(found['value'])} orders/s ({interval}; {probes})"
+    subject = f"{transport}'s capacity for {objective}"
+    if held := answer["highest_held_orders_per_s"]:
+        return f"{subject} is above {three_digits(held)} orders/s: the highest rate tried held ({probes})"
+    if failed := answer["lowest_failed_orders_per_s"]:
+        tried = "in reach" if failed <= record["reach_orders_per_s"]["low"] else "tried"
+        return f"{subject} is below {three_digits(failed)} orders/s: it held at no rate {tried} ({probes})"
+    return f"nothing is known of {subject}: {probes}, too few to say"
+
+
+def _of_searches(record: Record) -> str:
+    """The sentence of an older version's record, whose interval is that of its searches' median."""
+    found, transport = record["capacity_orders_per_s"], record["settings"]["transport"]
+    if found is None:
+        return f"{transport}: no edge found where {record['objective']} begins to fail"
+    interval = "" if found["low"] is None else f" ({found['low']:,.0f}..{found['high']:,.0f})"
+    searches = "1 search" if len(record["searches"]) == 1 else f"{len(record['searches'])} searches"
+    runs = counted(len(record["probes"]), "runs")
+    return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {searches}, {runs}"
+
+
+def three_digits(rate_per_s: float) -> str:
+    """30,400: more digits than three would say more than an interval allows."""
+    return f"{float(f'{rate_per_s:.3g}'):,.10g}"
+
+
+def percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{share:.0%}"
