@@ -29,9 +29,7 @@ def show_record(record: dict[str, Any]) -> None:
     for flag in record.get("network", {}).get("flags", ()):
         console.print(f"  the network: {flag}", style="bold red", markup=False)
     if words := noise_words(record, MOST_SHARE):
-        console.print(
-            f"  the machine: {words}, so these figures are not the run's alone", style="bold red", markup=False
-        )
+        console.print(f"  the machine: {words}, which shows in the figures", style="bold red", markup=False)
     for line in _traffic(record):
         console.print(f"  {line}")
     if record.get("completion_us"):

@@ -121,11 +121,15 @@ def checkout(folder: Path) -> dict[str, Any]:
 
     An installed package has no `.git` beside it; a repository around it is none of ours.
     """
-    words = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    words = ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain=v2", "--branch"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     lines = ""
     if (folder / ".git").exists():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            lines = subprocess.run(words, capture_output=True, text=True, timeout=GIT_PATIENCE_S, check=True).stdout
+            lines = subprocess.run(
+                [*words, "--untracked-files=no"], capture_output=True, text=True, env=environment,
+                timeout=GIT_PATIENCE_S, check=True,
+            ).stdout  # fmt: skip
     heads = [line for line in lines.splitlines() if line.startswith("# branch.oid ")]
     changes = any(not line.startswith("#") for line in lines.splitlines())
     return {"commit": heads[0].split()[-1][:COMMIT_DIGITS], "uncommitted_changes": changes} if heads else {}

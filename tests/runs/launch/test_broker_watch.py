@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import dataclass, field
 
 import pytest
@@ -50,3 +52,15 @@ def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
         watch.look()
     assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
     assert str(failure) in str(watch.last_look)
+
+
+def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(watch: BrokerWatch) -> None:
+    watch._server = None
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        port = broker.getsockname()[1]
+        watch._url = f"amqp://guest@localhost:{port}/"
+        assert watch.pids == [os.getpid()]
+        watch._url = f"amqp://guest@10.0.0.1:{port}/"
+        assert watch.pids == []
+    watch._url = f"amqp://guest@localhost:{port}/"
+    assert watch.pids == []

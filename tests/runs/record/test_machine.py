@@ -79,7 +79,9 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run([*own, *words], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_a_checkout_names_its_commit_and_whether_it_was_changed(tmp_path: Path) -> None:
+def test_a_checkout_names_its_commit_and_whether_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
     assert checkout(folder) == {}
@@ -88,6 +90,7 @@ def test_a_checkout_names_its_commit_and_whether_it_was_changed(tmp_path: Path) 
     git(folder, "add", "code.py")
     git(folder, "commit", "-q", "-m", "one")
     commit = git(folder, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "of a hook that runs us"))
     assert checkout(folder) == {"commit": commit[:12], "uncommitted_changes": False}
     (folder / "new.txt").write_text("not tracked\n")
     assert checkout(folder)["uncommitted_changes"] is False
