@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+from typing import Any
 
 import click
+
+from cli.extras import sentence_of
 
 SECTIONS = {
     "Measure": {
@@ -47,6 +50,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 class Subcommands(click.Group):
     """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; a library that was left out is named, with the command that installs it."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if (sentence := sentence_of(error)) is None:
+                raise
+            raise click.ClickException(sentence) from error
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import Command
+from cli.extras import left_out
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections, warn_of_spinning
@@ -83,9 +84,11 @@ def run(
             raise
         _show(folder, record, as_json)
         if with_page:
-            click.echo(f"page: {_write_page(folder)}", err=as_json)
+            with left_out("page"):
+                click.echo(f"page: {_write_page(folder)}", err=as_json)
         if with_spark:
-            _make_tables(folder, record["status"], as_json)
+            with left_out("tables"):
+                _make_tables(folder, record["status"], as_json)
     return exit_code(record)
 
 

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +111,17 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         "exchange": version("exchange-simulation"),
         **checkout(CHECKOUT),
-        **{library: version(library) for library in LIBRARIES},
+        **{library: version(library) for library in LIBRARIES if _is_installed(library)},
         "libzmq": zmq.zmq_version(),
     }
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        version(library)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def checkout(folder: Path) -> dict[str, Any]:
