@@ -9,8 +9,7 @@ from typing import Any
 from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
 from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
-from exchange.json_records import Record
-from exchange.json_records import BenchRecord
+from exchange.json_records import BenchRecord, Record
 from transports.registry import scheme_of
 
 CAVEAT = "Two benchmarks were run at different times, so what differs may be the machine's."

@@ -7,8 +7,7 @@ from pathlib import Path
 from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
-from exchange.json_records import Record
-from exchange.json_records import CapacityRecord
+from exchange.json_records import CapacityRecord, Record
 from transports.registry import scheme_of
 
 CAVEAT = "Two searches were made at different times, so what differs may be the machine's."

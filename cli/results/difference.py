@@ -1,4 +1,4 @@
-"""Compares two records: finds the fields that differ and prints them, as wide as the terminal. A is the first record."""
+"""Compares two records: finds fields that differ, prints them at the terminal's width. A is the first record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from exchange.json_records import Record
-from reports.formats import condition
-from reports.formats import number
+from reports.formats import condition, number
 from reports.tables import FoldingTable, figure, key, plain_table, terminal, words
 
 ABSENT = "absent"

@@ -25,7 +25,7 @@ def repair_runs(results: Path, name: str | None) -> None:
 
 
 def repair_those_left(results: Path) -> None:
-    """Repair what earlier runs left unfinished, before the next run; say so, and leave alone what cannot be repaired."""
+    """Repair what earlier runs left unfinished, before the next run; say so, and leave alone what cannot be."""
     for folder in left_unfinished(results):
         try:
             _repair(folder, err=True)

@@ -9,8 +9,7 @@ from typing import Any
 from cli.results import run_difference
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
-from exchange.json_records import Record
-from exchange.json_records import RunRecord
+from exchange.json_records import Record, RunRecord
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.tables import key, plain_table, terminal, words

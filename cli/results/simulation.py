@@ -16,8 +16,7 @@ from cli.results.difference import (
 from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
-from exchange.json_records import Record
-from exchange.json_records import SimulationRecord
+from exchange.json_records import Record, SimulationRecord
 from exchange.words import counted
 from runs.errors import UserError
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from cli.results import trial_difference
-from cli.results.kind import Kind, Row, last_written_at, unusable_row
+from cli.results.kind import Kind, Row, unusable_row
 from cli.results.rerun import warn_of_differences
-from exchange.json_records import NEWER, Record
-from exchange.json_records import ComparisonRecord, PlanRecord
+from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from transports.registry import scheme_of
 

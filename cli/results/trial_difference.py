@@ -62,7 +62,10 @@ def _arm(first: Record, second: Record) -> Record:
 
 
 def _estimates(arm: Record) -> dict[str, Any]:
-    figures = {name: {end: found[end] for end in ("median", "low", "high", "by_repeat")} for name, found in arm["metrics"].items()}
+    figures = {
+        name: {end: found[end] for end in ("median", "low", "high", "by_repeat")}
+        for name, found in arm["metrics"].items()
+    }
     return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": figures}
 
 
