@@ -7,6 +7,8 @@ from datetime import datetime
 from statistics import quantiles
 from typing import Any, TypeGuard
 
+from runs.metrics import LEAST_ORDERS
+
 ABSENT = "-"
 
 
@@ -84,6 +86,19 @@ def middle_half(estimate: dict[str, Any] | None) -> str:
 def with_middle_half(estimate: dict[str, Any] | None) -> str:
     """162 (151..180)"""
     return " ".join(filter(None, (rounded(estimate), middle_half(estimate))))
+
+
+def is_told(percentile: str, orders: float | None) -> bool:
+    """Whether ten orders or more are slower than the percentile; with fewer it is about the maximum.
+
+    True for other figures, and if the number of orders is not known.
+    """
+    return orders is None or orders >= LEAST_ORDERS.get(percentile, 0)
+
+
+def max_of(orders: float) -> str:
+    """Written in place of a percentile that so few orders do not tell."""
+    return f"max of {orders:,.0f}"
 
 
 def date_and_time(iso_time: str) -> str:

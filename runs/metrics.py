@@ -14,6 +14,8 @@ Read = Callable[[Record], float | None]
 
 COMPONENTS = ("gateway", "engine", "broker", "reporter")
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
+LEAST_ORDERS = {"p50": 20, "p90": 100, "p99": 1_000, "p999": 10_000}
+"""With fewer orders, fewer than ten are slower than the percentile, which is then about the maximum."""
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
 
 
@@ -28,6 +30,16 @@ def never(_settings: RunSettings) -> bool:
 def scheduled(settings: RunSettings) -> bool:
     """True if orders have a due time, which completion can be measured from, and all arms get the same load."""
     return settings.orders_per_s is not None
+
+
+def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
+    """Whether orders have a due time, and a run has so many of them."""
+
+    def judged(settings: RunSettings) -> bool:
+        orders = settings.orders or (settings.orders_per_s or 0.0) * (settings.duration_s or 0.0)
+        return scheduled(settings) and orders >= least
+
+    return judged
 
 
 def unscheduled(settings: RunSettings) -> bool:
@@ -49,6 +61,12 @@ class Metric:
 
 def completion_us(clock: str, percentile: str) -> Read:
     return lambda record: _number(record, "completion_us", clock, percentile)
+
+
+def orders_measured(record: Record) -> float | None:
+    """The number of orders that the completion percentiles are of."""
+    due, handed_over = (_number(record, "completion_us", clock, "count") for clock in CLOCKS)
+    return handed_over if due is None else due
 
 
 def lag_us(percentile: str) -> Read:
@@ -135,7 +153,7 @@ def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
         title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
         unit="us",
         read=completion_us(clock, percentile),
-        judged=scheduled if clock == "due" and percentile in judged else never,
+        judged=scheduled_orders(LEAST_ORDERS.get(percentile, 1)) if clock == "due" and percentile in judged else never,
         says="{smaller} is {times} times faster than {larger}",
     )
 

@@ -15,7 +15,7 @@ from experiments.trials.observations import Observations, observe, resumed
 from experiments.trials.plan import Plan, plan_as_dict
 from experiments.trials.sign_flips import repeats_needed
 from experiments.trials.verdicts import ALPHA, Verdict, alpha_of, is_decided, judge_all, planned_rows, unreachable
-from runs.metrics import Metric
+from runs.metrics import Metric, orders_measured
 from runs.record.noise import noise_share
 
 FILE = "comparison.json"
@@ -85,11 +85,18 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
         "held": arm.kept_rate,
         "saturated": arm.saturated,
         "delayed_by_gateway": arm.delayed,
+        "orders_measured": _orders_measured(arm),
         "runs": [_run(*run) for run in arm.runs.items()],
         "excluded": [_run(*run) for run in arm.excluded],
         "set_aside": [{**_run(*run), "share_of_all_cpus": noise_share(run[1])} for run in arm.set_aside],
         "metrics": {metric.name: found for metric in plan.study.metrics if (found := _metric(arm, metric, plan.seed))},
     }
+
+
+def _orders_measured(arm: Observations) -> int | None:
+    """The number of orders that every run's percentiles are of at least; None if a record does not tell."""
+    counts = [count for run in arm.runs.values() if (count := orders_measured(run)) is not None]
+    return int(min(counts)) if counts and len(counts) == len(arm.runs) else None
 
 
 def _run(repeat: int, record: Record) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends
 from reports.drawing.colours import ROLE_COLOURS, line_colours
 from reports.drawing.figures import Figure
 from reports.exports import grouped
-from reports.formats import axis_number, ends
+from reports.formats import axis_number, ends, is_told
 from runs.metrics import COMPONENTS
 
 NAGLE = "nagle"
@@ -71,8 +71,9 @@ def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
 
 
 def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
-    """One figure, or none if no arm measured this percentile."""
+    """One figure, or none if no arm measured this percentile; of arms with too few orders for it there is none."""
     metric = f"due_{name}_us"
+    arms = [arm for arm in arms if is_told(name, arm.get("orders_measured"))]
     if any(metric in arm["metrics"] for arm in arms):
         yield Figure(f"Completion time from due, {name}{words}", _against_rate(arms, metric), COMPLETION)
 

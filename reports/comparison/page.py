@@ -19,7 +19,7 @@ from runs.metrics import COMPONENTS
 
 TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
 COMPLETION = {
-    clock: tuple(f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max"))
+    clock: {name: f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max")}
     for clock in ("due", "handed_over")
 }
 PACKETS = {"packets_per_order": "packets an order", "packet_bytes": "mean bytes", "packet_gap_us": "mean gap, us"}

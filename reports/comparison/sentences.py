@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from reports.formats import date_and_time, rate
+from reports.formats import date_and_time, is_told, max_of, rate, rounded
 
 Record = dict[str, Any]
 
@@ -77,3 +78,11 @@ def rate_and_name(arm: Record) -> tuple[str, str]:
 def cpu_metric(component: str) -> str:
     """The metric's name."""
     return f"{component}_cpu_s_per_million"
+
+
+def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:
+    """An arm's completion time in these words; where too few orders tell a percentile, the maximum of how many."""
+    orders = arm.get("orders_measured")
+    if not is_told(name, orders):
+        return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} {max_of(orders or 0)}"
+    return words(arm["metrics"].get(f"{clock}_{name}_us"))

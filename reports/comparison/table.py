@@ -18,7 +18,7 @@ from reports.comparison.answer import (
     strip,
 )
 from reports.comparison.paper import FIGURES_8, TABLE_1
-from reports.comparison.sentences import cpu_metric, rate_and_name, sureness
+from reports.comparison.sentences import completion, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.metrics import COMPONENTS
@@ -101,7 +101,7 @@ def _completion(record: Record) -> FoldingTable:
     table = plain_table(key("orders/s", from_right=True), key(), *titles)
     for arm in record["arms"]:
         clock = "due" if "due_p50_us" in arm["metrics"] else "handed_over"
-        figures = [with_middle_half(arm["metrics"].get(f"{clock}_{name}_us")) for name in ("p50", "p99")]
+        figures = [completion(arm, clock, name, with_middle_half) for name in ("p50", "p99")]
         full = f"{arm['saturated']} of {len(arm['runs'])}" if arm["saturated"] else ""
         achieved = rounded(arm["metrics"].get("orders_per_s"))
         table.add_row(*rate_and_name(arm), *figures, achieved, *([full] if saturated else []))
@@ -122,10 +122,14 @@ def _nagle_table(record: Record, metrics: Mapping[str, str]) -> FoldingTable:
     """A row for each arm, with these metrics by their titles."""
     table = plain_table(key("orders/s", from_right=True), key(), key(), *metrics)
     for arm in record["arms"]:
-        figures = [
-            (with_middle_half if metric in WITH_INTERVAL else rounded)(arm["metrics"].get(metric))
-            for metric in metrics.values()
-        ]
+        figures = [_figure(arm, metric) for metric in metrics.values()]
         settings = arm["settings"]
         table.add_row(rate(settings["orders_per_s"]), settings["transport"], arm["contender"], *figures)
     return table
+
+
+def _figure(arm: Record, metric: str) -> str:
+    words = with_middle_half if metric in WITH_INTERVAL else rounded
+    if metric not in COMPLETION.values():
+        return words(arm["metrics"].get(metric))
+    return completion(arm, "due", metric.removeprefix("due_").removesuffix("_us"), words)

@@ -12,7 +12,7 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
 from reports.drawing.colours import DARK, LIGHT, css_variables
-from reports.formats import FORMATS, condition, is_number
+from reports.formats import FORMATS, condition, is_number, is_told, max_of
 
 SHARED = Path(__file__).parent
 SCRIPT = (SHARED / "page.js").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
         loader=FileSystemLoader([folder, SHARED]), autoescape=True, undefined=ChainableUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.globals.update(formats=FORMATS, condition=condition)
+    environment.globals.update(formats=FORMATS, condition=condition, is_told=is_told, max_of=max_of)
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
     environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))
     environment.tests["measured"] = is_number

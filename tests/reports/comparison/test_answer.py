@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
+from reports.comparison.sentences import completion
+from reports.formats import rounded
 
 P50 = "due_p50_us"
 
@@ -75,3 +77,14 @@ def test_the_plot_in_the_terminal_has_its_marks_under_their_numbers() -> None:
     assert "o" not in drawn[0]
     assert drawn[0].index("|") == numbers.index("1")
     assert "o" in drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "orders", "told"),
+    [("p99", 999, False), ("p99", 1_000, True), ("p999", 9_999, False), ("p50", 20, True), ("max", 1, True),
+     ("p99", None, True)],
+)  # fmt: skip
+def test_a_percentile_is_told_from_ten_orders_beyond_it(name: str, orders: int | None, told: bool) -> None:
+    arm = {"orders_measured": orders, "metrics": {f"due_{name}_us": {"median": 5.0}, "due_max_us": {"median": 7.0}}}
+    expected = "7" if name == "max" else "5"
+    assert completion(arm, "due", name, rounded) == (expected if told else f"7 max of {orders:,}")
