@@ -27,8 +27,6 @@ from transports.sockets import counted_since
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
-LONGEST_TURNS_NS = 200_000_000
-"""The longest time in compiled code, after which a call of `stop` is seen."""
 
 
 class Gateway:
@@ -170,7 +168,7 @@ class Gateway:
 
     def _take_turns(self, until_ns: int) -> bool:
         """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
-        until_ns = min(until_ns, time.monotonic_ns() + LONGEST_TURNS_NS)
+        until_ns = min(until_ns, self._received_ns + self._timeout_ns)
         taken = self._turns.take(until_ns, self._received_ns)
         if taken is None:
             return False

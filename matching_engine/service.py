@@ -20,8 +20,6 @@ from transports.sockets import counted_since
 
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
-LONGEST_TURNS_NS = 200_000_000
-"""The longest time in compiled code, after which a call of `stop` is seen."""
 ORDER_BYTES = LAYOUTS[Order].size
 
 
@@ -94,7 +92,6 @@ class EngineService:
         self._orders.clear()
         self._answers.clear()
         unsampled = self._interval - self._engine.counts.orders % self._interval
-        until_ns = min(until_ns, time.monotonic_ns() + LONGEST_TURNS_NS)
         taken = self._turns.take(self._orders, self._answers, unsampled * ORDER_BYTES, until_ns)
         if taken is None:
             return False
