@@ -54,12 +54,16 @@ def _between(runs: list[Record], part: str) -> Iterator[dict[str, Any]]:
 
 
 def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
-    """Differences between each run's settings and the planned ones of its arm; a repeat's seed is as planned."""
+    """Differences between each run's settings and the planned ones of its arm.
+
+    A repeat's seed is as planned, and a setting that is newer than the run is not compared.
+    """
     for arm in arms:
         planned = orjson.loads(orjson.dumps(arm.arm.settings.as_dict()))
         seeds = {repeat: plan.settings_of(Step(repeat, arm.arm)).seed for repeat in arm.runs}
         for name, value in planned.items():
-            found = {run["name"]: run.get("settings", {}).get(name) for run in arm.runs.values()}
+            written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}
+            found = {run: settings[name] for run, settings in written.items() if name in settings}
             if name == "seed" and list(found.values()) == list(seeds.values()):
                 continue
             yield from _difference(f"settings.{name}", {f"{arm.arm.label}, as planned": value, **found})

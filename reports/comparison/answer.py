@@ -19,6 +19,7 @@ from runs.metrics import COMPARISON_METRICS
 NAGLE = "nagle"
 SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+MOST_ROWS = 30
 NARROWEST = 0.5, 2.0
 """The scale shows at least these ratios, so that a small difference looks small."""
 
@@ -113,6 +114,18 @@ class RatioPlot:
     """Each ratio and its place."""
     groups: dict[str, list[Mark]]
     """By metric and pair of contenders."""
+
+    @property
+    def first_groups(self) -> dict[str, list[Mark]]:
+        """The groups that a page shows at once: all, or those of the first metric if there are too many rows."""
+        if sum(map(len, self.groups.values())) <= MOST_ROWS:
+            return self.groups
+        first = next(iter(self.groups)).partition(": ")[0]
+        return {name: marks for name, marks in self.groups.items() if name.partition(": ")[0] == first}
+
+    @property
+    def other_groups(self) -> dict[str, list[Mark]]:
+        return {name: marks for name, marks in self.groups.items() if name not in self.first_groups}
 
 
 def ratio_plot(record: Record) -> RatioPlot | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from sample_trials import HOST, VERSIONS, plan, put, put_all
 
@@ -202,3 +203,12 @@ def test_a_delay_of_the_gateway_s_own_is_not_the_transport_s_failure(tmp_path: P
     assert told(tmp_path, plan())["outcome"] == "cannot tell"
     said = "some runs saturated: b at 1,000 orders/s (in 8 of 10, 8 only by a delay of the gateway's own)"
     assert said in caveats(tmp_path, plan())
+
+
+def test_a_setting_that_is_newer_than_the_runs_is_no_difference(tmp_path: Path) -> None:
+    for step in plan(repeats=1).steps:
+        path = put(tmp_path, step) / "run.json"
+        record = orjson.loads(path.read_bytes())
+        del record["settings"]["packing"]
+        path.write_bytes(orjson.dumps(record))
+    assert "conditions differ" not in caveats(tmp_path, plan(repeats=1))

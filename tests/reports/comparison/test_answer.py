@@ -88,3 +88,15 @@ def test_a_percentile_is_told_from_ten_orders_beyond_it(name: str, orders: int |
     arm = {"orders_measured": orders, "metrics": {f"due_{name}_us": {"median": 5.0}, "due_max_us": {"median": 7.0}}}
     expected = "7" if name == "max" else "5"
     assert completion(arm, "due", name, rounded) == (expected if told else f"7 max of {orders:,}")
+
+
+def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:
+    few = [verdict(0.5, block=f"at {rate}") for rate in range(20)]
+    cpu = [{**each, "metric": "cpu_s_per_million"} for each in few]
+    made = record(*few, *cpu)
+    made["metrics"]["cpu_s_per_million"] = {"title": "CPU of all components"}
+    many, small = ratio_plot(made), ratio_plot(record(*few))
+    assert many is not None
+    assert small is not None
+    assert [len(many.first_groups), len(many.other_groups), len(small.other_groups)] == [1, 1, 0]
+    assert next(iter(many.first_groups)).startswith("completion p50")
