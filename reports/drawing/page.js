@@ -70,6 +70,7 @@ function chart(svg) {
   const figure = svg.closest("figure"), prefix = svg.querySelector("g[id]").id.replace(/-figure_1$/, "");
   const x = axisOf(svg.dataset.x), y = axisOf(svg.dataset.y), series = seriesOf(svg, prefix);
   if (!series.length) return;
+  svg.classList.add("touchable");
   const left = Math.min(x.from, x.to), right = Math.max(x.from, x.to), top = Math.min(y.from, y.to), bottom = Math.max(y.from, y.to);
   const shown = () => series.filter(one => one.name && !one.hidden);
   let view = [left, right, top, bottom], dragged = null;

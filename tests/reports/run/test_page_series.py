@@ -11,8 +11,11 @@ from synthetic_run import SyntheticRun
 from exchange.measurements import BUCKETS, LogBuckets, Meter, bucket_of
 from exchange.records import PAYLOADS
 from exchange.seconds import merged
-from reports.run.completion import completion_lines, nines_ticks, percentile_curves
-from reports.run.load import line_of, meter_dots
+from reports.drawing.canvas import page_style
+from reports.drawing.colours import TRANSPORT_COLOURS
+from reports.run.completion import by_percentile, completion_lines, nines_ticks, over_time, percentile_curves
+from reports.run.heat import heat
+from reports.run.load import cpu, line_of, meter_dots, rates
 from reports.run.run_folder import Record, RunFolder, read_run_folder
 from reports.run.seconds import Seconds, shown_row
 
@@ -185,3 +188,28 @@ def test_the_marks_of_a_hundred_million_orders_leave_each_other_room() -> None:
     places = list(nines_ticks(8.0))
     assert np.diff(places)[2:].min() >= 0.1 * 8
     assert places[-1] == 8
+
+
+def test_the_charts_over_the_run_share_their_axes(complete_run: Path) -> None:
+    folder = read_run_folder(complete_run)
+    with page_style():
+        drawn = [chart for chart_of in (over_time, heat, rates, cpu) if (chart := chart_of(folder))]
+    assert len({chart.axes.get_xlim() for chart in drawn}) == 1
+    lines, cells = drawn[:2]
+    assert np.log10(lines.axes.get_ylim()) == pytest.approx(cells.axes.get_ylim())
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "amqp", "tcp"])
+def test_a_run_is_drawn_in_its_transport_s_colour(transport: str, complete_run: Path) -> None:
+    whole = read_run_folder(complete_run)
+    folder = RunFolder({**whole.run, "settings": {**whole.run["settings"], "transport": transport}}, whole.spool)
+    colour = TRANSPORT_COLOURS[transport]
+    with page_style():
+        charts = [by_percentile(folder), over_time(folder), heat(folder)]
+    curve, lines, cells = charts
+    assert curve is not None
+    assert lines is not None
+    assert cells is not None
+    assert colour in {line.get_color() for line in curve.axes.lines}
+    assert colour in {line.get_color() for line in lines.axes.lines}
+    assert cells.tint == colour
