@@ -19,6 +19,7 @@ from experiments.trials.observations import observe
 from experiments.trials.plan import Plan, read_plan, write_plan
 from experiments.trials.results import results
 from experiments.trials.trial import announcement
+from reports.comparison.page import write_page
 
 MADE = plan(repeats=2).with_redo(True)
 """2 warm-ups, 4 runs, and at most 2 more."""
@@ -70,6 +71,15 @@ def test_a_noisy_run_is_made_again_at_the_end_of_its_repeat_and_set_aside(tmp_pa
     assert (tmp_path / aside["run"] / "run.json").exists()
     assert (aside["repeat"], aside["share_of_all_cpus"], arm["excluded"]) == (1, NOISY, [])
     assert to_do(tmp_path, MADE) == []
+
+
+def test_the_page_counts_and_links_the_runs_that_were_set_aside(tmp_path: Path) -> None:
+    ran(tmp_path, Machine(after_warm_ups(NOISY)))
+    record = results(tmp_path, MADE)
+    page = write_page(tmp_path, record).read_text()
+    [aside] = [run["run"] for arm in record["arms"] for run in arm["set_aside"]]
+    assert "1 run set aside for noise" in page
+    assert f'<td><a href="{aside}/">1</a> </td>' in page
 
 
 def test_the_rule_never_looks_at_a_result(tmp_path: Path) -> None:
