@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from runs.errors import UserError
+from runs.notices import heard_by, say, with_details
 from runs.options import GROUPS
 
 OTHERS = "Other options"
@@ -24,8 +25,30 @@ FILE, PREFIX = Path("exchange.toml"), "EXCHANGE_"
 CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle")
 
 
+def _be_quiet(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    if is_set:
+        ctx.with_resource(heard_by(lambda _: None))
+
+
+def _be_verbose(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    if is_set:
+        ctx.with_resource(with_details())
+
+
+LOUDNESS = (
+    click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, is_eager=True, callback=_be_quiet,
+                 help="Say nothing while it measures; only the outcome, and errors."),
+    click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, is_eager=True, callback=_be_verbose,
+                 help="Say also which components are started, with which words."),
+)  # fmt: skip
+
+
 class Command(click.Command):
     """A command whose options stand in groups and take defaults from a file and the environment."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *own, help_option = super().get_params(ctx)
+        return [*own, *LOUDNESS, help_option]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -34,7 +57,8 @@ class Command(click.Command):
         extra.setdefault("default_map", {name: value for _, defaults in sources for name, value in defaults.items()})
         context = super().make_context(info_name, args, parent, **extra)
         if used := configured(context):
-            click.echo(_line(sources, used, _by_key(self)), err=True)
+            with context.scope(cleanup=False):
+                say(_line(sources, used, _by_key(self)))
         return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -15,13 +15,15 @@ from exchange_simulation.measuring import (
     NotWhole,
     RunOptions,
     bench,
+    capacity,
     compare,
     run,
     sweep,
 )
-from exchange_simulation.outcomes import Arm, Benchmark, Comparison, Estimate, Run, Times, Verdict
+from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, Estimate, Run, Times, Verdict
 
 __all__ = [
-    "Answers", "Arm", "BadOption", "Benchmark", "CannotMeasure", "Comparison", "Estimate", "MeasurementError",
-    "NotWhole", "OrderBook", "Run", "RunOptions", "Times", "Verdict", "bench", "compare", "orders", "run", "sweep",
+    "Answers", "Arm", "BadOption", "Benchmark", "CannotMeasure", "Capacity", "Comparison", "Estimate",
+    "MeasurementError", "NotWhole", "OrderBook", "Run", "RunOptions", "Times", "Verdict", "bench", "capacity",
+    "compare", "orders", "run", "sweep",
 ]  # fmt: skip

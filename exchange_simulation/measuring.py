@@ -17,7 +17,10 @@ import click
 
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
-from exchange_simulation.outcomes import Benchmark, Comparison, Outcome, Run
+from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
+from experiments.capacity.capacity import measured_capacity
+from experiments.capacity.objective import objective_of
+from experiments.capacity.search import SearchSettings
 from experiments.comparison_arms import comparison_arms
 from experiments.sweep.keys import key_of
 from experiments.sweep.planning import Description, levels_of, sweep_arms
@@ -29,7 +32,7 @@ from messaging.options import parameters, settings_of
 from messaging.running import measured_benchmark
 from reports.live.progress import progress_bar
 from reports.run.page import write_page
-from runs.files import new_run_folder, run_name
+from runs.files import dated_name, new_run_folder, run_name
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.notices import heard_by, say
 from runs.option_types import Listed, Rate, Scheme
@@ -125,6 +128,29 @@ def compare(
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
     return _whole(trial)
+
+
+def capacity(
+    slo: str = "p99 <= 1ms", *, start: Number = 1000, seconds: float = 2.0, longest: float = 10.0,
+    precision: float = 0.05, probes: int = 30, pause: float = 0.5, results: str | Path = "results",
+    name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
+) -> Capacity:  # fmt: skip
+    """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
+    with _measuring(on_progress):
+        objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
+        if first_per_s is None:
+            raise BadOption("start is max; it takes orders a second")
+        fields = {**_fields(options), "orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
+        search = SearchSettings(
+            start_per_s=first_per_s, precision=precision, most_probes=probes, pause_s=pause, seconds=seconds,
+            longest_s=longest,
+        )  # fmt: skip
+        folder = Path(results) / (name or dated_name("capacity"))
+        measured = measured_capacity(run_settings(**fields), objective, search, folder)
+    found = Capacity(folder, measured.record)
+    if not measured.is_whole:
+        raise NotWhole(found)
+    return found
 
 
 def sweep(

@@ -11,6 +11,7 @@ import click
 Listener = Callable[[str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
 
 
 def say(sentence: str) -> None:
@@ -24,6 +25,22 @@ def say(sentence: str) -> None:
 def has_listener() -> bool:
     """True if nothing may be drawn on stderr."""
     return _listener.get() is not None
+
+
+def detail(sentence: str) -> None:
+    """Say it if the user asked for details."""
+    if _is_verbose.get():
+        say(sentence)
+
+
+@contextlib.contextmanager
+def with_details() -> Iterator[None]:
+    """Inside, `detail` says what it is given."""
+    token = _is_verbose.set(True)
+    try:
+        yield
+    finally:
+        _is_verbose.reset(token)
 
 
 @contextlib.contextmanager

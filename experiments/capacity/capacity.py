@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import orjson
@@ -31,6 +31,7 @@ from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
+from runs.notices import say
 from runs.record.machine import host_facts, now, versions
 from runs.record.noise import MOST_SHARE, noise_share
 from runs.record.reading import read_record
@@ -142,10 +143,32 @@ def least_rate_per_s(settings: RunSettings, objective: Objective, search: Search
     return least
 
 
+class MeasuredCapacity(NamedTuple):
+    """A capacity that was searched, its record and page written."""
+
+    record: dict[str, Any]
+    page: Path
+    is_whole: bool
+    """False if the search was stopped early."""
+
+
 def capacity(
     settings: RunSettings, objective: Objective, search_settings: SearchSettings, folder: Path, as_json: bool
 ) -> int:
-    """Search the capacity. The exit code: 0 if the search is complete, else 1."""
+    """Search the capacity and show it. The exit code: 0 if the search is complete, else 1."""
+    found = measured_capacity(settings, objective, search_settings, folder)
+    if as_json:
+        click.echo(orjson.dumps(found.record, option=orjson.OPT_INDENT_2))
+    else:
+        show(found.record)
+        click.echo(f"page: {found.page}")
+    return 0 if found.is_whole else 1
+
+
+def measured_capacity(
+    settings: RunSettings, objective: Objective, search_settings: SearchSettings, folder: Path
+) -> MeasuredCapacity:
+    """Search the capacity in a new folder. UserError if the first run cannot start."""
     least_per_s = least_rate_per_s(settings, objective, search_settings)
     runs_in_one_process(settings)
     new_run_folder(folder.parent, folder.name)
@@ -160,7 +183,7 @@ def capacity(
         return record
 
     def on_probe(probe: RunAtRate) -> None:
-        click.echo(f"{probe.rate_per_s:>12,.0f} orders/s: {probe.why or 'held'}", err=True)
+        say(f"{probe.rate_per_s:>12,.0f} orders/s: {probe.why or 'held'}")
         write_record()
 
     with ended_as_by_ctrl_c(), CtrlC() as ctrl_c, Brokers() as brokers:
@@ -168,13 +191,7 @@ def capacity(
         search = CapacitySearch(prober.probe, prober.ceiling_per_s, least_per_s, search_settings)
         _run(search, prober)
     record = write_record(is_over=True)
-    page = write_page(folder, record)
-    if as_json:
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-    else:
-        show(record)
-        click.echo(f"page: {page}")
-    return 1 if search.stopped else 0
+    return MeasuredCapacity(record, write_page(folder, record), is_whole=not search.stopped)
 
 
 def _noisy(probes: list[dict[str, Any]]) -> Iterator[str]:

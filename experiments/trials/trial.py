@@ -31,6 +31,7 @@ from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
+from runs.notices import has_listener, say
 
 SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.name: show_nagle, SWEEP.name: show}
 """Functions that print a trial's record, by study."""
@@ -139,7 +140,7 @@ def _write_results(folder: Path, plan: Plan) -> dict[str, Any]:
 
 def _print(sentences: Iterable[str], to_stderr: bool = False) -> None:
     for sentence in sentences:
-        click.echo(sentence, err=to_stderr)
+        say(sentence) if has_listener() else click.echo(sentence, err=to_stderr)
 
 
 def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None) -> Iterator[str]:

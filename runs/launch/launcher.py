@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup
+from runs.notices import detail
 from runs.options import arguments
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
@@ -42,6 +44,7 @@ def launch(
         places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
         environment = {TOKEN: _secret(places), **places.environment}
         for name, words in component_arguments(folder, settings, places).items():
+            detail(f"starting {name}: exchange {shlex.join([role_of(name), *words])}")
             prefix = network.prefix(role_of(name)) if network else ()
             processes.start(name, words, folder / f"{name}.log", environment, prefix)
         capture = _capture(settings, places, folder, network, group, stack)

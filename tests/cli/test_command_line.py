@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -126,3 +127,25 @@ def test_a_module_that_is_no_command_says_what_to_type(module: str):
     done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"type: exchange {module.partition('.')[2]}" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("run", "--no-page", "--no-spark", "--orders", "300"),
+                                   ("compare", "--transports", "memory,memory", "--rates", "4k", "--repeats", "1",
+                                    "--seconds", "0.05", "--keep-noisy")])  # fmt: skip
+def test_quiet_leaves_only_the_outcome(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("EXCHANGE_SEED", "7")
+    own = ["--transport", "memory"] if words[0] == "run" else []
+    done = CliRunner().invoke(main, [*words, *own, "--results", str(tmp_path), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    assert "memory" in done.stdout
+    assert "warm-ups" not in done.stdout
+
+
+def test_verbose_says_how_each_component_is_started(tmp_path: Path):
+    words = ["run", "-v", "--no-page", "--no-spark", "--transport", "tcp", "--orders", "300"]
+    done = CliRunner().invoke(main, [*words, "--results", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    started = [line.partition(":")[0] for line in done.stderr.splitlines() if line.startswith("starting ")]
+    assert sorted(started) == ["starting engine", "starting gateway", "starting reporter"]
+    assert "exchange gateway --engine tcp://127.0.0.1:" in done.stderr

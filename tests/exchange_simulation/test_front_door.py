@@ -76,6 +76,18 @@ def test_a_sweep_runs_every_combination(tmp_path: Path):
     assert sorted(packing_and_rate) == [(1, 1000.0), (1, 2000.0), (4, 1000.0), (4, 2000.0)]
 
 
+def test_a_capacity_has_an_estimate_and_its_probes(tmp_path: Path):
+    found = xs.capacity(
+        "max <= 9s", transport="memory", start=300_000, seconds=0.1, longest=0.1, precision=1.0, probes=4, pause=0,
+        results=tmp_path,
+    )  # fmt: skip
+    assert (found.orders_per_s is None) == (found.record["capacity_orders_per_s"] is None)
+    assert len(found.to_pandas()) == len(found.record["probes"]) > 0
+    assert found.page is not None
+    with pytest.raises(xs.BadOption, match="is not understood"):
+        xs.capacity("p99 is low", transport="memory", results=tmp_path / "other")
+
+
 def test_a_benchmark_has_a_figure_of_each_cell(tmp_path: Path):
     found = xs.bench("de-spsc", transport="memory", sizes=[8, 64], count=500, repeats=1, results=tmp_path)
     assert found.figure("messages_per_s", "memory", size_bytes=8).median > 0
