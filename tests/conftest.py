@@ -1,5 +1,6 @@
 """No test is timed: a slow machine is not a wrong answer. Every test that needs a broker shares one private node."""
 
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from tests.exchange_command import matched, running
 from tests.machine import EXAMPLES
 
 __all__ = ["brokers", "matched", "rabbitmq_node", "running"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; the commands under test inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("untimed")

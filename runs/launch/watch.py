@@ -159,17 +159,21 @@ class Watch:
                     self._clock_stops()
                 until_s = time.monotonic() + self._timeout_s + PATIENCE_S
                 self._deadlines_s.setdefault(self._lineup.group_of(name), until_s)
-                self._end_gateway_of(name, result)
+                self._end_partner_of(name, result)
             case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
 
-    def _end_gateway_of(self, name: str, result: dict[str, Any]) -> None:
-        """Ask a gateway to end if its engine has ended early: over a broker it cannot notice that soon."""
-        gateway = named("gateway", instance_of(name))
-        if role_of(name) == "engine" and result.get("stopped") and gateway not in self._results:
-            self._processes.signal(gateway)
+    def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
+        """Ask the other end of a pair to end, if this one ended early and could not say so in band.
+
+        Over a broker it could not notice that soon; and one that was stopped wakes, and leaves its result.
+        """
+        role, is_alone = role_of(name), bool(result.get("stopped")) and not result.get("engine_said")
+        partner = named("gateway" if role == "engine" else "engine", instance_of(name))
+        if role != "reporter" and is_alone and partner not in self._results:
+            self._processes.signal(partner)
 
     def _start(self) -> None:
         self._deadlines_s.clear()

@@ -105,15 +105,6 @@ def test_a_killed_component_of_a_second_pair_ends_the_run_and_is_named(running: 
     assert gone(family)
 
 
-def test_a_killed_launcher_leaves_no_process(running: Start) -> None:
-    run = running(*FOREVER).under_way()
-    family = run.family()
-    assert len(family) == 4
-    run.signal(signal.SIGKILL)
-    run.finish()
-    until(lambda: gone(family), "the children gone")
-
-
 def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
     run = running(*FOREVER, "--timeout", 1).under_way()
     engine = run.component("engine")
@@ -121,6 +112,7 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
     said = run.finish()
     assert (said.code, said.record["status"]) == (1, "partial")
     assert any("the engine said nothing for 1 s" in reason for reason in said.record["reasons"])
+    assert not any("left no result" in reason for reason in said.record["reasons"])
 
 
 @pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
@@ -151,8 +143,9 @@ def test_a_well_formed_stranger_with_valid_orders_swallows_no_answer(running: St
     strangers = [context.socket(kind) for kind in (zmq.PAIR, zmq.DEALER, zmq.PUSH, zmq.REQ, zmq.SUB)]
     for stranger in strangers:
         stranger.connect(f"tcp://127.0.0.1:{port}")
-        if stranger.type != zmq.SUB:
-            stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT) if stranger.type != zmq.PUSH else None
+        if stranger.type not in {zmq.SUB, zmq.PUSH}:
+            with contextlib.suppress(zmq.Again):  # refused already
+                stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT)
     record = run.finish().record
     heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
     context.destroy(linger=0)

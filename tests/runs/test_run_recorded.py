@@ -12,8 +12,10 @@ import psutil
 import pytest
 
 from runs.process_group import ProcessGroup
+from runs.record.begun import note_begun
+from runs.run import conditions_here
 from tests.broker import is_gone, need_rabbitmq
-from tests.exchange_command import Running, exchange, measured
+from tests.exchange_command import Running, exchange, measured_here
 from tests.machine import until
 
 Start = Callable[..., Running]
@@ -34,6 +36,7 @@ def kill_launcher(run: Running) -> Path:
     """The run's folder, once its launcher was killed and its components are gone."""
     until(lambda: is_idle(only_run(run)), "two seconds in the spool")
     family = run.family()
+    assert len(family) == 4
     run.signal(signal.SIGKILL)
     run.finish()
     until(lambda: all(is_gone(process) for process in family), "components gone")
@@ -59,6 +62,7 @@ def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
     before = exchange("results", "repair", only_run(run))
     assert (before.code, "is under way: process" in before.err) == (2, True)
     folder = kill_launcher(run)
+    until(lambda: not list(run.scratch.iterdir()), "the scratch folder is empty")
     assert not (folder / "run.json").exists()
     said = exchange("results", "repair", folder)
     assert (said.code, said.err) == (0, "")
@@ -72,12 +76,17 @@ def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
     assert (again.code, "has its run.json" in again.err) == (2, True)
 
 
-def test_the_next_run_repairs_what_the_last_one_left(running: Start) -> None:
-    folder = kill_launcher(running(*ENDLESS).under_way())
-    said = measured(folder.parent, "--rate", "max", "--orders", 10)
+def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    note_begun(left, conditions_here("left"))
+    begun = json.loads((left / "begun.json").read_text())
+    begun["launcher"]["started_s"] -= 3600  # another process has its number now
+    (left / "begun.json").write_text(json.dumps(begun))
+    said = measured_here(tmp_path, "--rate", "max", "--orders", 10)
     assert said.code == 0
-    assert f"repaired {folder}: partial" in said.err
-    assert (folder / "run.json").exists()
+    assert f"repaired {left}: partial" in said.err
+    assert {path.name for path in left.iterdir()} == {"run.json"}
 
 
 def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
