@@ -44,9 +44,9 @@ def command(
     before = conditions_here(name)
 
     def begin() -> Path:
-        made = new_run_folder(Path(results), name)
-        note_begun(made, replace(before, settings={"pairs": pairs, "reporters": reporters}), instance)
-        return made
+        folder = new_run_folder(Path(results), name)
+        note_begun(folder, replace(before, settings={"pairs": pairs, "reporters": reporters}), instance)
+        return folder
 
     result = serve(events, lambda: open_in(begin), cpu)
     raise SystemExit(record_by_hand(folder, before, result, instance, settings, cpu))

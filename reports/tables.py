@@ -85,20 +85,20 @@ class FoldingTable:
         widths = [self._natural_width(place) for place in range(len(self.columns))]
         keys, others = self._keys_and_others()
         need = max((self._least(place, widths) for place in others), default=0)
-        room = width - sum(widths[place] + self.gap for place in keys)
-        if need > room:
+        space = width - sum(widths[place] + self.gap for place in keys)
+        if need > space:
             yield from self._stacked(keys, list(self._blocks(others, widths, width - INDENT)), widths)
             return
-        for number, block in enumerate(self._blocks(others, widths, room)):
+        for number, block in enumerate(self._blocks(others, widths, space)):
             if number:
                 yield Text()
-            yield self._table(keys, block, widths, room)
+            yield self._table(keys, block, widths, space)
 
-    def _blocks(self, places: Sequence[int], widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    def _blocks(self, places: Sequence[int], widths: Sequence[int], space: int) -> Iterator[list[int]]:
         """The columns in groups that fit into the room beside each other."""
         block: list[int] = []
         for place in places:
-            if block and room < sum(self._least(each, widths) + self.gap for each in (*block, place)) - self.gap:
+            if block and space < sum(self._least(each, widths) + self.gap for each in (*block, place)) - self.gap:
                 yield block
                 block = []
             block.append(place)
@@ -136,11 +136,11 @@ class FoldingTable:
         cells = (cells[place].plain for cells, _ in self._rows)
         return max(cell_len(line) for text in (title, *cells) for line in (text.splitlines() or [""]))
 
-    def _table(self, keys: list[int], block: list[int], widths: list[int], room: int) -> Table:
+    def _table(self, keys: list[int], block: list[int], widths: list[int], space: int) -> Table:
         """One block. A block of words alone leaves out the rows that have none."""
         wrapping = [place for place in block if self.columns[place].kind == "words"]
         figures = [place for place in block if place not in wrapping]
-        _narrow(widths, wrapping, block, room - self.gap * (len(block) - 1))
+        _narrow(widths, wrapping, block, space - self.gap * (len(block) - 1))
         shaped = (self._rich_column(place, widths[place]) for place in (*keys, *block))
         table = Table(*shaped, box=None, pad_edge=False, padding=(0, self.gap, 0, 0), show_header=self.header)
         is_all = len(keys) + len(block) == len(self.columns)
@@ -154,7 +154,7 @@ class FoldingTable:
         return RichColumn(Text(self.columns[place].title), justify=justify, width=width, overflow="fold")
 
 
-def _narrow(widths: list[int], wrapping: Sequence[int], block: Sequence[int], room: int) -> None:
+def _narrow(widths: list[int], wrapping: Sequence[int], block: Sequence[int], space: int) -> None:
     """Make the widest of the columns that wrap narrower until the block fits into the room."""
-    while wrapping and sum(widths[place] for place in block) > room:
+    while wrapping and sum(widths[place] for place in block) > space:
         widths[max(wrapping, key=widths.__getitem__)] -= 1

@@ -95,10 +95,10 @@ class Prober:
         why = self.objective.broken_by(record)
         if why is None:
             self._refuse_few_orders(record)
-        made = RunAtRate(rate_per_s, record, why, self.objective.log_ratio(record))
-        self.probes.append(made)
-        self.on_probe(made)
-        return made.outcome
+        run = RunAtRate(rate_per_s, record, why, self.objective.log_ratio(record))
+        self.probes.append(run)
+        self.on_probe(run)
+        return run.outcome
 
     def _refuse_few_orders(self, record: Record) -> None:
         """UserError if the run measured too few orders for the objective, as a run of a short tape does."""

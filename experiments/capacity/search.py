@@ -114,10 +114,10 @@ class CapacitySearch:
         at_an_end = not self.least_per_s < rate_per_s < self.ceiling_per_s
         if self._make_probe(rate_per_s) and not at_an_end:
             return True
-        held, made = int(self.outcomes[-1].holds), 1
-        while max(held, made - held) < MAJORITY:
-            held, made = held + self._make_probe(rate_per_s), made + 1
-        return held >= MAJORITY
+        holding, probes = int(self.outcomes[-1].holds), 1
+        while max(holding, probes - holding) < MAJORITY:
+            holding, probes = holding + self._make_probe(rate_per_s), probes + 1
+        return holding >= MAJORITY
 
     def _narrow(self) -> None:
         """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""

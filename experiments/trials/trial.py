@@ -75,7 +75,7 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
     with ended_as_by_ctrl_c():
-        return _show(_made(folder, plan, partial(_print, to_stderr=as_json)), as_json)
+        return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)
 
 
 def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> Trial:
@@ -84,13 +84,13 @@ def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> 
     write_plan(folder, plan)
     try:
         with ended_as_by_ctrl_c():
-            return _made(folder, plan, announce)
+            return _run_trial(folder, plan, announce)
     except UserError:
         shutil.rmtree(folder)
         raise
 
 
-def _made(folder: Path, plan: Plan, announce: Announce) -> Trial:
+def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:
     """Make the missing runs, then the trial's record and page."""
     with Brokers() as brokers:
         ended, record = _until_decided(folder, plan, partial(measure_with_page, brokers=brokers), announce)

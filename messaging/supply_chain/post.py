@@ -61,11 +61,11 @@ class Post:
                 self._gone[number] = 0
 
     def _keep_unconfirmed(self, number: int, first: int) -> None:
-        facts, kept = self._links[number].facts(), self._unconfirmed[number]
+        facts, unconfirmed = self._links[number].facts(), self._unconfirmed[number]
         if facts["confirmed"] is not None:
-            kept.extend(itertools.islice(self._out[number], first, self._gone[number]))
-            while len(kept) > facts["published"] - facts["confirmed"]:
-                kept.popleft()
+            unconfirmed.extend(itertools.islice(self._out[number], first, self._gone[number]))
+            while len(unconfirmed) > facts["published"] - facts["confirmed"]:
+                unconfirmed.popleft()
 
     def wait(self, until_ns: int) -> None:
         """Sleep until something has come, or a link that had no room may have some."""

@@ -20,8 +20,8 @@ def headline(record: Record) -> str:
         interval = f"95% interval {three_digits(found['low'])}..{three_digits(found['high'])}"
         return f"{transport} holds {objective} up to {three_digits(found['value'])} orders/s ({interval}; {probes})"
     subject = f"{transport}'s capacity for {objective}"
-    if held := answer["highest_held_orders_per_s"]:
-        return f"{subject} is above {three_digits(held)} orders/s: the highest rate tried held ({probes})"
+    if highest := answer["highest_held_orders_per_s"]:
+        return f"{subject} is above {three_digits(highest)} orders/s: the highest rate tried held ({probes})"
     if failed := answer["lowest_failed_orders_per_s"]:
         tried = "in reach" if failed <= record["reach_orders_per_s"]["low"] else "tried"
         return f"{subject} is below {three_digits(failed)} orders/s: it held at no rate {tried} ({probes})"

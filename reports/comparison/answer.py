@@ -65,11 +65,11 @@ def _answer(record: Record, verdicts: list[Record]) -> str:
     first, second = contenders(record, verdicts[0])
     differ = [verdict for verdict in verdicts if verdict["outcome"] == "differ"]
     sides = [[v for v in differ if v["ratio"] < 1], [v for v in differ if v["ratio"] > 1]]
-    said = [_of_side(record, own, len(verdicts)) for own in sorted(sides, key=len, reverse=True) if own]
-    rest = list(_rest(verdicts, bool(said)))
-    if not said:
+    clauses = [_of_side(record, own, len(verdicts)) for own in sorted(sides, key=len, reverse=True) if own]
+    rest = list(_rest(verdicts, bool(clauses)))
+    if not clauses:
         return f"{first} and {second}: {', '.join(rest)} ({title})"
-    return f"{'; '.join([*said, *rest])} ({title})"
+    return f"{'; '.join([*clauses, *rest])} ({title})"
 
 
 def _of_side(record: Record, differ: list[Record], cases: int) -> str:

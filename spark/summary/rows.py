@@ -87,8 +87,8 @@ def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
     about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
     second_facts = about | {OFFERED: run.offered_each_second_per_s}
     run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-    of_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
-    return [*(second_facts | row for row in each), of_run]
+    whole_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
+    return [*(second_facts | row for row in each), whole_run]
 
 
 def _with_columns(figures: Row) -> Row:
