@@ -93,7 +93,7 @@ def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, Sa
     assert len(links) == 8
     assert [link for link in links if not (folder / unquote(link)).exists()] == []
     assert "src=" not in page
-    assert page.count("<svg") == 4 + 4  # ours, and the paper's
+    assert page.count("<svg") == 3 + 4  # ours, and the paper's
     assert [verdict["sentence"] for verdict in said.record["verdicts"] if verdict["sentence"] not in page] == []
 
 
