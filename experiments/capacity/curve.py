@@ -32,7 +32,7 @@ DEVIATIONS = np.geomspace(0.04, 1.0, 8)
 """The grid of the unknowns beside the capacity, each in an axis of its own."""
 FLATNESS = 0.5
 """Before any probe a slope b is as likely as b ** -FLATNESS: if all were, noise would pass for steepness."""
-STEP = 0.025
+STEP = 0.05
 """The logarithm of a step between two capacities of the first grid."""
 POINTS = 100
 """Capacities of the grid for the answer."""

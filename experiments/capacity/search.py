@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from math import exp, log
+from math import log
 from typing import Any
 
 import numpy as np
 
-from exchange.estimates import Estimate
+from exchange.estimates import TAIL, Estimate
 from exchange.json_records import Record
-from experiments.capacity.curve import Outcome, Posterior
+from experiments.capacity.curve import STEP, Outcome, Posterior
 
 Probe = Callable[[float], Outcome]
 """Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
 
 GROWTH = 4.0
 """From one rate of the bracket to the next."""
-BEYOND = exp(2.0)
-"""The capacity may be this many times outside the bracket, whose probes may have been lucky."""
 LEAST_PROBES = 12
 MAJORITY = 2
 """Of three probes, where the first one of a bracket's rate failed or the rate is at an end of the reach."""
+COARSE_STEPS = 4
 NEAR_THE_CEILING = 0.8
 """A capacity above this share of the generator's own ceiling says little about the transport."""
 FOUND, ABOVE, BELOW, UNKNOWN = "found", "above", "below", "unknown"
@@ -123,7 +122,7 @@ class CapacitySearch:
         """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
         posterior = self._posterior()
         for turn in range(1, self._settings.most_probes):
-            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(posterior.estimate):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(self._estimate(posterior)):
                 return
             (rate,) = posterior.quantiles([_scattered(turn)])
             if not self._make_probe(rate):
@@ -131,16 +130,20 @@ class CapacitySearch:
                 self._make_probe(rate)
             posterior.add(self.outcomes[-1:])
 
+    def _estimate(self, posterior: Posterior) -> Estimate:
+        """The capacity, from a finer grid where the first one is too coarse to tell how narrow the interval is."""
+        low, high = posterior.quantiles([TAIL, 1 - TAIL])
+        is_coarse = log(high / low) < COARSE_STEPS * STEP
+        return (posterior.refined(self.outcomes) if is_coarse else posterior).estimate
+
     def _is_narrow(self, capacity: Estimate) -> bool:
         assert capacity.low is not None
         assert capacity.high is not None
         return log(capacity.high / capacity.low) / 2 <= log(1 + self._settings.precision)
 
     def _posterior(self) -> Posterior:
-        assert self.held_per_s is not None
-        assert self.failed_per_s is not None
-        low, high = self.held_per_s / BEYOND, self.failed_per_s * BEYOND
-        return Posterior(max(self.least_per_s, low), min(self.ceiling_per_s, high)).add(self.outcomes)
+        """Over the whole reach, since the bracket's probes may have been unlucky."""
+        return Posterior(self.least_per_s, self.ceiling_per_s).add(self.outcomes)
 
     @property
     def kind(self) -> str:
