@@ -156,7 +156,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Engine": ("policy", "max_price", "capacity", "with_ids"),
     "Measuring": (
-        "file", "vary", "slo", "repeats", "precision", "most_probes", "longest_s", "pause_s", "redo_noisy", "until_decided", "max_repeats",
+        "file", "vary", "slo", "repeats", "precision", "most_probes", "longest_s", "pause_s",
+        "redo_noisy", "until_decided", "max_repeats",
         "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
     ),
     "Output": (
