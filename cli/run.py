@@ -66,9 +66,9 @@ def run(
 
     Returns the run's exit code.
     """
-    from cli.results.repair import repair_those_left
     from runs.files import new_run_folder, run_name
     from runs.interrupts import ended_as_by_ctrl_c
+    from runs.record.begun import left_unfinished
     from runs.record.record import exit_code
     from runs.run import NotRecorded, measure
 
@@ -76,7 +76,10 @@ def run(
     showing = _showing(settings, live, live_spark)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
-        repair_those_left(Path(results))
+        if left := list(left_unfinished(Path(results))):
+            from cli.results.repair import repair_those_left
+
+            repair_those_left(left)
         try:
             record = measure(folder, settings, showing(folder))
         except NotRecorded as error:

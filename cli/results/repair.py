@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -24,9 +25,9 @@ def repair_runs(results: Path, name: str | None) -> None:
         click.echo(f"{results}: no run is left unfinished", err=True)
 
 
-def repair_those_left(results: Path) -> None:
+def repair_those_left(folders: Iterable[Path]) -> None:
     """Repair what earlier runs left unfinished, before the next run; say so, and leave alone what cannot be."""
-    for folder in left_unfinished(results):
+    for folder in folders:
         try:
             _repair(folder, err=True)
         except click.ClickException as error:
