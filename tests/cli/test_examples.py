@@ -23,6 +23,7 @@ SHORTER = {
     "results rerun": "--no-spark",
     "results diff": "",
     "network": "",
+    "doctor": "--seconds 0.5",
     "compare": "--dry-run",
     "nagle": "--dry-run",
     "sweep": "--dry-run",
@@ -31,10 +32,10 @@ SHORTER = {
 }
 """By command, in an order in which each finds what it needs."""
 ELSEWHERE = {
-    "engine", "gateway", "reporter", "broker", "results",
+    "engine", "gateway", "reporter", "broker", "results", "results repair",
     "spark", "spark live", "spark ingest", "spark summary", "spark prepare", "spark submit",
 }  # fmt: skip
-"""On other hosts, of a broker that stays, or slow to start: test_by_hand, test_broker and tests of Spark run these."""
+"""On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
 PARTED = {"results", "spark"}
 """Commands with parts, each of which has an example."""
 

@@ -34,7 +34,8 @@ link.close()
 )
 def test_an_open_link_has_its_kernels(url: str, kind: str, kernels: str) -> None:
     output = subprocess.run([sys.executable, "-c", KERNELS, url, kind], capture_output=True, text=True, check=True)
-    assert output.stdout.split() == kernels.split()
+    of_turns = {"monotonic_ns:0", "poll:0"}  # a turn brings them compiled; tests/runs/test_warming.py looks at turns
+    assert set(output.stdout.split()) - of_turns == set(kernels.split())
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "zeromq"])

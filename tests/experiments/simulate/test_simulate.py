@@ -118,7 +118,7 @@ def test_a_book_that_no_memory_holds_is_a_sentence_and_leaves_nothing(
 REFUSED = {
     ("--instruments", "0"): "--instruments is 0; allowed is a whole number from 1 to 1,000,000",
     ("--instruments", "10", "--orders", "9"): "--orders is 9; allowed is a whole number from 10 to",
-    ("--orders", "1.5"): "'1.5' is no whole number: give one, as 1000000 or 1e9",
+    ("--orders", "1.5"): "'1.5' is no whole number: give one, as 1000000, 1M or 1e6",
     ("--orders", "many"): "'many' is no whole number",
     ("--orders", "1e999999999"): "'1e999999999' is no whole number",
     ("--orders", "nan"): "'nan' is no whole number",

@@ -106,7 +106,7 @@ def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
         ("[vary]\npacking = 3", "packing is 3; it takes a list, as [3]"),
         ("[vary]\npacking = []", "packing has no values"),
         ("[vary]\npacking = [1, 1]", "packing has a value twice"),
-        ("[vary]\npacking = [1, 'x']", "packing is x: 'x' is not a valid integer"),
+        ("[vary]\npacking = [1, 'x']", "packing is x: 'x' is no whole number"),
         ("[vary]\npacking = [[1]]", "packing is [1]; it takes what --packing"),
         ("[run]\npacking = true", "packing is True; it takes what --packing"),
         ("vary = 3", "vary is 3; it is a table"),

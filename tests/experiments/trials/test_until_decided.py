@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
     folder.mkdir()
     planned = plan(repeats=8).with_looks(32)
     write_plan(folder, planned)
-    return folder, trial._until_decided(folder, planned, measure, as_json=True)[1]
+    announce = partial(trial._print, to_stderr=True)
+    return folder, trial._until_decided(folder, planned, measure, announce)[1]
 
 
 def test_decided_rows_end_a_trial_at_its_first_look(tmp_path: Path) -> None:
