@@ -39,13 +39,14 @@ folder_options = together([
 def with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
     """The plan that goes on until every row is decided, if that was asked for. UsageError for a mistake."""
     from exchange.allowed import BadSetting
+    from experiments.trials.plan import MOST_REPEATS
 
     if not until_decided:
         if max_repeats is not None:
             raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
         return plan
     try:
-        return plan.with_looks(4 * plan.repeats if max_repeats is None else max_repeats)
+        return plan.with_looks(min(4 * plan.repeats, MOST_REPEATS) if max_repeats is None else max_repeats)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
 

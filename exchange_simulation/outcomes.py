@@ -259,11 +259,9 @@ class Capacity(Outcome):
         return [flat(probe) for probe in self.record["probes"]]
 
     def __str__(self) -> str:
-        transport, objective = self.record["settings"]["transport"], self.record["objective"]
-        if self.orders_per_s is None:
-            return f"{transport}: no rate was found at which {objective} begins to fail"
-        interval = "" if self.low_per_s is None else f" ({self.low_per_s:,.0f}..{self.high_per_s or 0:,.0f})"
-        return f"{transport} holds {objective} up to {self.orders_per_s:,.0f} orders/s{interval}"
+        from reports.capacity.sentences import headline
+
+        return headline(dict(self.record))
 
 
 @dataclass(frozen=True)

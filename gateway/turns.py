@@ -75,7 +75,7 @@ def frames_that_may_go(ahead: Ahead, sent: int, unanswered: int, now_ns: int) ->
 @inlined
 def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
     """When the next frame may go; never, if all have gone or the window is closed."""
-    if sent == ahead.frames or unanswered + ahead.packing > ahead.window:
+    if sent == ahead.frames or unanswered + last_order(ahead, sent) - sent * ahead.packing > ahead.window:
         return never_ns
     return ahead.due[last_order(ahead, sent) - 1]
 

@@ -22,6 +22,7 @@ from experiments.capacity.curve import Outcome
 from experiments.capacity.objective import Objective
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.trials.execution import CtrlC
+from experiments.trials.observations import VALID
 from reports.capacity.page import capacity_figures, write_page
 from reports.capacity.table import show
 from reports.drawing.figures import write_figures
@@ -112,6 +113,10 @@ class Prober:
         settings = replace(self.settings, **NOT_IN_MEMORY, transport="memory", orders_per_s=None, duration_s=None,
                            orders=CEILING_ORDERS, warm_up_s=0.0, window=max(16_384, self.settings.packing))  # fmt: skip
         record = measure(self._new_folder("ceiling"), settings, progress_bar(settings))
+        if self.interrupted():
+            raise KeyboardInterrupt
+        if record["status"] not in VALID:
+            raise UserError(f"the generator's ceiling was not measured: {'; '.join(record['reasons'])}")
         return float(record["rates"]["orders_per_s"])
 
     def _new_folder(self, what: str) -> Path:

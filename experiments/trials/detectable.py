@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from math import exp, log, sqrt
 from pathlib import Path
@@ -56,7 +57,8 @@ def deviations(results: Path) -> Iterator[float]:
     except (OSError, UnusableRecord):
         return
     for record in records:
-        yield from _deviations_in(record)
+        with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):  # of another hand, or damaged
+            yield from _deviations_in(record)
 
 
 def _deviations_in(record: Record) -> Iterator[float]:

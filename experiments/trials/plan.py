@@ -79,12 +79,14 @@ class Plan:
         return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
 
     def with_looks(self, max_repeats: int) -> Plan:
-        """The same plan, in which undecided rows double the repeats, up to so many."""
+        """The same plan, in which undecided rows double the repeats, up to so many; extra runs are half of those."""
         if not self.repeats <= max_repeats <= MOST_REPEATS:
             allowed = f"a whole number from {self.repeats:,}, the repeats, to {MOST_REPEATS:,}"
             raise BadSetting("max_repeats", max_repeats, allowed)
         doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
-        return replace(self, looks=(*(repeats for repeats in doubled if repeats < max_repeats), max_repeats))
+        looks = (*(repeats for repeats in doubled if repeats < max_repeats), max_repeats)
+        redo = None if self.redo is None else RedoRule.of_plan(max_repeats * len(self.arms))
+        return replace(self, looks=looks, redo=redo)
 
     @property
     def next_look(self) -> Plan | None:

@@ -83,7 +83,9 @@ class Redos:
         self._failed: set[str] = set()
 
     def note(self, step: Step, record: Record, is_valid: bool) -> None:
-        """Take in a new run. A step that failed is not tried again before the trial is resumed."""
+        """Take in a new run, unless it is a warm-up. A failed step waits until the trial is resumed."""
+        if not step.repeat:
+            return
         if is_valid:
             self._tries.setdefault(step.name, []).append(record)
         else:
@@ -108,6 +110,8 @@ class Redos:
         """
         for _, group in groupby(steps, key=lambda step: step.repeat):
             of_repeat = list(group)
-            yield from of_repeat
+            for step in of_repeat:
+                if not self._tries.get(step.name) or self.wants(step):
+                    yield step
             while any(map(self.wants, of_repeat)):
                 yield from filter(self.wants, of_repeat)

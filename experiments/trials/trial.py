@@ -16,6 +16,7 @@ import orjson
 from exchange.words import counted
 from experiments.trials.detectable import detectable
 from experiments.trials.execution import Measure, Progress, execute, measure_with_page, to_do
+from experiments.trials.observations import is_warm_up
 from experiments.trials.plan import WARM_UP, Plan, Step, expected_s, plan_as_dict, read_plan, write_plan
 from experiments.trials.results import FILE, results
 from experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
@@ -79,14 +80,18 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
 
 
 def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> Trial:
-    """Make the runs of a plan in a new folder of `parent`. UserError if the first ones cannot start."""
+    """Make the runs of a plan in a new folder of `parent`. UserError if runs cannot start.
+
+    The folder stays if a run that counts was measured; otherwise nothing is left behind.
+    """
     folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
     write_plan(folder, plan)
     try:
         with ended_as_by_ctrl_c():
             return _run_trial(folder, plan, announce)
     except UserError:
-        shutil.rmtree(folder)
+        if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):
+            shutil.rmtree(folder)
         raise
 
 

@@ -57,7 +57,16 @@ class BrokerWatch:
         if self._server is not None:
             return [self._server.facts()["pid"]]
         place = urlsplit(self._url)
-        return list(_listening_on(place.port)) if place.hostname in LOOPBACK and place.port else []
+        return list(_listening_on(place.port)) if self._is_here and place.port else []
+
+    @property
+    def is_hidden(self) -> bool:
+        """True if the broker is on this host, and this system does not let us find its process."""
+        return self._is_here and not self.pids
+
+    @property
+    def _is_here(self) -> bool:
+        return self._server is not None or urlsplit(self._url).hostname in LOOPBACK
 
     def clock_starts(self) -> None:
         self.sockets = self._accepted()

@@ -187,9 +187,10 @@ class Watch:
         self._started = True
 
     def _clock_stops(self) -> None:
-        self._noise.clock_stops(self._broker.pids if self._broker else ())
-        if self._broker:
-            self._broker.clock_stops()
+        if self._broker is None:
+            return self._noise.clock_stops()
+        self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
+        return self._broker.clock_stops()
 
     def _ended(self, name: str) -> None:
         """A child that closed its events without a result was killed, or broke."""

@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import psutil
@@ -239,10 +239,14 @@ class NoiseMeter:
     def clock_starts(self) -> None:
         self._start = MachineTimes.now()
 
-    def clock_stops(self, own_pids: Collection[int] = ()) -> None:
-        """Take the second reading, once. `own_pids` are processes of the run beside this one and its descendants."""
+    def clock_stops(self, own_pids: Collection[int] = (), hides_own: bool = False) -> None:
+        """Take the second reading, once. `own_pids` are processes of the run beside this one and its descendants.
+
+        `hides_own`: a process of the run cannot be told from others, so what others took is unknown.
+        """
         if self._start is not None and self.noise is None:
-            self.noise = noise_between(self._start, MachineTimes.now(), {os.getpid(), *own_pids})
+            noise = noise_between(self._start, MachineTimes.now(), {os.getpid(), *own_pids})
+            self.noise = replace(noise, other_processes_cpu_s=None, sees_all_processes=True) if hides_own else noise
 
 
 def noise_between(start: MachineTimes, end: MachineTimes, own_pids: Collection[int]) -> Noise:

@@ -198,3 +198,22 @@ def test_a_plan_whose_rule_is_damaged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_bytes(orjson.dumps({**written, "redo_noisy": {"most_tries": 3}}))
     with pytest.raises(Exception, match=r"plan\.json is damaged"):
         read_plan(tmp_path)
+
+
+def test_resumes_use_up_no_extra_run_by_their_warm_ups(tmp_path: Path) -> None:
+    write_plan(tmp_path, MADE)
+    for done in range(1, 4):  # three interruptions, each after new warm-ups and one more run
+        machine = Machine(repeat(QUIET))
+        machine.started = 10 * done
+        steps = to_do(tmp_path, MADE)
+        execute(tmp_path, MADE, steps[:3], machine, Progress(steps))
+    last = Machine(chain([QUIET, NOISY], repeat(QUIET)))
+    last.started = 40
+    assert ran(tmp_path, last)[-1] == MADE.steps[3].name
+    assert results(tmp_path, MADE)["redo_noisy"]["set_aside"] == 1
+
+
+def test_extra_runs_are_half_of_all_looks(tmp_path: Path) -> None:
+    redo = plan(repeats=10).with_redo(True).with_looks(40).redo
+    assert redo is not None
+    assert redo.most_extra_runs == 40

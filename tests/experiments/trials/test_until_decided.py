@@ -15,6 +15,7 @@ from experiments.trials import trial
 from experiments.trials.detectable import detectable, smallest_ratio
 from experiments.trials.plan import read_plan, write_plan
 from experiments.trials.results import results
+from runs.errors import UserError
 
 
 def made(tmp_path: Path, factor: float) -> tuple[Path, dict[str, Any]]:
@@ -74,3 +75,24 @@ def test_more_rows_and_fewer_repeats_find_less() -> None:
     assert (
         smallest_ratio(10, 30, 0.145, 0.05) > smallest_ratio(10, 15, 0.145, 0.05) > smallest_ratio(20, 15, 0.145, 0.05)
     )
+
+
+def test_a_trial_that_breaks_in_the_middle_keeps_what_it_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk at a later run once deleted all runs before it."""
+
+    def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
+        record = record_of(folder, settings)
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        if folder.name.startswith("02-"):
+            monkeypatch.setattr("experiments.trials.observations.new_run_folder", refuse)
+        return record
+
+    def refuse(*_: object) -> Path:
+        raise UserError("no space left")
+
+    monkeypatch.setattr(trial, "measure_with_page", measure)
+    with pytest.raises(UserError):
+        trial.new_trial(plan(repeats=8), str(tmp_path), "mine", lambda _: None)
+    assert list(tmp_path.glob("mine/01-*/run.json"))
