@@ -86,13 +86,18 @@ def run(
             _show(folder, error.record, as_json)
             raise
         _show(folder, record, as_json)
-        if with_page:
-            with left_out("page"):
-                click.echo(f"page: {_write_page(folder)}", err=as_json)
-        if with_spark:
-            with left_out("tables"):
-                _make_tables(folder, record["status"], as_json)
+        _follow_up(folder, record["status"], with_page, with_spark, as_json)
     return exit_code(record)
+
+
+def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_json: bool) -> None:
+    """The page and Spark's tables; each is left out, and said, where a library for it is not installed."""
+    if with_page:
+        with left_out("page"):
+            click.echo(f"page: {_write_page(folder)}", err=as_json)
+    if with_spark:
+        with left_out("tables"):
+            _make_tables(folder, status, as_json)
 
 
 def _check(settings: RunSettings) -> None:
