@@ -68,7 +68,7 @@ OPTIONS = (
 )  # fmt: skip
 LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
 LOOK_EVERY_S = 0.02
-PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload (2009), tables 1 to 5, figures 3 to 9"
+PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9"
 
 
 def points(settings: Settings) -> list[Point]:

@@ -1,4 +1,4 @@
-"""The supply chain of a supermarket company: the workload of Sachs, Kounev, Bacon and Buchmann (2009).
+"""The supply chain of a supermarket company: the workload of Sachs, Kounev, Bacon and Buchmann.
 
 messages.py        the paper's tables 1 to 3: who sends what to whom, in which group, how large
 topologies.py      how many locations there are, and how often each begins an interaction
