@@ -79,7 +79,7 @@ def test_runs_are_followed_as_they_come_until_ctrl_c(tmp_path: Path, start: Call
     until((going / "live" / "notes" / "000000.json").exists, "a batch of the second run")
     assert looking.ended_by(signal.SIGINT) == 130
     said = looking.said()
-    assert "first: second 0, orders/s " in said
+    assert "first: second 0, sent " in said
     assert "0 of them late; 0 said twice, 0 lines unread\n" in said
     assert "going: 1 second" in said
     assert "the closing record has not come" in said
@@ -95,7 +95,7 @@ def test_a_run_with_a_query_beside_it_is_a_run_and_its_table_is_whole(
     run = start("run", "--live-spark", "--transport", "memory", *words)
     assert run.ended() == 0, run.said()
     is_whole = "the live table is not whole" not in run.said()  # a machine may be too busy for its last rows
-    assert ("run: second 1, orders/s " in run.said()) >= is_whole
+    assert ("run: second 1, sent " in run.said()) >= is_whole
     assert "0 said twice, 0 lines unread" in run.said()
     assert list(run.scratch.iterdir()) == []
 
