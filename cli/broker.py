@@ -33,7 +33,7 @@ def start(nodelay: bool | None, memory_mark: float | None) -> None:
 @command.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Where it is and what it has used, on one line; exit code 1 if none is up."""
+    """Print the broker's address and what it has used, on one line; exit code 1 if none is up."""
     from cli.standing_broker import status
 
     raise SystemExit(status(as_json))

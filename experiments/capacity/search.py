@@ -36,7 +36,7 @@ CURVE_MARGIN = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """Where the search starts and when it ends."""
+    """The rate at which a search starts, and when it ends."""
 
     start_per_s: float = 1_000.0
     precision: float = 0.05

@@ -10,6 +10,7 @@ from exchange.words import counted
 from messaging.benchmark import Figures
 from messaging.roles import RoleResult
 from messaging.supply_chain.chain import Chain, Times
+from messaging.supply_chain.ledger import MessageCounts
 from messaging.supply_chain.messages import MESSAGES, Group, Kind, To
 from messaging.supply_chain.plan import Flow, Plan
 
@@ -23,16 +24,9 @@ FEWEST = 10
 
 
 @dataclass
-class Tally:
+class Tally(MessageCounts):
     """One message, of all agents."""
 
-    sent: int = 0
-    expected: int = 0
-    received: int = 0
-    doubled: int = 0
-    measured_sent: int = 0
-    measured_received: int = 0
-    measured_bytes: int = 0
     delivery: LogBuckets = field(default_factory=LogBuckets)
     since_due: LogBuckets = field(default_factory=LogBuckets)
 
@@ -206,7 +200,7 @@ def _by_location(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> I
 
 
 def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
-    """Of each interaction: deliveries a second, how far they are off the plan, and the time from due to its end."""
+    """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
     for number in plan.topology.interactions:
         flows = [flow for flow in plan.flows if flow.interaction == number]
         own = [found.get(flow.message.name, Tally()) for flow in flows]

@@ -48,8 +48,8 @@ def bodies() -> list[list[bytes]]:
 
 
 @dataclass
-class Counts:
-    """One message, as one agent saw it: all of them, and those within the measured time."""
+class MessageCounts:
+    """Counts of one of the nineteen messages: all that were sent or came, and those within the measured time."""
 
     sent: int = 0
     expected: int = 0
@@ -60,6 +60,12 @@ class Counts:
     measured_received: int = 0
     measured_bytes: int = 0
     """Received."""
+
+
+@dataclass
+class Counts(MessageCounts):
+    """One message, as one agent saw it."""
+
     delivery_ns: Any = field(default_factory=lambda: array("q"))
     """From handing over to receipt, of those received within the measured time."""
     since_due_ns: Any = field(default_factory=lambda: array("q"))

@@ -49,7 +49,7 @@ class Topology:
     rates: Mapping[int, float]
 
     def initiations_per_s(self, interaction: int) -> float:
-        """Of all locations together; the headquarters' instances are one location."""
+        """Initiations a second at all locations together; the headquarters' instances are one location."""
         initiator = INTERACTIONS[interaction].initiator
         return self.rates.get(interaction, 0.0) * (1 if initiator is Kind.HQ else self.locations[initiator])
 

@@ -82,7 +82,7 @@ class PrivateServer:
         self.node = self.node.restart()
 
     def usage(self) -> NodeUsage:
-        """Of all nodes so far; memory is the newest one's."""
+        """CPU time of all nodes so far; memory of the newest one."""
         found = self.node.usage()
         for ended in self._ended:
             found = replace(
