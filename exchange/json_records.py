@@ -126,6 +126,7 @@ class PlanRecord(TypedDict):
     seed: int
     repeats: int
     pause_s: NotRequired[float]
+    resumed: NotRequired[int | None]
     arms: list[ArmRecord]
     order: list[str]
 

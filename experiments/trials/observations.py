@@ -48,7 +48,12 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
 
 
 def resumed(trial: Path, plan: Plan) -> int:
-    """How often the trial was resumed: each time it warms up again, as it does for each of its looks."""
+    """How often the trial was resumed.
+
+    An older version's plan does not say; then the warm-ups tell, which are made at each look and each time again.
+    """
+    if plan.resumed is not None:
+        return plan.resumed
     named = (ATTEMPT.fullmatch(folder.name) for folder in trial.glob(f"{WARM_UP:02}-*"))
     warm_ups = Counter(name["step"] for name in named if name)
     looks = 1 + sum(repeats < plan.repeats for repeats in plan.looks)

@@ -64,6 +64,8 @@ class Plan:
     """Each repeat has orders of its own, from the seed after that of the repeat before; all its arms have the same."""
     looks: tuple[int, ...] = ()
     """The repeats after which a trial that goes on until every row is decided looks at its results; else none."""
+    resumed: int | None = 0
+    """How often the trial was resumed; None if its plan is of an older version, which did not count that."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -93,6 +95,10 @@ class Plan:
         """The plan with the repeats of the next look; None after the last one."""
         after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
         return replace(self, repeats=after) if after else None
+
+    @property
+    def once_more_resumed(self) -> Plan:
+        return self if self.resumed is None else replace(self, resumed=self.resumed + 1)
 
     def settings_of(self, step: Step) -> RunSettings:
         """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
@@ -163,6 +169,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "pause_s": plan.pause_s,
         "seed_by_repeat": plan.seed_by_repeat,
         "looks": list(plan.looks),
+        "resumed": plan.resumed,
         "redo_noisy": None if plan.redo is None else asdict(plan.redo),
         "arms": [_arm_as_dict(arm) for arm in plan.arms],
         "warm_ups": [step.name for step in plan.warm_ups],
@@ -220,6 +227,7 @@ def _plan(written: dict[str, Any]) -> Plan:
         redo=rule_as_written(written.get("redo_noisy")),
         seed_by_repeat=written.get("seed_by_repeat", False),
         looks=tuple(written.get("looks", ())),
+        resumed=written.get("resumed"),
     )
 
 

@@ -21,11 +21,13 @@ from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.files import write_json
 from runs.lineup import Lineup
+from runs.record.machine import text_of
 from runs.record.outcome import Outcome
 from runs.record.reading import Unusable, read_record
 from runs.record.record import Conditions, make_record, write_record
 
 FILE = "begun.json"
+BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 class Launcher(TypedDict):
@@ -34,6 +36,10 @@ class Launcher(TypedDict):
     host: str
     pid: int
     started_s: float
+    """By the wall clock, which may be set while the process runs."""
+    boot_id: NotRequired[str | None]
+    started_ticks: NotRequired[int | None]
+    """The kernel's own count since that boot; None where there is no /proc, missing in records of older versions."""
 
 
 class BegunRecord(TypedDict):
@@ -51,7 +57,8 @@ class BegunRecord(TypedDict):
 
 def note_begun(folder: Path, conditions: Conditions, reporter: int | None = None) -> None:
     """Write begun.json into the run's folder."""
-    launcher = {"host": platform.node(), "pid": os.getpid(), "started_s": psutil.Process().create_time()}
+    launcher = Launcher(host=platform.node(), pid=os.getpid(), started_s=psutil.Process().create_time(),
+                        boot_id=text_of(BOOT_ID), started_ticks=_started_ticks(os.getpid()))  # fmt: skip
     of_reporter = {} if reporter is None else {"reporter": reporter}
     write_json(folder / FILE, {"schema": SCHEMA, **asdict(conditions), "launcher": launcher, **of_reporter})
 
@@ -82,8 +89,21 @@ def _lives(launcher: Launcher) -> bool:
     """Whether the launcher still runs; another process may have its number by now."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(launcher["pid"])
-        return abs(process.create_time() - launcher["started_s"]) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+        return process.status() != psutil.STATUS_ZOMBIE and _is_the_same(process, launcher)
     return False
+
+
+def _is_the_same(process: psutil.Process, launcher: Launcher) -> bool:
+    """Whether the process is the launcher; by the wall clock only where nothing better was written."""
+    if (boot_id := launcher.get("boot_id")) and (ticks := launcher.get("started_ticks")) is not None:
+        return (text_of(BOOT_ID), _started_ticks(process.pid)) == (boot_id, ticks)
+    return bool(abs(process.create_time() - launcher["started_s"]) < 1.0)
+
+
+def _started_ticks(pid: int) -> int | None:
+    """Field 22 of proc(5), since boot, which no setting of the clock changes; field 2 is in brackets."""
+    fields = (text_of(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return int(fields[19]) if fields else None
 
 
 def _conditions(begun: dict[str, Any]) -> Conditions:

@@ -81,12 +81,23 @@ def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
     left.mkdir()
     note_begun(left, conditions_here("left"))
     begun = json.loads((left / "begun.json").read_text())
-    begun["launcher"]["started_s"] -= 3600  # another process has its number now
+    begun["launcher"]["started_ticks"] -= 1  # another process has its number now
     (left / "begun.json").write_text(json.dumps(begun))
     said = measured_here(tmp_path, "--rate", "max", "--orders", 10)
     assert said.code == 0
     assert f"repaired {left}: partial" in said.err
     assert {path.name for path in left.iterdir()} == {"run.json"}
+
+
+def test_a_step_of_the_wall_clock_makes_no_live_run_look_left(tmp_path: Path) -> None:
+    note_begun(tmp_path, conditions_here("live"))
+    begun = json.loads((tmp_path / "begun.json").read_text())
+    begun["launcher"]["started_s"] -= 3600  # the clock was set an hour forward since
+    (tmp_path / "begun.json").write_text(json.dumps(begun))
+    assert "is under way" in exchange("results", "repair", tmp_path).err
+    begun["launcher"]["boot_id"] = "of another boot"
+    (tmp_path / "begun.json").write_text(json.dumps(begun))
+    assert exchange("results", "repair", tmp_path).code == 0
 
 
 def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(

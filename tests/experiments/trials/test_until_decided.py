@@ -47,6 +47,31 @@ def test_undecided_rows_make_it_go_on_to_the_most_repeats(tmp_path: Path, capsys
     assert "3 of 3 rows undecided after 8 repeats; going on to 16" in capsys.readouterr().err
 
 
+def test_a_trial_that_was_interrupted_before_its_second_look_s_warm_up_was_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its warm-ups are no more than those of a trial that was not interrupted."""
+    again: list[str] = []
+
+    def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
+        if folder.name.startswith("00-") and list(tmp_path.glob("mine/02-*")) and not again:
+            folder.rmdir()
+            again.append("interrupted")
+            raise KeyboardInterrupt
+        record = record_of(folder, settings)
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        return record
+
+    monkeypatch.setattr(trial, "measure_with_page", measure)
+    planned = plan(repeats=2).with_looks(4)
+    assert not trial.new_trial(planned, str(tmp_path), "mine", lambda _: None).is_whole
+    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+    record = orjson.loads((tmp_path / "mine" / "comparison.json").read_bytes())
+    assert (record["repeats"], record["resumed"], again) == (4, 1, ["interrupted"])
+    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+    assert read_plan(tmp_path / "mine").resumed == 1, "there was nothing left to do"
+
+
 def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
     many = plan(repeats=10).with_looks(40)
     put_all(tmp_path, many, {"a": [100.0] * 10, "b": [300.0] * 10})

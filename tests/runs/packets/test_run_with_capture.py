@@ -24,7 +24,9 @@ def test_a_captured_run_s_counters_are_what_tcpdump_saw(tmp_path: Path) -> None:
         ("gateway", "engine"),
         ("engine", "gateway"),
     ]
-    assert max(capture["off_by"].values()) < 0.02  # of a short run: frames before and after the counters' span are a larger share
+    assert (
+        max(capture["off_by"].values()) < 0.02
+    )  # of a short run: frames before and after the counters' span are a larger share
     assert (capture["dropped"], capture["problem"]) == (0, None)
 
 
