@@ -27,6 +27,7 @@ SECTIONS = {
     "Look": {
         "doctor": "What on this machine spoils figures, and what to do.",
         "results": "What was run: list, show, diff, rerun.",
+        "serve": "The same in the browser, and runs live: start, stop, watch.",
         "report": "The page and tables of a run, trial or benchmark, made again.",
     },
     "Spark": {

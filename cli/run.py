@@ -72,12 +72,12 @@ def run(
     from runs.record.record import exit_code
     from runs.run import NotRecorded, measure
 
-    _check(settings)
+    check(settings)
     showing = _showing(settings, live, live_spark)
     with ended_as_by_ctrl_c():
         folder = new_run_folder(Path(results), name or run_name(settings))
         if left := list(left_unfinished(Path(results))):
-            from cli.results.repair import repair_those_left
+            from cli.results.rerun import repair_those_left
 
             repair_those_left(left)
         try:
@@ -100,7 +100,7 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
             _make_tables(folder, status, as_json)
 
 
-def _check(settings: RunSettings) -> None:
+def check(settings: RunSettings) -> None:
     """UserError where the run could not start, or would leave nothing to analyse."""
     from runs.transport_settings import runs_in_one_process
 

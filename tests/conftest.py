@@ -9,10 +9,11 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import brokers, rabbitmq_node
+from tests.browser import browser
 from tests.exchange_command import matched, running
 from tests.machine import EXAMPLES
 
-__all__ = ["brokers", "matched", "rabbitmq_node", "running"]
+__all__ = ["brokers", "browser", "matched", "rabbitmq_node", "running"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; the commands under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,6 +30,7 @@ SHARING = {
     "tests/runs/network/": "network",
     "tests/reports/run/test_page_in_browser.py": "browser",
     "tests/reports/run/test_bench_page_in_browser.py": "browser",
+    "tests/cli/test_serve.py": "browser",
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
     "tests/transports/rabbitmq/test_running_node.py": "running node",

@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = "|".join(
     [
         *("run", "results", "simulate", "bench", "spark", "compare", "sweep", "capacity", "nagle", "network", "broker"),
-        *("report", "tape", "match", "engine", "gateway", "reporter"),
+        *("report", "serve", "doctor", "tape", "match", "engine", "gateway", "reporter"),
     ]
 )
 COMMAND = re.compile(rf"^\s*(?:\$ )?(?:\.venv/bin/)?exchange ((?:{NAMES})\b[^|#\n]*)", re.MULTILINE)

@@ -100,9 +100,20 @@ def repair(name: str | None, results: str) -> None:
 
     Example: exchange results repair first
     """
-    from cli.results.repair import repair_runs
+    from cli.results.rerun import repaired
+    from runs.record.begun import left_unfinished
 
-    repair_runs(Path(results), name)
+    folder = Path(results)
+    if name is not None:
+        repaired(next((path for path in (folder / name, Path(name)) if path.is_dir()), folder / name))
+        return
+    if not folder.is_dir():
+        raise UserError(f"{results} is no folder: choose another one with --results")
+    left = list(left_unfinished(folder))
+    for each in left:
+        repaired(each)
+    if not left:
+        click.echo(f"{results}: no run is left unfinished", err=True)
 
 
 @command.command()

@@ -18,6 +18,7 @@ CAVEAT = "Two benchmarks were run at different times, so what differs may be the
 class Bench(Kind):
     name, file, record = "bench", "bench.json", BenchRecord
     marks = (file,)
+    page = "bench.html"
 
     def row_of(self, folder: Path, record: Record) -> Row:
         parts = record.get("parts", [record])

@@ -16,6 +16,7 @@ CAVEAT = "Two searches were made at different times, so what differs may be the 
 class Capacity(Kind):
     name, file, record = "capacity", "capacity.json", CapacityRecord
     marks = (file,)
+    page = "capacity.html"
 
     def row_of(self, folder: Path, record: Record) -> Row:
         """The folder's line in the list; the offered rate is the capacity that was found."""

@@ -1,21 +1,48 @@
-"""Compares two records: finds fields that differ, prints them at the terminal's width. A is the first record."""
+"""Compares two records: finds fields that differ, prints them at the terminal's width. A is the first record.
+
+Inside `shown_to`, what would be printed is added to a list, from which a page is made.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 from rich.padding import Padding
 from rich.text import Text
 
 from exchange.json_records import Record
 from reports.formats import condition, number
-from reports.tables import FoldingTable, figure, key, plain_table, terminal, words
+from reports.tables import figure, key, plain_table, terminal, words
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
 Cell = Callable[[str, Any], str]
 """Words for a field's value, from the field's name and the value."""
+
+
+class Part(NamedTuple):
+    """A part of what is shown: a sentence; a title with lines below it; or a title with the rows of a table."""
+
+    words: str
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+_shown: ContextVar[list[Part] | None] = ContextVar("shown", default=None)
+
+
+@contextlib.contextmanager
+def shown_to(parts: list[Part]) -> Iterator[None]:
+    """Inside, the list gets each part instead of the terminal."""
+    token = _shown.set(parts)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Record]:
@@ -48,36 +75,45 @@ def heads(first: Record, second: Record, names: Iterable[str]) -> dict[str, Reco
     return {side: {name: record[name] for name in wanted} for side, record in (("first", first), ("second", second))}
 
 
-def print_lines(*lines: Padding | FoldingTable | Text | str) -> None:
-    for line in lines:
-        terminal().print(line, markup=False)
+def print_lines(*sentences: str) -> None:
+    for sentence in sentences:
+        _show(Part(sentence))
 
 
 def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]]) -> None:
     """Print which record is A and which is B, each with lines about it."""
     for letter, side in (("A", "first"), ("B", "second")):
         head = difference[side]
-        print_lines(_bold(f"{letter}  {head['name']}"))
-        style = "" if head["status"] in USABLE else "bold red"
-        print_lines(*(Padding(Text(line, style=style), (0, 0, 0, 3)) for line in lines_of(head)))
+        _show(Part(f"{letter}  {head['name']}", tuple(lines_of(head))), "" if head["status"] in USABLE else "bold red")
 
 
 def print_rows(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:
     """Print a row for each field: its first value and its second, either of which may be absent."""
-    table = plain_table(key(), *map(figure if with_ratio else words, ("A", "B", *(["B / A"] if with_ratio else []))))
+    shown = []
     for row in rows:
-        sides = [Text(cell(row["field"], row[side]) if side in row else ABSENT) for side in ("first", "second")]
-        table.add_row(Text(row["field"]), *sides, *([_ratio(row)] if with_ratio else []))
-    print_lines(_bold(title), table)
+        sides = (cell(row["field"], row[side]) if side in row else ABSENT for side in ("first", "second"))
+        shown.append((row["field"], *sides, *([_ratio(row)] if with_ratio else [])))
+    _show(Part(title, columns=("", "A", "B", *(["B / A"] if with_ratio else [])), rows=tuple(shown)))
+
+
+def _show(part: Part, style: str = "") -> None:
+    """Add the part to the list that collects them, or print it. Only a table of figures has a column of ratios."""
+    if (shown := _shown.get()) is not None:
+        shown.append(part)
+        return
+    terminal().print(Text(part.words, style="bold" if part.lines or part.columns else ""))
+    for line in part.lines:
+        terminal().print(Padding(Text(line, style=style), (0, 0, 0, 3)))
+    if part.columns:
+        table = plain_table(key(), *map(figure if len(part.columns) > 3 else words, part.columns[1:]))
+        for row in part.rows:
+            table.add_row(*row)
+        terminal().print(table)
 
 
 def setting_words(field: str, value: Any) -> str:
     """A setting's value, or a condition's, in words."""
     return condition(field.rpartition(".")[2], value)[1]
-
-
-def _bold(words: str) -> Text:
-    return Text(words, style="bold")
 
 
 def _ratio(row: Record) -> str:

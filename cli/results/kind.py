@@ -45,6 +45,8 @@ class Kind(ABC):
     marks: tuple[str, ...]
     """A folder that holds one of these files is of this kind, unless an earlier kind claims it."""
     file: str
+    page = ""
+    """The file of the page that `exchange report` makes; empty for a kind without one."""
     record: type
     """The TypedDict that describes the content of `file`."""
     unfinished = ""

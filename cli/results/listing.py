@@ -31,7 +31,7 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     """Print the list; folders that no command of ours made are only counted."""
     kinds = {folder: kind_of(folder) for folder in folders(results)}
     found = (kind.row(folder) for folder, kind in kinds.items() if kind)
-    rows = sorted((replace(row, name=printable(row.name)) for row in found), key=_at)
+    rows = sorted((replace(row, name=printable(row.name)) for row in found), key=moment_of)
     chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
     chosen = chosen[-last:] if last else chosen
     if as_json:
@@ -52,7 +52,7 @@ def _as_json(row: Row) -> dict[str, Any]:
     return {**fields, "told": words}
 
 
-def _at(row: Row) -> tuple[float, str]:
+def moment_of(row: Row) -> tuple[float, str]:
     """Sort by start; without a record, by the last change in the folder."""
     for moment in (row.started_at, row.last_written_at):
         with contextlib.suppress(TypeError, ValueError):
@@ -62,7 +62,7 @@ def _at(row: Row) -> tuple[float, str]:
 
 def lines(rows: Sequence[Row]) -> list[str]:
     """A title, and a line for each row. A long name loses its beginning, other long words lose their end."""
-    heads = _aligned([TITLES[1:], *((_started(row), row.status, row.what) for row in rows)])
+    heads = _aligned([TITLES[1:], *((started_of(row), row.status, row.what) for row in rows)])
     bodies = [body.rstrip() for body in _bodies(rows)]
     names = [TITLES[0], *(row.name for row in rows)]
     columns_left = shutil.get_terminal_size().columns - len(heads[0]) - 2
@@ -76,21 +76,21 @@ def lines(rows: Sequence[Row]) -> list[str]:
 
 def _bodies(rows: Sequence[Row]) -> list[str]:
     """The body of each row: figures below their titles for runs, words for other rows."""
-    aligned = iter(_aligned([FIGURES, *(_figures(row) for row in rows if _has_figures(row))], from_right=True))
-    return [next(aligned), *(next(aligned) if _has_figures(row) else _words(row) for row in rows)]
+    aligned = iter(_aligned([FIGURES, *(figures_of(row) for row in rows if has_figures(row))], from_right=True))
+    return [next(aligned), *(next(aligned) if has_figures(row) else words_of(row) for row in rows)]
 
 
-def _has_figures(row: Row) -> bool:
+def has_figures(row: Row) -> bool:
     return row.reason is None and row.repeats is None and row.words is None
 
 
-def _figures(row: Row) -> tuple[str, ...]:
+def figures_of(row: Row) -> tuple[str, ...]:
     offered = "max" if row.orders_per_s == (None,) else "..".join(f"{rate:,.10g}" for rate in _ends(row))
     times = (f"{us:,.0f}" if is_number(us) else ABSENT for us in (row.p50_us, row.p99_us))
     return ",".join(row.transports) or ABSENT, offered or ABSENT, *times
 
 
-def _words(row: Row) -> str:
+def words_of(row: Row) -> str:
     """Words for the progress of a trial, for the fault in a record, or the record's own words."""
     if row.words is not None:
         return row.words
@@ -115,7 +115,7 @@ def _ends(row: Row) -> list[float]:
     return list(dict.fromkeys((offered[0], offered[-1]))) if offered else []
 
 
-def _started(row: Row) -> str:
+def started_of(row: Row) -> str:
     """The day and the time; the day and the year if the year is not this year."""
     try:
         at = datetime.fromisoformat(row.started_at or "").astimezone()

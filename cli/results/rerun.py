@@ -1,8 +1,8 @@
-"""Reruns: read the settings from a record, and warn of what will differ from the first time."""
+"""Reruns and repairs: settings from a record, what will differ from the first time, a killed run's run.json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from exchange.settings import RunSettings
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import plain
 from runs.errors import UserError
+from runs.record.begun import repair
 from runs.record.machine import host_facts, versions
 from runs.record.reading import UnknownSettings, settings_as_written
 from runs.transport_settings import settled
@@ -67,3 +68,19 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
         return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
     except ValueError:
         return None
+
+
+def repair_those_left(folders: Iterable[Path]) -> None:
+    """Repair what earlier runs left unfinished, before the next run; say so, and leave alone what cannot be."""
+    for folder in folders:
+        try:
+            repaired(folder, err=True)
+        except click.ClickException as error:
+            click.echo(f"{folder} is left as it is: {error.message}", err=True)
+
+
+def repaired(folder: Path, err: bool = False) -> None:
+    """Write run.json of a run whose launcher died before it could, and say so."""
+    record = repair(folder)
+    reasons = "; ".join(record["reasons"])
+    click.echo(f"repaired {folder}: {record['status']}: {reasons}", err=err)

@@ -21,6 +21,7 @@ from transports.registry import scheme_of
 class Run(Kind):
     name, file, record = "run", "run.json", RunRecord
     marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
+    page = "report.html"
     unfinished = "the run goes on, or was killed: then exchange results repair {folder} writes it"
 
     def row_of(self, folder: Path, record: Record) -> Row:

@@ -37,7 +37,7 @@ class SimulationFolder(Kind):
         )  # fmt: skip
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from experiments.simulate.table import show
+        from experiments.simulate.simulate import show
 
         show(record)
 

@@ -21,6 +21,7 @@ PLAN = "plan.json"
 class Trial(Kind):
     name, file, record = "trial", "comparison.json", ComparisonRecord
     marks = (PLAN, file)
+    page = "comparison.html"
 
     def read(self, folder: Path) -> Record:
         """comparison.json's content; Unusable if the trial goes on, was killed, or left something else."""

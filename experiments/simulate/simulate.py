@@ -13,13 +13,14 @@ import orjson
 
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
+from exchange.words import counted
 from experiments.simulate import rows
 from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
 from experiments.simulate.simulation import Simulation
-from experiments.simulate.table import show
 from experiments.simulate.trades import FOLDER as TRADES
 from experiments.simulate.trades import TradesUnwritable, remove_unfinished, trade_files
 from reports.live.progress import counting
+from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
@@ -27,6 +28,7 @@ from runs.options import warn_of_prices
 from runs.record.machine import host_facts, now, versions
 
 FILE = "simulation.json"
+TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 ORDERS_A_PART = 20_000_000
 """Half a second of work, so that handing out a part costs little in comparison."""
 LEAST_PARTS = 8
@@ -159,3 +161,28 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     click.echo(f"instruments: {folder / rows.FILE}")
     if "trades" in record:
         click.echo(f"trades: {folder / TRADES}")
+
+
+def show(record: dict[str, Any]) -> None:
+    """Print simulation.json's content: headline, totals with their spread over instruments, speed, checksums."""
+    console = terminal()
+    settings, rates, sums = record["settings"], record["rates"], record["checksums"]
+    instruments = counted(settings["instruments"], "instruments")
+    console.print(f"{instruments} of seed {settings['seed']}, {_by(record)}", markup=False)
+    console.print(_totals(record))
+    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {rates['matching_s']:,.1f} s, "
+                  f"after a start-up of {rates['start_up_s']:,.1f} s")  # fmt: skip
+    console.print(f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}")
+
+
+def _by(record: dict[str, Any]) -> str:
+    parts = counted(record["partitions"], "partitions")
+    return f"one process, {parts}" if record["master"] == "none" else f"Spark on {record['master']}, {parts}"
+
+
+def _totals(record: dict[str, Any]) -> FoldingTable:
+    table = plain_table(key(), "total", "an instrument: least", "median", "most")
+    for name, title in TITLES.items():
+        spread = record["per_instrument"][name].values()
+        table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))
+    return table

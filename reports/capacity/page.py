@@ -1,18 +1,40 @@
-"""A capacity's page, `capacity.html`: one offline file, made from capacity.json."""
+"""A capacity's page, `capacity.html`: one offline file, made from capacity.json, and its figures.
+
+They are the chance of holding against the rate, and how far each probe was from the bound.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import exp
 from pathlib import Path
 from typing import Any
 
-from reports.capacity.figures import capacity_figures
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
 from reports.capacity.sentences import METHOD, headline, percent, three_digits
-from reports.drawing.figures import drawings
+from reports.drawing.canvas import empty_axes, log_y
+from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
+from reports.drawing.colours import BLUE, MUTED, ORANGE
+from reports.drawing.figures import Figure, drawings
 from reports.drawing.templates import templates
-from reports.formats import date_and_time
+from reports.formats import axis_number, date_and_time
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
+Record = dict[str, Any]
+
+DOTS = "Dots are probes: at 100 those that held, at 0 those that failed."
+CURVE = (
+    f"The curve that fits all probes, with its 95% interval. {DOTS} The vertical line is the "
+    "capacity, the grey band its interval."
+)
+RATIO = "A dot is a probe; above 1 it broke the bound. Hollow: it failed although its figures were within their bounds."
+
+SMALLEST_RATIO = 1e-3
+BAND_OPACITY = 0.18
 TEMPLATES = templates(Path(__file__).parent, percent=percent, three_digits=three_digits, date_and_time=date_and_time)
 
 
@@ -29,4 +51,87 @@ def page_html(record: dict[str, Any]) -> str:
     )
 
 
-__all__ = ["capacity_figures", "page_html", "write_page"]
+FEW_TICKS = 20
+"""Rates whose largest is less than this many times the smallest have ticks at 1, 2, 5, 10 ..."""
+
+
+def capacity_figures(record: Record) -> Iterator[Figure]:
+    """The figures that have something to show; the style of page or files must be set."""
+    if not record["probes"]:
+        return
+    yield Figure("The chance that a probe holds", _chance(record), CURVE if record.get("curve") else DOTS, "chance")
+    if any(probe.get("log_ratio") is not None for probe in record["probes"]):
+        yield Figure("Each probe against the bound", _ratios(record), RATIO, "ratio")
+
+
+def _chance(record: Record) -> Chart:
+    axes = empty_axes("% of probes hold", "orders/s")
+    _log_rates(axes, record)
+    _capacity(axes, record)
+    curve = record.get("curve", [])
+    rates, chances, low, high = (
+        np.array([point[name] for point in curve]) for name in ("orders_per_s", "value", "low", "high")
+    )
+    if curve:
+        axes.fill_between(rates, 100 * low, 100 * high, color=BLUE, alpha=BAND_OPACITY, linewidth=0)
+        axes.plot(rates, 100 * chances, color=BLUE)
+    labels = []
+    for holds, text, colour in ((True, "held", BLUE), (False, "failed", ORANGE)):
+        chosen = [probe["orders_per_s"] for probe in record["probes"] if probe["holds"] is holds]
+        axes.plot(chosen, [100 * holds] * len(chosen), "o", color=colour, alpha=0.6, clip_on=False)
+        if chosen:
+            labels.append(EndLabel(100.0 * holds, text, colour))
+    axes.set_ylim(-4, 104)
+    axes.set_yticks([0, 25, 50, 75, 100])
+    label_ends(axes, labels)
+    columns = ("series", "orders_per_s", "chance", "low", "high")
+    return Chart(axes, Numbers(columns, [("curve", *(point[name] for name in ("orders_per_s", "value", "low", "high")))
+                                         for point in curve] + _numbers(record)))  # fmt: skip
+
+
+def _numbers(record: Record) -> list[tuple[Any, ...]]:
+    return [("probe", probe["orders_per_s"], float(probe["holds"]), None, None) for probe in record["probes"]]
+
+
+def _ratios(record: Record) -> Chart:
+    axes = empty_axes("figure / bound", "orders/s")
+    _log_rates(axes, record)
+    _capacity(axes, record)
+    measured = [probe for probe in record["probes"] if probe.get("log_ratio") is not None]
+    for holds, colour in ((True, BLUE), (False, ORANGE)):
+        for within in (True, False):
+            chosen = [p for p in measured if p["holds"] is holds and (p["log_ratio"] <= 0) is within]
+            fill = "none" if within is not holds else colour
+            x, y = [p["orders_per_s"] for p in chosen], [_ratio(p) for p in chosen]
+            axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
+    axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle="--")
+    log_y(axes)
+    label_ends(axes, [EndLabel(1.0, "bound", MUTED)])
+    rows = [(p["run"], p["orders_per_s"], exp(p["log_ratio"])) for p in measured]
+    return Chart(axes, Numbers(("run", "orders_per_s", "figure_over_bound"), list(rows)))
+
+
+def _ratio(probe: Record) -> float:
+    """Figure / bound, as far as the axis goes."""
+    return min(max(exp(probe["log_ratio"]), SMALLEST_RATIO), 1 / SMALLEST_RATIO)
+
+
+def _capacity(axes: Axes, record: Record) -> None:
+    """The capacity as a line, with its interval."""
+    found = record["capacity_orders_per_s"]
+    if not found:
+        return
+    if found["low"] is not None:
+        axes.axvspan(found["low"], found["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
+    axes.axvline(found["value"], color=MUTED, linewidth=1.3)
+    axes.text(found["value"], 1.03, three_digits(found["value"]), color=MUTED, ha="center", va="bottom",
+              transform=axes.get_xaxis_transform())  # fmt: skip
+
+
+def _log_rates(axes: Axes, record: Record) -> None:
+    rates = [probe["orders_per_s"] for probe in record["probes"]]
+    axes.set_xscale("log")
+    axes.set_xlim(min(rates) / 1.15, max(rates) * 1.15)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(rates) / min(rates) < FEW_TICKS else (1.0,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
+    axes.xaxis.set_minor_formatter(NullFormatter())

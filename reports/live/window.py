@@ -1,4 +1,4 @@
-"""The window of `exchange run --live`: follows the run's spool, and draws only when the gateway ends a second."""
+"""A run's last minute, followed in its spool: as the window of `exchange run --live`, and as data for a browser."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from rich.live import Live
 from rich.text import Text
 
 from exchange.instances import spool_file
+from exchange.records import TRAFFIC
 from exchange.seconds import Once, Reading
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
-from reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, picture
+from reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, groups, picture
 from reports.live.progress import screen
 from runs.errors import UserError
 from runs.launch.watch import Moment, OnSecond
@@ -79,6 +80,42 @@ class Window:
             self._figures.take(record)
         blocks = PLAIN if self._console.options.ascii_only else BLOCKS
         return picture(headline, self._figures, self._is_scheduled, min(self._console.width, COLUMNS), blocks)
+
+
+class Feed:
+    """What the window shows, as data for a browser; it needs nothing but the run's folder and settings."""
+
+    def __init__(self, settings: RunSettings, folder: Path) -> None:
+        self._headline, self._groups = Headline(settings), groups(settings.orders_per_s is not None)
+        self._spool, self._figures = GrowingSpool(folder, settings.reporters), Figures(settings.pairs)
+        self._answered = 0
+
+    def has_grown(self) -> bool:
+        """Read what the spool has since the last call; True if a second more is over."""
+        before = self._figures.newest
+        for record in self._spool.fresh():
+            self._answered += record["payload"]["orders_answered"] if record["kind"] == TRAFFIC else 0
+            self._figures.take(record)
+        return self._figures.newest > before
+
+    def minute(self) -> dict[str, Any]:
+        """The headline, and for each figure its label and last values; None where nothing was measured."""
+        newest = self._figures.newest
+        return {
+            "headline": self._headline.at(self._answered, newest + 1.0) if newest >= 0 else self._headline.before,
+            "second": newest,
+            "groups": [
+                {
+                    "title": title,
+                    "rows": [
+                        {"label": label, "values": self._figures.minutes[name].until(newest)}
+                        for name, label in rows.items()
+                        if name in self._figures.minutes
+                    ],
+                }
+                for title, rows in self._groups.items()
+            ],
+        }
 
 
 class GrowingSpool:

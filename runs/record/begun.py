@@ -125,12 +125,26 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
     )
 
 
+def settings_under_way(folder: Path) -> dict[str, Any] | None:
+    """The settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
+    if not (folder / FILE).exists():
+        return None
+    with contextlib.suppress(Unusable):
+        begun = read_record(folder / FILE, BegunRecord)
+        if _is_ours(folder, begun["launcher"]) and _lives(begun["launcher"]):
+            return dict(begun["settings"])
+    return None
+
+
+def _is_ours(folder: Path, launcher: Launcher) -> bool:
+    """Whether the run began on this host, and has no run.json yet."""
+    return launcher["host"] == platform.node() and not (folder / "run.json").exists()
+
+
 def left_unfinished(results: Path) -> Iterator[Path]:
     """The runs in a results folder that began on this host and whose launcher is gone."""
     for path in sorted(results.glob(f"*/{FILE}")):
         with contextlib.suppress(Unusable):
-            begun = read_record(path, BegunRecord)
-            launcher = begun["launcher"]
-            is_ours = launcher["host"] == platform.node() and not (path.parent / "run.json").exists()
-            if is_ours and not _lives(launcher):
+            launcher = read_record(path, BegunRecord)["launcher"]
+            if _is_ours(path.parent, launcher) and not _lives(launcher):
                 yield path.parent
