@@ -60,7 +60,7 @@ def command_of(benchmark: Benchmark) -> click.Command:
     return click.Command(
         benchmark.name,
         callback=run,
-        params=parameters(benchmark.transports, benchmark.options, benchmark.repeats),
+        params=parameters(benchmark),
         help=f"{about}\n\nExample: exchange bench {benchmark.name} --quick",
         short_help=benchmark.about,
     )
@@ -78,7 +78,7 @@ def suite_command() -> click.Command:
     return click.Command(
         "suite",
         callback=run,
-        params=parameters(None, (), None),
+        params=parameters(None),
         help="All benchmarks with their defaults: one record, one page.\n\nExample: exchange bench suite --quick",
         short_help="all of them, one page",
     )

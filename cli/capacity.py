@@ -16,13 +16,14 @@ from runs.options import json_option, results_option, run_settings
 @click.command(cls=Command)
 @click.option("--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="Over what.")
 @click.option("--slo", default="p99 <= 1ms", show_default=True, metavar="OBJECTIVE",
-              help="What must hold: figures of completion from due, of lag; several with commas.")  # fmt: skip
+              help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several "
+                   "with commas.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
-              help="How long a probe offers orders, at least.")  # fmt: skip
+              help="How long a probe offers orders; longer at a low rate, so that there are enough.")  # fmt: skip
 @click.option("--longest", "longest_s", type=click.FloatRange(0.1, 10**6), default=10.0, show_default=True,
-              help="Seconds up to which a probe at a low rate goes on until it has enough orders.")  # fmt: skip
+              help="The most seconds of such a longer probe.")  # fmt: skip
 @click.option("--precision", type=click.FloatRange(0.005, 1.0), default=0.05, show_default=True,
               help="The search ends once its interval is this share of the capacity to either side ...")  # fmt: skip
 @click.option("--probes", "most_probes", type=click.IntRange(3, 1000), default=30, show_default=True,
@@ -36,7 +37,10 @@ def command(
     slo: str, start_per_s: float, seconds: float, longest_s: float, precision: float, most_probes: int, pause_s: float,
     results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Find the highest rate that holds an objective, with its interval; each probe has as many orders as that needs.
+    """Find the highest rate that holds an objective, with its interval.
+
+    It makes one run after another, each at one rate: these are probes, which hold or fail. At the capacity half of all
+    probes hold.
 
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """

@@ -32,7 +32,7 @@ from runs.options import broker_options, json_option, results_option, session_op
 @broker_options
 @session_options
 @click.option("--warm-up", "warm_up_s", type=float, default=0.0, show_default=True,
-              help="Seconds that analysis leaves out of each run.")  # fmt: skip
+              help="Seconds at a run's start that no figure counts.")  # fmt: skip
 @click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
 @results_option
 @folder_options

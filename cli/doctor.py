@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runs.options import json_option, results_option
+from runs.options import json_option
 
 if TYPE_CHECKING:
     from runs.doctor.items import Item
@@ -21,7 +21,8 @@ MARKS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": ("no", "bo
 @click.command()
 @click.option("--seconds", type=click.FloatRange(0.5, 600), default=5.0, show_default=True,
               help="How long to listen for other work, steal and late wake-ups.")  # fmt: skip
-@results_option
+@click.option("--results", default="results", show_default=True, metavar="DIR",
+              help="Where runs will be kept: its disk is looked at.")  # fmt: skip
 @json_option
 def command(seconds: float, results: str, as_json: bool) -> None:
     """What this machine can measure: one sentence, then a line for each thing, with what to do.

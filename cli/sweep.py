@@ -16,7 +16,7 @@ from cli.trial_options import (
     until_decided_options,
     with_looks,
 )
-from experiments.sweep.keys import shared_options
+from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
 from runs.options import json_option, results_option
 
 
@@ -66,4 +66,4 @@ def command(
     raise SystemExit(run_trial(plan, results, name, as_json))
 
 
-command.params += shared_options()
+command.params += shared_options(help=HELP_OF_SWEEP)

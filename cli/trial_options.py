@@ -27,12 +27,13 @@ redo_option = click.option(
 until_decided_options = together([
     click.option("--until-decided", is_flag=True,
                  help="Double the repeats while a row is undecided, at the same chance of a false verdict."),
-    click.option("--max-repeats", type=int, metavar="N", help="The most repeats of that.  [default: 4 x repeats]"),
+    click.option("--max-repeats", type=int, metavar="N",
+                 help="With --until-decided: stop after so many repeats.  [default: 4 x repeats]"),
 ])  # fmt: skip
 folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
-    click.option("--dry-run", is_flag=True, help="Print the plan and how long it takes; run nothing."),
+    click.option("--dry-run", is_flag=True, help="Print the plan and about how long it takes; run nothing."),
 ])  # fmt: skip
 
 

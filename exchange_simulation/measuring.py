@@ -180,7 +180,7 @@ def bench(
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{_nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
-        words = parameters(declared.transports, declared.options, declared.repeats)
+        words = parameters(declared)
         command = click.Command(benchmark, params=words)
         known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in words}
         arguments = [word for option, value in options.items() for word in _typed(option, value, known)]

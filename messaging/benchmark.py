@@ -8,7 +8,7 @@ processes of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,8 @@ from messaging.roles import Links, Role, RoleResult
 from transports.base import Pattern
 from transports.declaration import Server
 from transports.registry import has_broker
+
+QUICK_HELP = "Fewer sizes and messages, three repeats: to see how it looks."
 
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
@@ -169,6 +171,9 @@ class Benchmark:
     """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)
     """Values that `--quick` puts in place of the defaults."""
+    quick_help: str = QUICK_HELP
+    lacks: Collection[str] = ()
+    """Shared options that have no say here."""
 
 
 def by_size(settings: Settings) -> list[Point]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from messaging.benchmark import Benchmark, Settings
+from messaging.benchmark import QUICK_HELP, Benchmark, Settings
 from runs.option_types import Count, Listed, Scheme
 from runs.options import broker_options, json_option, results_option, together
 
@@ -116,21 +116,24 @@ timeout_option = click.option(
 )  # fmt: skip
 
 
-def parameters(transports: str | None, own: Sequence[click.Parameter], repeats: int | None) -> list[click.Parameter]:
-    """All options of a benchmark's command, its own among them; None for a default in which benchmarks differ."""
+def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
+    """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
+    transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
+    own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
     transport = click.Option(["--transport"], type=Listed(Scheme()), default=transports, metavar="SCHEME[,...]",
                              show_default=transports is not None, help="Over what, each once.")  # fmt: skip
     common = together([
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
                      show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),
-        click.option("--quick", is_flag=True, help="Fewer sizes and messages, three repeats: to see how it looks."),
+        click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
         timeout_option,
         broker_options,
         results_option,
         click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
         json_option,
     ])  # fmt: skip
-    return [transport, *own, *click.command()(common(lambda: None)).params]
+    shared = click.command()(common(lambda: None)).params
+    return [transport, *own, *(option for option in shared if option.name not in lacks)]
 
 
 def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:

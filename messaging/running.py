@@ -197,11 +197,15 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
     for name in names():
         benchmark = benchmark_of(name)
         words = ["--quick"] * bool(settings["quick"])
-        options = parameters(benchmark.transports, benchmark.options, benchmark.repeats)
+        options = parameters(benchmark)
         with click.Command(name, params=options).make_context(name, words) as context:
             own = {
                 **settings_of(benchmark, context.params),
-                **{option: settings[option] for option in SHARED if settings.get(option)},
+                **{
+                    option: settings[option]
+                    for option in SHARED
+                    if settings.get(option) and option not in benchmark.lacks
+                },
             }
         if settings.get("transport"):
             own["transport"] = _able(benchmark, own, settings["transport"])

@@ -90,7 +90,8 @@ TABLE = (
     Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
     Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
     Option("--timeout", "timeout_s", REPORTER,
-           "Give up after so long a silence, seconds, and 2 more: sources speak once a second.", float, 60.0),
+           "Seconds without a word from a gateway or engine after which it gives up; they speak once a second, and 2 s "
+           "more are allowed.", float, 60.0),
     Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
            click.IntRange(1, MAX_CAPACITY)),
     Option("--ids", "with_ids", ENGINE, "Keep an index of ids: cancels, and duplicates refused.", is_flag=True),
@@ -134,7 +135,7 @@ TABLE = (
     Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", Count(), 1),
     Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", Count(), 10_000),
     Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
-    Option("--warm-up", "warm_up_s", RUN, "Seconds that analysis leaves out.", float, 0.0),
+    Option("--warm-up", "warm_up_s", RUN, "Seconds at the start that no figure counts.", float, 0.0),
     Option("--cpus", "cpus", RUN, "Where components stay, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
     Option("--results", "results", RUN, "Where the run's folder is made.",
            default="results", metavar="DIR"),

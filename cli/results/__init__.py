@@ -29,7 +29,11 @@ def command() -> None:
 @command.command("list")
 @results_option
 @click.option("--transport", metavar="SCHEME", help="Only what went over it.")
-@click.option("--status", type=click.Choice(STATUSES), help="Only what ended so, or whose record is so.")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES),
+    help="Only those with this status. Unfinished: no record yet. Damaged, newer: its record cannot be read.",
+)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest so many.")
 @json_option
 def list_results(results: str, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -21,10 +21,10 @@ LISTS = {"nagle", "cpus"}
 
 SHORT = {"transport": "transports", "rate": "rates"}
 """Keys that `exchange sweep` can vary by an option of its own."""
-HELP = {
+HELP_OF_SWEEP = {
     "orders": "Orders of each run.  [default: what --duration allows]",
     "duration": "Seconds in which each run offers orders.  [default: 5]",
-    "warm-up": "Seconds that analysis leaves out.  [default: 1 of a run of 5 or more]",
+    "warm-up": "Seconds at a run's start that no figure counts.  [default: 1 if a run lasts 5 s or more, else 0]",
 }
 """Help of options whose default differs from a run's."""
 
@@ -56,16 +56,15 @@ def keys() -> dict[str, Key]:
     return {name: Key(name, row.field, row.parameter) for row in rows for name in [row.name.removeprefix("--")]}
 
 
-def shared_options(besides: Collection[str] = ()) -> list[click.Option]:
-    """Options that set what all runs of a command share, besides those that it has of its own."""
-    return [_with_help(key) for key in keys().values() if key.name not in {*SHORT, *besides}]
+def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
+    """Options that set what all runs of a command share, besides those that it has of its own.
 
-
-def _with_help(key: Key) -> click.Option:
-    option = copy.copy(key.option)
-    if key.name in HELP:
-        option.help, option.show_default = HELP[key.name], False
-    return option
+    `help` is of options whose default differs from a run's.
+    """
+    options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in {*SHORT, *besides}}
+    for name, words in (help or {}).items():
+        options[name].help, options[name].show_default = words, False
+    return list(options.values())
 
 
 def key_of(name: str, where: str) -> Key:

@@ -31,15 +31,15 @@ def detectable(plan: Plan, results: Path | None) -> str | None:
     earlier = list(deviations(results)) if results else []
     deviation = median(earlier) if earlier else ASSUMED
     source = f"of {counted(len(earlier), 'rows')} of earlier trials" if earlier else "assumed; no earlier trial tells"
-    ends = " to ".join(
-        f"{smallest_ratio(repeats, len(rows), deviation, alpha_of(plan)) - 1:.0%}"
-        for repeats in dict.fromkeys((plan.repeats, max(plan.repeats, *plan.looks, 0)))
+    smallest = {
+        repeats: f"from about {smallest_ratio(repeats, len(rows), deviation, alpha_of(plan)) - 1:.0%}"
+        for repeats in (plan.repeats, max(plan.repeats, *plan.looks, 0))
         if repeats >= repeats_needed(alpha_of(plan))
-    )
-    last = f" to {plan.looks[-1]:,}" if plan.looks else ""
+    }
+    found = ", ".join(f"{repeats:,} repeats find one {ends}" for repeats, ends in smallest.items())
     return (
-        f"{plan.repeats:,}{last} repeats find a difference in completion p50 from about {ends}, in {FOUND:.0%} of "
-        f"trials (log ratios deviate by {deviation:.2g}, {source})"
+        f"{found.replace('one', 'a difference in completion p50', 1)}, in {FOUND:.0%} of trials "
+        f"(log ratios deviate by {deviation:.2g}, {source})"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -164,6 +165,12 @@ def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None)
         f"{counted(plan.repeats, 'repeats')}: {counted(len(plan.steps), 'runs')}{left} and "
         f"{counted(warm_ups, 'warm-ups')}, about {duration(expected_s(plan, steps))}"
     )
+    if plan.next_look:
+        last = replace(plan, repeats=plan.looks[-1])
+        yield _folded(
+            f"while a row is undecided it doubles the repeats, up to {last.repeats:,}: in all "
+            f"{counted(len(last.steps), 'runs')}, about {duration(expected_s(last, last.steps))}"
+        )
     if plan.redo:
         yield _folded(f"{plan.redo.words} (--keep-noisy: never)")
     if warning := unreachable(plan):

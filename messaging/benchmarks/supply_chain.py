@@ -248,4 +248,6 @@ BENCHMARK = Benchmark(
     instead=plan_instead,
     repeats=1,
     quick={"repeats": 1, "warm_up_s": 1.0, "duration_s": 5.0},
+    quick_help="A warm-up of 1 s, then 5 s measured: to see how it looks.",
+    lacks={"delivery"},  # each group of messages has its own
 )  # fmt: skip

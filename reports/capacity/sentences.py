@@ -7,7 +7,7 @@ from typing import Any
 from exchange.words import counted
 
 Record = dict[str, Any]
-METHOD = "The capacity is the rate at which half of all probes hold."
+METHOD = "A probe is one run at one rate. At the capacity half of all probes hold the objective, by chance."
 
 
 def headline(record: Record) -> str:

@@ -81,6 +81,12 @@ def test_a_benchmark_has_its_file_s_name_whatever_it_declares(monkeypatch: pytes
     assert [benchmark_of(name).name for name in names()] == names()
 
 
+def test_a_suite_does_not_give_the_supply_chain_a_delivery_which_each_group_of_its_messages_has() -> None:
+    jobs = jobs_of_suite({"quick": True, "delivery": "confirmed", "transport": ()})
+    with_delivery = {benchmark.name for benchmark, settings in jobs if settings.get("delivery")}
+    assert set(names()) - with_delivery == {"supply-chain"}
+
+
 def in_suite(*transports: str) -> dict[str, Sequence[str]]:
     """The transports of each benchmark of a suite over these; over the defaults if there are none."""
     jobs = jobs_of_suite({"quick": True, "transport": transports})

@@ -79,6 +79,14 @@ def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
     assert (found["looks"], found["alpha_of_a_look"], found["repeats_needed"]) == ([10, 20, 40], 0.05 / 3, 8)
 
 
+def test_a_plan_says_how_far_it_may_go_on() -> None:
+    going_on = plan(repeats=10).with_looks(40)
+    said = " ".join(" ".join(trial.announcement(going_on, going_on.steps)).split())
+    assert "10 repeats: 20 runs" in said
+    assert "doubles the repeats, up to 40: in all 80 runs" in said
+    assert "10 repeats find a difference in completion p50 from about 20%, 40 repeats find one from about 9%" in said
+
+
 def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
     assert "10 repeats find a difference in completion p50 from about 18%" in str(detectable(plan(), None))
     assert "no earlier trial tells" in str(detectable(plan(), tmp_path))
