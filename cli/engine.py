@@ -14,7 +14,7 @@ from runs.options import options_of, run_settings
 @options_of("engine")
 def command(
     url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, instance: int, cpu: int | None,
-    launched: bool, **given: Any,
+    launched: bool, salvage: bool, **given: Any,
 ) -> None:  # fmt: skip
     """The matching engine: answers one gateway's orders.
 
@@ -28,7 +28,7 @@ def command(
 
     def open_service() -> tuple[Service, str]:
         service, link = open_engine(
-            name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids, instance=instance
+            name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids, instance=instance, salvage=salvage
         )
         return service, link.url
 

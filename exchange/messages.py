@@ -105,15 +105,28 @@ class Hello(NamedTuple):
     monotonic_ns: U64
 
 
+class Resume(NamedTuple):
+    """Goes on with a session that broke; no session but a recoverable one has it.
+
+    The gateway says how many answers it has, and their checksum. The engine answers with the same number of session,
+    and how many orders it has; its answers behind those follow. An engine that was started again asks for it with
+    session 0.
+    """
+
+    session: U32  # counted by the gateway, from 1
+    messages: U64
+    checksum: U64
+
+
 Message = (
     Order | Confirmation | Trade | Quote | Throughput | Timestamp
-    | End | Rejection | Statistics | Cancel | Cancelled | Hello
+    | End | Rejection | Statistics | Cancel | Cancelled | Hello | Resume
 )  # fmt: skip
 M = TypeVar("M", bound=Message)
 
 TYPES: dict[int, type[Message]] = {
     1: Order, 2: Confirmation, 3: Trade, 4: Quote, 5: Throughput, 6: Timestamp,
-    7: End, 8: Rejection, 9: Statistics, 10: Cancel, 11: Cancelled, 12: Hello,
+    7: End, 8: Rejection, 9: Statistics, 10: Cancel, 11: Cancelled, 12: Hello, 13: Resume,
 }  # fmt: skip
 
 

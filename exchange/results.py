@@ -94,6 +94,8 @@ class GatewayResult:
     """The engine's end: sent, sent_checksum, received, received_checksum."""
     link: dict[str, Any] = field(default_factory=dict)
     """Other facts of the link to the engine: over a broker, its confirms, pauses and redeliveries."""
+    recovery: dict[str, Any] | None = None
+    """What it did about an engine that went away: sessions, orders_resent, without_service_s; None if it may not."""
     statistics_sent: int = 0
     stopped: str | None = None
     """Why the run ended early, as a sentence."""
@@ -109,6 +111,8 @@ class EngineResult:
     sockets: list[dict[str, Any]]
     gateway_said: dict[str, Any] | None
     link: dict[str, Any] = field(default_factory=dict)
+    journal: dict[str, Any] | None = None
+    """Its input journal: orders, bytes, syncs, and what was matched again; None without one."""
     statistics_sent: int = 0
     stopped: str | None = None
 

@@ -29,6 +29,9 @@ NAGLE_ROLES = (*ROLES, "broker")
 TOPOLOGIES = ("duplex", "simplex")
 """Whether orders and answers share one connection, or each have one."""
 
+SYNCS = ("batch", "always", "none")
+"""When an input journal is synced to the disk, as matching_engine/journal.py describes it."""
+
 MAX_ORDERS = 2**32 - 1
 MAX_RATE_PER_S = 100_000_000
 MAX_PACKING = 1_000
@@ -107,6 +110,12 @@ class RunSettings:
     """How a gateway waits for a due time: it sleeps until then, or it spins for the last microseconds, as spin:100."""
     record: bool = False
     """Whether to write both streams to files, which `match` replays."""
+    journal: str | None = None
+    """The folder for the engines' input journals; None for the run's own folder where it recovers, else no journal."""
+    sync: str = "batch"
+    """When a journal is synced to the disk: one of SYNCS."""
+    recover: bool = False
+    """Whether a killed engine is started again, and its session goes on."""
     capture: bool = False
     """Whether to run tcpdump between gateway and engine, or at the broker. Latency figures then mean nothing."""
 
@@ -133,7 +142,11 @@ class RunSettings:
         for name in TRANSPORT_SETTINGS:
             if not isinstance(getattr(self, name), str | None):
                 raise BadSetting(name, getattr(self, name), "a word of the transport's, or None")
-        for name in ("record", "capture"):
+        if not isinstance(self.journal, str | None):
+            raise BadSetting("journal", self.journal, "a folder, or None")
+        if self.sync not in SYNCS:
+            raise BadSetting("sync", self.sync, " or ".join(SYNCS))
+        for name in ("record", "capture", "recover"):
             if not isinstance(getattr(self, name), bool):
                 raise BadSetting(name, getattr(self, name), "True or False")
 
@@ -169,6 +182,11 @@ class RunSettings:
             if role not in NAGLE_ROLES:
                 raise BadSetting("nagle", role, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
+
+    @property
+    def journals(self) -> bool:
+        """Whether the engines keep journals, so that sessions can be resumed."""
+        return self.recover or self.journal is not None
 
     @property
     def spin_ns(self) -> int:

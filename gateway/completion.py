@@ -19,7 +19,18 @@ from numba import njit
 from exchange import measurements, messages
 from exchange.compiled import cached_kernel, field_reader
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets
-from exchange.messages import ANSWER_TYPES, LAYOUTS, Confirmation, End, Hello, Rejection, Trade, read, sizes_by_code
+from exchange.messages import (
+    ANSWER_TYPES,
+    LAYOUTS,
+    Confirmation,
+    End,
+    Hello,
+    Rejection,
+    Resume,
+    Trade,
+    read,
+    sizes_by_code,
+)
 from exchange.results import Stream
 from transports.base import Link
 from transports.frames import FrameBatch
@@ -244,6 +255,8 @@ class Intake:
         self.junk = 0
         self.hello: Hello | None = None
         self.end: End | None = None
+        self.asked_to_resume = False
+        """Whether an engine that was started again asks for it."""
         self.on_received: Callable[[int], None] = lambda now_ns: None
         self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda order_ids, answered_ns: None
 
@@ -279,5 +292,7 @@ class Intake:
                 self.end = end
             case Hello() as hello if self.hello is None:
                 self.hello = hello
+            case Resume(session=0):
+                self.asked_to_resume = True
             case _:
                 self.junk += 1

@@ -49,7 +49,10 @@ class Offering:
         self._ahead_orders = max(AHEAD_ORDERS - AHEAD_ORDERS % self._packing, self._packing)
         self._batch = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
         self._first = self._prepared = 0
+        self._again, self._resumed_at = 1, 0
+        """The next order to send again, and the last one."""
         self._is_stopped = False
+        self.resent = 0
         self.sent = self.first_handed_ns = self.last_handed_ns = 0
         self.limit = completion.last_id = settings.order_limit
         self.stream = stream
@@ -62,7 +65,42 @@ class Offering:
 
     @property
     def done(self) -> bool:
-        return self.sent >= self.limit
+        return self.sent >= self.limit and not self._goes_again
+
+    @property
+    def _goes_again(self) -> bool:
+        return self._again <= self._resumed_at
+
+    @property
+    def unsure(self) -> int:
+        """Orders that a link which broke may have taken."""
+        return self._prepared - self.sent
+
+    def resume(self, received: int) -> None:
+        """Send every order behind the first `received` again, before any new one."""
+        now_ns = time.monotonic_ns()
+        if received > self.sent:  # the link took them, and broke before it could say so
+            self._flow.fill(self._batch, self.sent + 1, received - self.sent)
+            self._first = self._batch.count
+            self._note(0, now_ns)
+        self._batch.clear()
+        self._first, self._prepared = 0, self.sent
+        if self._is_stopped:
+            self.stop()
+        self._again, self._resumed_at = received + 1, self.sent
+        self.resent += self._resumed_at - received
+
+    def _offer_again(self) -> None:
+        """Send some of the orders that went before; they keep the time of their first hand-over."""
+        if not self.pending:
+            count = min(self._batch_orders, self._resumed_at - self._again + 1)
+            self._flow.fill(self._batch, self._again, count)
+            self._first = 0
+        first, self._first = self._first, self._link.send(self._batch, self._first)
+        self._again += len(self._batch.span(first, self._first)) // ORDER_BYTES
+        if not self.pending:
+            self._batch.clear()
+            self._first = 0
 
     def stop(self) -> None:
         """Offer no order beyond those prepared."""
@@ -71,12 +109,17 @@ class Offering:
 
     def next_due_ns(self) -> int:
         """The time to offer again; earlier, if an answer opens the window or the link has room again."""
+        if self._goes_again and not self.pending:
+            return 0
         if self.done or self.pending or self._allowed() <= 0:
             return NEVER_NS
         return self._pacer.next_due_ns(self._prepared)
 
     def offer(self, now_ns: int) -> int:
-        """Hand over what is due and allowed. Returns how many orders the link took."""
+        """Hand over what is due and allowed. Returns how many orders the link took for the first time."""
+        if self._goes_again:
+            self._offer_again()
+            return 0
         if not self.pending and not self._prepare(now_ns):
             return 0
         handed_ns = time.monotonic_ns()
@@ -125,7 +168,7 @@ class Offering:
 
         That is a sampled order, the one at three quarters, the last one, or the last of a full batch.
         """
-        if self.pending or not self._pacer.scheduled:
+        if self.pending or self._goes_again or not self._pacer.scheduled:
             return None
         sampled = self.sent - self.sent % self._interval + self._interval
         three_quarters = -(-3 * self.limit // 4)

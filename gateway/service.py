@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exchange.measurements import Source
 from exchange.messages import LAYOUTS, Confirmation, End, Message, Quote, Rejection, Trade, encode
@@ -24,6 +24,9 @@ from transports.frames import FrameBatch
 from transports.outbox import Outbox
 from transports.silence import is_silent
 from transports.sockets import counted_since
+
+if TYPE_CHECKING:
+    from gateway.recovery import Recovery
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
@@ -51,6 +54,11 @@ class Gateway:
         self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
+        self._recovery: Recovery | None = None
+        if settings.journals:
+            from gateway.recovery import Recovery
+
+            self._recovery = Recovery(engine, self._terms, self._offering, self._intake, self._completion)
         self._stopped: str | None = None
         self._stop_asked = False
         self._end_sent = False
@@ -78,17 +86,27 @@ class Gateway:
 
     def run(self) -> GatewayResult:
         """The session, from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
-        if not self._greet():
+        if not self._greet() or not self._resume(None, lambda: not self._stop_asked):
             return self._finish()
         self._start()
         try:
-            while self._intake.end is None and self._is_answered_in_time():
-                self._step()
+            self._serve()
             self._check_end()
             self._engine.drain(time.monotonic_ns() + self._timeout_ns)
         except PeerGone as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
+
+    def _serve(self) -> None:
+        """Turns until the engine's end comes, or nothing. PeerGone if the engine went away for good."""
+        is_under_way = True
+        while is_under_way and self._intake.end is None and self._is_answered_in_time():
+            try:
+                self._step()
+            except PeerGone as error:
+                if self._recovery is None:
+                    raise
+                is_under_way = self._resume(error, self._keep_reporting)
 
     def _greet(self) -> bool:
         """Exchange hellos with the engine, whose terms must be the same. Returns False if stopped before."""
@@ -129,6 +147,8 @@ class Gateway:
             self._offering.stop()
         if took or not self._awaiting:
             self._received_ns = now_ns
+        if self._recovery is not None:
+            self._recovery.look()
         if self._offering.offer(now_ns):
             self._note_backlog()
         if self._offering.done and not self._end_sent and self._intake.end is None:
@@ -166,8 +186,23 @@ class Gateway:
         if until_ns > time.monotonic_ns():
             self._engine.wait(until_ns, writable=unsent)
 
+    def _resume(self, lost: PeerGone | None, go_on: Callable[[], bool]) -> bool:
+        """Agree with the engine, perhaps another one, on where to go on. False if the gateway is to end instead."""
+        is_resumed = self._recovery is None or self._recovery.resume(lost, go_on, self._timeout_ns)
+        self._end_sent = False
+        self._received_ns = time.monotonic_ns()
+        return is_resumed
+
+    def _keep_reporting(self) -> bool:
+        """Report each second while there is no engine. False once the gateway was asked to stop."""
+        self._turn_second(time.monotonic_ns())
+        self._outbox.flush()
+        return not self._stop_asked
+
     def _take_turns(self, until_ns: int) -> bool:
         """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
+        if self._recovery is not None and self._recovery.awaits_answer:
+            return False
         until_ns = min(until_ns, self._received_ns + self._timeout_ns)
         taken = self._turns.take(until_ns, self._received_ns)
         if taken is None:
@@ -236,6 +271,7 @@ class Gateway:
             sockets=counted_since(self._engine.sockets(), self._sockets_before),
             link=self._engine.facts(),
             engine_said=self._intake.end._asdict() if self._intake.end else None,
+            recovery=self._recovery.facts() if self._recovery else None,
             stopped=self._stopped,
         )
 

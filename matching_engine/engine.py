@@ -59,6 +59,10 @@ class MatchingEngine:
         self.book, self.packing = book, packing
         self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 
+    def renewed(self) -> MatchingEngine:
+        """The same engine before its first order."""
+        return MatchingEngine(self.book.renewed(), self.packing)
+
     def warm(self) -> None:
         """Compile this engine's kernels, or load them from disk, so that nothing compiles later. Changes no state."""
         book = OrderBook(1, self.book.policy, capacity=1, with_ids=self.book.with_ids)

@@ -66,9 +66,14 @@ class OrderBook:
         _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
         self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
         self.bounded = capacity is not None
-        self.capacity = self.first_capacity if capacity is None else capacity
+        self.capacity = self._opened_with = self.first_capacity if capacity is None else capacity
         self.first_order = a.first_order(max_price + 1)
         self._open()
+
+    def renewed(self) -> OrderBook:
+        """An empty book of the same rules."""
+        capacity = self._opened_with if self.bounded else None
+        return OrderBook(self.max_price, self.policy, capacity, self.with_ids)
 
     def _open(self) -> None:
         self.arena = self._arena()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exchange.measurements import Meter, RateMeter, Source
-from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
+from exchange.messages import LAYOUTS, End, Hello, Message, Order, Resume, encode, read
 from exchange.results import EngineResult, StreamChecksum, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import Counts, MatchingEngine, Stop
@@ -17,6 +17,9 @@ from transports.frames import FrameBatch
 from transports.outbox import Outbox
 from transports.silence import is_silent
 from transports.sockets import counted_since
+
+if TYPE_CHECKING:
+    from matching_engine.recovery import Recovery
 
 ANSWER_BYTES = 1 << 21
 FAR_NS = 2**62
@@ -28,9 +31,11 @@ class EngineService:
 
     def __init__(
         self, engine: MatchingEngine, terms: Terms, gateway: Link, reporter: Link,
-        sampling_interval: int, timeout_s: float, of_thread: bool = False,
+        sampling_interval: int, timeout_s: float, of_thread: bool = False, recovery: Recovery | None = None,
     ) -> None:  # fmt: skip
+        """With a `recovery`, the session may break and go on."""
         self._engine, self._terms, self._gateway = engine, terms, gateway
+        self._recovery = recovery
         self._interval, self._timeout_s = sampling_interval, timeout_s
         self._turns = Turns(gateway, engine)
         self._reporter = reporter
@@ -55,22 +60,42 @@ class EngineService:
         """Run every kernel once, so that nothing compiles once the clock runs."""
         self._engine.warm()
         self._turns.warm()
+        if self._recovery:
+            self._recovery.warm()
 
     def close(self) -> None:
         """Release both links."""
         self._gateway.close()
         self._reporter.close()
+        if self._recovery:
+            self._recovery.journal.close()
 
     def run(self) -> EngineResult:
         """One session, from the gateway's hello to the reporter's confirmation."""
-        deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
         try:
+            self._await_hello()
             while self._gateway_end is None and self._stopped is None:
-                self._step(deadline_ns)
+                self._step_or_listen_again()
             self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
-        except PeerGone as error:
+        except (PeerGone, Disagreement) as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
+
+    def _step_or_listen_again(self) -> None:
+        try:
+            self._step(self._deadline_ns)
+        except PeerGone:
+            if self._stopped is not None or self._recovery is None:
+                raise
+            self._recovery.link.renew()
+            self._await_hello()
+
+    def _await_hello(self) -> None:
+        """Expect a hello in time; a gateway that knew another engine, and is reached over a broker, is asked for it."""
+        self._deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
+        if self._recovery:
+            self._greeted = self._recovery.is_resumed = False
+            self._gateway.send(FrameBatch.of(encode(Resume(0, 0, 0))), 0)
 
     def _step(self, deadline_ns: int) -> None:
         if not self._receive() and self._is_alone(deadline_ns):
@@ -79,12 +104,23 @@ class EngineService:
         if self._started and now_ns >= self._reporting.next_second_ns:
             self._reporting.next_second(now_ns)
         self._outbox.flush()
+        until_ns = self._reporting.next_second_ns if self._started else deadline_ns
+        if self._recovery:
+            until_ns = min(until_ns, self._sync(now_ns, self._recovery))
         if self._gateway_end is None and self._stopped is None:
-            self._wait(self._reporting.next_second_ns if self._started else deadline_ns)
+            self._wait(until_ns)
+
+    def _sync(self, now_ns: int, recovery: Recovery) -> int:
+        """Sync the journal if that is due. Returns when it is due next; the session ends where it is impossible."""
+        try:
+            recovery.journal.sync_if_due(now_ns)
+        except OSError as error:
+            self._stopped = self._stopped or str(error)
+        return recovery.journal.next_sync_ns
 
     def _wait(self, until_ns: int) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
-        if not self._started or self._outbox.pending or not self._take_turns(until_ns):
+        if not self._started or self._recovery or self._outbox.pending or not self._take_turns(until_ns):
             self._gateway.wait(until_ns)
 
     def _take_turns(self, until_ns: int) -> bool:
@@ -121,7 +157,7 @@ class EngineService:
         `at` and `byte` are where the compiled turns stopped within the first frame.
         """
         while first < self._orders.count and self._gateway_end is None:
-            if not self._greeted:
+            if not self._greeted or (self._recovery and not self._recovery.is_resumed):
                 self._read_foreign(self._orders[first])
                 first += 1
                 continue
@@ -131,6 +167,8 @@ class EngineService:
                 self._answers.clear()
             answered = self._answers.count
             end, why = self._engine.handle(self._orders, self._answers, first, at, byte)
+            if self._recovery and not self._keep(first, end, self._recovery):
+                return
             self._send_answers(answered, answered)
             self._sums["orders"].update(self._orders.span(first, end))
             first, at, byte = end, 0, 0
@@ -139,8 +177,20 @@ class EngineService:
                 first += 1
         self._sample()
 
+    def _keep(self, first: int, end: int, recovery: Recovery) -> bool:
+        """Write orders to the journal. False, and the session ends, where that is impossible: no answer may leave."""
+        try:
+            if end > first:
+                recovery.journal.append(self._orders.span(first, end))
+        except OSError as error:
+            self._stopped = self._stopped or str(error)
+            return False
+        return True
+
     def _send_answers(self, first: int, unsent: int) -> None:
         """Send the answers from `unsent` on, then hash those from `first` on."""
+        if self._recovery:
+            unsent = self._recovery.pass_over(self._answers, unsent)
         self._hand_over(unsent)
         self._sums["answers"].update(self._answers.span(first, self._answers.count))
 
@@ -174,11 +224,40 @@ class EngineService:
         match read(frame):
             case Hello() as hello if not self._greeted:
                 self._greet(hello)
-            case End() as end if self._greeted:
+            case Hello() as hello if self._recovery:
+                self._recovery.is_resumed = False
+                self._greet(hello)
+            case Resume() as resume if self._greeted and self._recovery:
+                self._resume(resume, self._recovery)
+            case End() as end if self._greeted and self._is_in_session:
                 self._gateway_end = end
                 self._send_message(self._end())
+            case _ if self._recovery and not self._recovery.is_resumed:
+                self._recovery.stale_frames += 1
             case _:
                 self._junk += 1
+
+    @property
+    def _is_in_session(self) -> bool:
+        return self._recovery is None or self._recovery.is_resumed
+
+    def _resume(self, theirs: Resume, recovery: Recovery) -> None:
+        """Match the journal again from its first order, and send the answers that the gateway lacks."""
+        self._engine = self._engine.renewed()
+        self._turns = Turns(self._gateway, self._engine)
+        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
+        recovery.begin(theirs)
+        self._send_message(Resume(theirs.session, recovery.journal.orders, 0))
+        for orders in recovery.journal.batches():
+            first = 0
+            while first < orders.count and self._stopped is None:
+                self._answers.clear()
+                end, _ = self._engine.handle(orders, self._answers, first)
+                self._send_answers(0, 0)
+                self._sums["orders"].update(orders.span(first, end))
+                first = end
+        recovery.done()
+        self._sampled = self._engine.counts.orders // self._interval
 
     def _greet(self, hello: Hello) -> None:
         """Answer a hello with ours, so that the gateway, too, sees where the terms differ."""
@@ -220,6 +299,7 @@ class EngineService:
             sockets=counted_since(self._gateway.sockets(), self._sockets_before),
             link=self._gateway.facts(),
             gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
+            journal=self._recovery.facts() if self._recovery else None,
             stopped=self._stopped,
         )
 

@@ -22,6 +22,7 @@ from exchange.settings import (
     NAGLE_ROLES,
     POLICIES,
     ROLES,
+    SYNCS,
     TOPOLOGIES,
     RunSettings,
 )
@@ -125,6 +126,13 @@ TABLE = (
     Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
            "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
+    Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
+           "twice.", is_flag=True),
+    Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
+           "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
+    Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
+           "or when the system does.", click.Choice(SYNCS), "batch"),
+    Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
     Option("--pairs", "pairs", COUNTS,
            "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
            Count(), 1),
@@ -155,7 +163,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Transport": (
         "transport", "transports", "amqp_client", "delivery", "nagle", "roles", "topology", "network", "packing",
     ),
-    "Engine": ("policy", "max_price", "capacity", "with_ids"),
+    "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "journal", "sync", "salvage"),
     "Measuring": (
         "file", "vary", "slo", "repeats", "precision", "most_probes", "longest_s", "pause_s",
         "redo_noisy", "until_decided", "max_repeats",

@@ -54,7 +54,9 @@ class ProcessGroup:
 
         `name` is a role or an instance, as gateway.2. `environment` is added to ours; `prefix` goes before the command.
         """
-        with log.open("wb") if log else contextlib.nullcontext() as stderr:
+        if name in self.children:  # it is started again
+            self._close_pipes(name)
+        with log.open("ab") if log else contextlib.nullcontext() as stderr:
             self.children[name] = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "cli", *role_of(name).split(), "--launched", *arguments],
                 stdin=subprocess.PIPE,
@@ -64,13 +66,20 @@ class ProcessGroup:
                 env={**os.environ, **environment},
             )
 
-    def say_start(self) -> None:
-        """Tell all components to start, once every one is ready."""
-        for child in self.children.values():
-            assert child.stdin is not None
+    def say_start(self, *names: str) -> None:
+        """Tell components to start, once they are ready."""
+        for name in names:
+            stdin = self.children[name].stdin
+            assert stdin is not None
             with contextlib.suppress(BrokenPipeError):
-                child.stdin.write(b"start\n")
-                child.stdin.flush()
+                stdin.write(b"start\n")
+                stdin.flush()
+
+    def _close_pipes(self, name: str) -> None:
+        for pipe in (self.children[name].stdin, self.children[name].stdout):
+            if pipe:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
@@ -88,9 +97,7 @@ class ProcessGroup:
                 child.wait(WAIT_S)
             self.signal(name, signal.SIGKILL)
             child.wait()
-            for pipe in (child.stdin, child.stdout):
-                if pipe:
-                    pipe.close()
+            self._close_pipes(name)
         self._send_watchdog("done")
         self._watchdog.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)  # where the watchdog was killed

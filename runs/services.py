@@ -14,17 +14,19 @@ import numpy.typing as npt
 import xxhash
 
 from exchange.instances import named
-from exchange.messages import LAYOUTS, Order
+from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
 from exchange.results import Stream, StreamChecksum
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.lineup import Lineup
+from runs.notices import say
 from transports.base import Link, Pattern
 from transports.registry import connect, listen
 
 if TYPE_CHECKING:
     from gateway.service import Gateway
+    from matching_engine.recovery import Recovery
     from matching_engine.service import EngineService
     from stats_reporter.service import Reporter
 
@@ -63,21 +65,43 @@ def open_reporter(
 
 def open_engine(
     name: str, url: str, reporter_url: str, settings: RunSettings, of_thread: bool = False,
-    capacity: int | None = None, with_ids: bool = False, instance: int = 1,
+    capacity: int | None = None, with_ids: bool = False, instance: int = 1, salvage: bool = False,
 ) -> tuple[EngineService, Link]:  # fmt: skip
-    """The service, and the link on which it waits for its gateway."""
+    """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again."""
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
     from matching_engine.service import EngineService
 
-    gateway = listen(url, link_token(name))
+    recovery, gateway = None, listen(url, link_token(name))
+    if settings.journal:
+        recovery = _recovery(name, gateway, settings, instance, salvage)
+        gateway = recovery.link
     reporter = connect(reporter_url, link_token(name), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     engine = MatchingEngine(book, settings.packing)
     return EngineService(
-        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread
+        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread, recovery
     ), gateway
+
+
+def _recovery(name: str, gateway: Link, settings: RunSettings, instance: int, salvage: bool) -> Recovery:
+    """The engine's journal, which it goes on with if it has one. UserError if that is another's, or damaged."""
+    from matching_engine.journal import InputJournal, JournalRefused
+    from matching_engine.recovery import Recovery
+    from transports.renewable import RenewableLink
+
+    identity = {
+        "run": name, "pair": instance, "policy": settings.policy, "packing": settings.packing,
+        "max_price": settings.max_price, "protocol": PROTOCOL_VERSION,
+    }  # fmt: skip
+    path, url = Path(str(settings.journal)) / f"{named('engine', instance)}.journal", gateway.url
+    try:
+        journal = InputJournal(path, identity, settings.packing, settings.sync, salvage, say)
+    except JournalRefused as error:
+        gateway.close(0)
+        raise UserError(str(error)) from error
+    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name))))
 
 
 def open_gateway(
@@ -90,6 +114,10 @@ def open_gateway(
     until_ns = _deadline_ns(settings.timeout_s)
     reporter = connect(reporter_url, link_token(name), until_ns, pattern=Pattern.FAN_IN)
     engine = connect(engine_url, link_token(name), until_ns)
+    if settings.journals:
+        from transports.renewable import RenewableLink
+
+        engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name), until_ns))
     return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
 
 

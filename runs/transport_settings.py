@@ -43,6 +43,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
     if settings.topology == "simplex" and scheme not in transport.simplex:
         lacks = f"--topology is simplex; {scheme} has no connection for each direction"
         raise UserError(f"{lacks}: use tcp, zeromq or amqp")
+    if settings.recover and scheme in transport.one_process:
+        raise UserError(f"--recover starts processes again; {scheme} has one for all: use tcp, zeromq or amqp")
     if settings.capture and scheme not in transport.over_tcp:
         raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
     if settings.network != "local" and not _network_fits(settings.network, transport, settings.transport):

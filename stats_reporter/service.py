@@ -81,7 +81,11 @@ class Reporter:
         self._batch = FrameBatch(1 << 12)
         self._samples: defaultdict[int, SamplePairs] = defaultdict(SamplePairs)
         """By the gateway's instance, since each gateway counts its orders from 1."""
-        self._received = self._checksum = self._junk = self._refused = 0
+        self._received: defaultdict[str, int] = defaultdict(int)
+        self._checksums: defaultdict[str, int] = defaultdict(int)
+        """By source: messages, and the sum of their checksums; a source that was started again begins anew."""
+        self._greeted: set[str] = set()
+        self._junk = self._refused = 0
         self._ends: list[End] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
@@ -145,9 +149,9 @@ class Reporter:
             self._ends.append(message)
         elif isinstance(message, Hello):
             self._greet(message)
-        elif message is not None and self._note(message):
-            self._received += 1
-            self._checksum = (self._checksum + frame_checksum(frame)) % 2**64
+        elif message is not None and (source := self._note(message)):
+            self._received[source] += 1
+            self._checksums[source] += frame_checksum(frame)
         else:
             self._junk += 1
 
@@ -159,6 +163,9 @@ class Reporter:
         if source not in self._sources:
             stranger = f"{source}, which is none of its own, reports to the {self._name}"
             self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
+        if source in self._greeted:
+            self._received[source] = self._checksums[source] = 0
+        self._greeted.add(source)
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
@@ -168,8 +175,8 @@ class Reporter:
         """Write a record that the reporter makes of a source's other messages."""
         self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
 
-    def _note(self, message: Message) -> bool:
-        """Write the message to the spool as a record. Returns False for one that no source sends."""
+    def _note(self, message: Message) -> str | None:
+        """Write the message to the spool as a record. Returns its source; None for one that no source sends."""
         match message:
             case Statistics(document):
                 return self._note_document(document)
@@ -179,36 +186,37 @@ class Reporter:
                 meter, instance = untagged(byte)
                 return self._note_time(instance, message._replace(meter=meter))
             case _:
-                return False
+                return None
 
-    def _note_rate(self, meter: int, instance: int, rate_per_s: int) -> bool:
+    def _note_rate(self, meter: int, instance: int, rate_per_s: int) -> str | None:
         if meter not in THROUGHPUT_METERS:
-            return False
-        role = GATEWAY if meter in GATEWAY_METERS else ENGINE
-        self._write(named(role, instance), THROUGHPUT, {"meter": meter, "rate_per_s": rate_per_s})
-        return True
+            return None
+        source = named(GATEWAY if meter in GATEWAY_METERS else ENGINE, instance)
+        self._write(source, THROUGHPUT, {"meter": meter, "rate_per_s": rate_per_s})
+        return source
 
-    def _note_time(self, instance: int, stamp: Timestamp) -> bool:
+    def _note_time(self, instance: int, stamp: Timestamp) -> str | None:
         if stamp.meter not in TIMESTAMP_METERS:
-            return False
+            return None
+        source = named(GATEWAY, instance)
         if (sample := self._samples[instance].take(stamp)) is not None:
-            self._write(named(GATEWAY, instance), SAMPLE, sample)
-        return True
+            self._write(source, SAMPLE, sample)
+        return source
 
-    def _note_document(self, document: bytes) -> bool:
-        """Write a source's record as it is. Returns False where it is none, or of another run."""
+    def _note_document(self, document: bytes) -> str | None:
+        """Write a source's record as it is. Returns its source; None where it is no record, or of another run."""
         try:
             record = Record(**orjson.loads(document))
         except (orjson.JSONDecodeError, TypeError):
-            return False
+            return None
         if not record.is_of(self._run) or b"\n" in document:
-            return False
+            return None
         if record.kind == RESULT:
             self._note_result(record)
         else:
             self._spool.write(document)
             self._note_second(record)
-        return True
+        return record.source
 
     def _note_result(self, record: Record) -> None:
         if record.source in self._results:
@@ -224,16 +232,17 @@ class Reporter:
             self._write(self._name, PROCESS, {"second": second, **self._usage().since(self._at_start)})
 
     def _finish(self) -> ReporterResult:
-        announced = sum(end.sent for end in self._ends)
-        closing = {"announced": announced, "received": self._received, "reporters": self._reporters}
+        announced, received = sum(end.sent for end in self._ends), sum(self._received.values())
+        checksum = sum(self._checksums.values()) % 2**64
+        closing = {"announced": announced, "received": received, "reporters": self._reporters}
         self._write(self._name, END, closing)
         self._spool.publish()
         sockets = self._link.sockets()  # while the sources wait for the confirmation
-        self._confirm()
+        self._confirm(received, checksum)
         return ReporterResult(
-            received=self._received,
+            received=received,
             announced=announced,
-            checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == self._checksum,
+            checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == checksum,
             junk_frames=self._junk + self._link.junk,
             handshakes_refused=self._refused + self._link.refused,
             samples=sum(samples.paired for samples in self._samples.values()),
@@ -243,9 +252,9 @@ class Reporter:
             stopped=self._stopped,
         )
 
-    def _confirm(self) -> None:
+    def _confirm(self, received: int, checksum: int) -> None:
         """Confirm to every source what was received, once it is in the spool."""
-        self._send(encode(End(0, 0, self._received, self._checksum)))
+        self._send(encode(End(0, 0, received, checksum)))
 
     def _send(self, frame: bytes) -> None:
         """Send to every source, even if one of them is gone."""

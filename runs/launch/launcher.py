@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import shlex
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
-from runs.launch.watch import OnSecond, Watch
+from runs.launch.watch import OnSecond, Supervisor, Watch
 from runs.lineup import Lineup
 from runs.notices import detail
 from runs.options import arguments
@@ -43,13 +44,13 @@ def launch(
         network = _network(settings, group, stack)
         places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
         environment = {TOKEN: _secret(places), **places.environment}
-        for name, words in component_arguments(folder, settings, places).items():
-            detail(f"starting {name}: exchange {shlex.join([role_of(name), *words])}")
-            prefix = network.prefix(role_of(name)) if network else ()
-            processes.start(name, words, folder / f"{name}.log", environment, prefix)
+        start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
+        for name in lineup.names:
+            start(name)
         capture = _capture(settings, places, folder, network, group, stack)
         broker = _broker_watch(places, folder.name, settings, stack)
-        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker)
+        supervisor = Supervisor(start, settings.timeout_s) if settings.recover else None
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, supervisor)
         try:
             watch.follow()
             until_recorded.enter_context(heeded_at_the_end())
@@ -63,6 +64,16 @@ def launch(
         if not log.stat().st_size:
             log.unlink()
     return places.engines[1], outcome
+
+
+def _start(
+    processes: ProcessGroup, folder: Path, words: dict[str, list[str]], environment: dict[str, str],
+    network: Network | None, name: str,
+) -> None:  # fmt: skip
+    """Start a component, or start it again."""
+    detail(f"starting {name}: exchange {shlex.join([role_of(name), *words[name]])}")
+    prefix = network.prefix(role_of(name)) if network else ()
+    processes.start(name, words[name], folder / f"{name}.log", environment, prefix)
 
 
 def _secret(places: Places) -> str:
@@ -121,4 +132,6 @@ def _own_values(name: str, folder: Path, settings: RunSettings, places: Places) 
         "reporter_url": as_seen_by_peers(reporter),
         "instance": instance,
         "cpu": settings.cpus.get(name, settings.cpus.get(role)),
+        "journal": settings.journal or (folder / "journal" if settings.recover else None),
+        "recover": settings.journals,
     }

@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ PATIENCE_S = 5.0
 """Time to finish in band once asked to; added to --timeout, the components' own patience, if nobody was asked."""
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
+MOST_RESTARTS = 100
+"""How often an engine is started again."""
 READY_S = 180.0
 """Time to get ready; the first time, kernels are compiled."""
 
@@ -43,6 +46,37 @@ class Moment:
 
 
 OnSecond = Callable[[Moment], None]
+
+
+class Supervisor:
+    """Starts engines again that were killed: each at most MOST_RESTARTS times, and ready within `timeout_s`."""
+
+    def __init__(self, start: Callable[[str], None], timeout_s: float) -> None:
+        self._start, self._timeout_s = start, timeout_s
+        self._restarts: Counter[str] = Counter()
+        self._until_s: dict[str, float] = {}
+        """When an engine that was started again has to be ready."""
+
+    @property
+    def restarts(self) -> int:
+        return self._restarts.total()
+
+    def restarted(self, name: str, code: int) -> bool:
+        """Start a component again that ended with this exit code, if it is an engine that was killed."""
+        until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
+        is_killed_engine = role_of(name) == "engine" and code < 0
+        if not is_killed_engine or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
+            return False
+        self._restarts[name] += 1
+        self._start(name)
+        return True
+
+    def is_ready(self, name: str) -> None:
+        del self._until_s[name]
+
+    def late(self) -> list[str]:
+        """Engines that were started again and are not ready in time."""
+        return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]
 
 
 class GatewayTotals:
@@ -71,11 +105,12 @@ class Watch:
 
     def __init__(
         self, processes: ProcessGroup, lineup: Lineup, on_second: OnSecond, timeout_s: float,
-        broker: BrokerWatch | None = None,
+        broker: BrokerWatch | None = None, supervisor: Supervisor | None = None,
     ) -> None:  # fmt: skip
         """`timeout_s`: how long each component bears the silence of another."""
         self._timeout_s = timeout_s
         self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
+        self._supervisor = supervisor
         self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
         self._affinity: dict[str, list[int]] = {}
@@ -88,10 +123,14 @@ class Watch:
         self._partial = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
         """By reporter, for itself and the pairs that report to it."""
-        for name, child in processes.children.items():
-            assert child.stdout is not None
-            os.set_blocking(child.stdout.fileno(), False)
-            self._selector.register(child.stdout, selectors.EVENT_READ, name)
+        for name in processes.children:
+            self._listen_to(name)
+
+    def _listen_to(self, name: str) -> None:
+        stdout = self._processes.children[name].stdout
+        assert stdout is not None
+        os.set_blocking(stdout.fileno(), False)
+        self._selector.register(stdout, selectors.EVENT_READ, name)
 
     def follow(self) -> None:
         """Return when all children have closed their events. Ctrl-C asks for an end in band; a second one returns."""
@@ -134,6 +173,8 @@ class Watch:
     def _once(self) -> None:
         if self._broker:
             self._broker.look()
+        for late in self._supervisor.late() if self._supervisor else ():
+            self._processes.signal(late, signal.SIGKILL)
         for key, _ in self._selector.select(timeout=0.25):
             name: str = key.data
             chunk = os.read(key.fd, 1 << 16)
@@ -146,6 +187,9 @@ class Watch:
 
     def _take(self, name: str, event: dict[str, Any]) -> None:
         match event:
+            case {"event": "ready"} if self._started and self._supervisor:
+                self._supervisor.is_ready(name)
+                self._processes.say_start(name)
             case {"event": "ready"}:
                 self._ready.add(name)
                 if self._ready == set(self._lineup.names):
@@ -183,7 +227,7 @@ class Watch:
             name: cpus for name, child in self._processes.children.items() if (cpus := _cpus_of(child.pid))
         }
         self._noise.clock_starts()
-        self._processes.say_start()
+        self._processes.say_start(*self._lineup.names)
         self._started = True
 
     def _clock_stops(self) -> None:
@@ -197,6 +241,10 @@ class Watch:
         if name in self._results or self._failures:
             return
         code = self._processes.children[name].wait()
+        if self._started and self._supervisor and self._supervisor.restarted(name, code):
+            self._partial[name] = b""
+            self._listen_to(name)
+            return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         self._give_up(f"the {name} {how}", *self._lineup.names)
 
@@ -221,6 +269,7 @@ class Watch:
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
         outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures)
+        outcome.restarts = self._supervisor.restarts if self._supervisor else 0
         outcome.noise, outcome.affinity = self._noise.noise, self._affinity
         if self._broker:
             outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage

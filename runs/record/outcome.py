@@ -37,6 +37,8 @@ class Outcome:
     """The network that joined the components; None for loopback."""
     capture: dict[str, int] | None = None
     """tcpdump's own counts of packets; None without a capture."""
+    restarts: int = 0
+    """Engines that the launcher started again."""
     broker_sockets: tuple[dict[str, Any], ...] = ()
     """The broker's ends of its connections to the components, as far as they could be read back."""
 
@@ -150,6 +152,20 @@ def checksums(outcome: Outcome) -> dict[str, str]:
 
 def _sum(checksums: Iterable[str]) -> str:
     return f"{sum(int(checksum, 16) for checksum in checksums) % 2**64:016x}"
+
+
+def recovered(outcome: Outcome) -> dict[str, Any] | None:
+    """What it took to go on after a break; None if no session broke."""
+    recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
+    resumed = sum(each["sessions"] - 1 for each in recoveries)
+    if not outcome.restarts and not resumed:
+        return None
+    return {
+        "restarts": outcome.restarts,
+        "sessions_resumed": resumed,
+        "orders_resent": sum(each["orders_resent"] for each in recoveries),
+        "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),
+    }
 
 
 def duration_s(outcome: Outcome) -> float | None:

@@ -11,7 +11,7 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from runs.files import write_json
-from runs.record.outcome import Outcome, checksums, components, counts, duration_s, rates
+from runs.record.outcome import Outcome, checksums, components, counts, duration_s, rates, recovered
 from runs.record.reading import completion, merged, traffic
 from runs.record.status import judge
 
@@ -54,6 +54,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         "name": conditions.name,
         "status": status,
         "reasons": reasons,
+        **({"recovered": breaks} if (breaks := recovered(outcome)) else {}),
         "settings": {**settings, "url": conditions.url},
         **_measured(outcome, offered, merged(times.values())),
         "pairs": [_pair(outcome, pair, offered, times[pair], lags) for pair in outcome.lineup.pairs],

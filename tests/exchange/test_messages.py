@@ -22,6 +22,7 @@ from exchange.messages import (
     Order,
     Quote,
     Rejection,
+    Resume,
     Statistics,
     Throughput,
     Timestamp,
@@ -45,6 +46,7 @@ SPECIFIED = {
     Rejection: (8, 6, {"id": 4, "reason": 1}),
     Cancel: (10, 5, {"id": 4}),
     Cancelled: (11, 7, {"id": 4, "volume": 2}),
+    Resume: (13, 21, {"session": 4, "messages": 8, "checksum": 8}),
     Hello: (
         12,
         33,
@@ -228,7 +230,7 @@ def test_a_truncated_record_is_refused_at_its_start(kind):
 
 def test_an_unknown_type_byte_is_named_with_its_offset():
     before = encode(Quote(bid=1, ask=2))
-    for code in sorted(set(range(256)) - set(range(1, 13))):
+    for code in sorted(set(range(256)) - set(range(1, 14))):
         messages, error = read_while_possible(before + bytes([code]) * 40)
         assert messages == [Quote(bid=1, ask=2)]
         assert (error.offset, error.reason) == (5, f"unknown type byte {code}")

@@ -12,11 +12,12 @@ import click
 import numpy as np
 import pytest
 
+from matching_engine.journal import InputJournal
 from reports.run.page import write_page
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.services import RecordedStream
-from tests.exchange_command import exchange, measured_here
+from tests.exchange_command import exchange, measured, measured_here
 
 FULL = "No space left on device"
 
@@ -62,6 +63,18 @@ def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, dis
     assert FULL in said.err + said.out
     assert "Traceback" not in said.err
     assert [name for name in names(disk / "x") if "part" in name and "spool" not in name] == []
+
+
+def test_orders_that_a_journal_cannot_take_are_refused_and_no_answer_to_them_leaves(disk: Path, tmp_path: Path) -> None:
+    said = measured(tmp_path, "--rate", "max", "--orders", 300_000, "--recover", "--journal", disk, "--timeout", 60)
+    record = said.record
+    assert (said.code, record["status"]) == (1, "partial")
+    assert any(f"cannot write {disk / 'engine.journal'}: {FULL}; orders behind" in each for each in record["reasons"])
+    assert "restarts" not in record.get("recovered", {}), "it was not killed"
+    journal = InputJournal(disk / "engine.journal", {}, sync="none")
+    answered = record["counts"]["orders_answered"]
+    assert 0 < answered <= journal.orders
+    journal.close()
 
 
 def test_a_record_and_a_page_that_do_not_fit_leave_nothing_half_written(disk: Path) -> None:

@@ -48,11 +48,12 @@ class Shells:
     def start(self, name: str, script: str) -> None:
         self.children[name] = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def say_start(self) -> None:
-        for child in self.children.values():
-            assert child.stdin is not None
-            child.stdin.write(b"start\n")
-            child.stdin.flush()
+    def say_start(self, *names: str) -> None:
+        for name in names:
+            stdin = self.children[name].stdin
+            assert stdin is not None
+            stdin.write(b"start\n")
+            stdin.flush()
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         self.children[name].send_signal(number)

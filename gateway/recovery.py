@@ -1,0 +1,128 @@
+"""Goes on with the session after the engine went away: find it again, agree on who has what, send the rest again.
+
+    gateway ── hello, resume(session, answers that it has) ──▶ engine, which matches its journal again
+    gateway ◀── resume(session, orders that it has), the answers that the gateway lacks ── engine
+    gateway ── the orders that the engine lacks, then new ones ──▶ engine
+
+Orders need not be kept: they are made again from seed or tape. Whatever comes before the engine's resume is of an
+earlier session and is dropped, so no answer counts twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from exchange.measurements import Source
+from exchange.messages import Hello, Resume, encode, read
+from exchange.session import Disagreement, Terms
+from gateway.completion import Completion, Intake
+from gateway.offering import Offering
+from transports.base import Link, PeerGone, TransportError
+from transports.frames import FrameBatch
+from transports.renewable import RenewableLink
+
+LOOK_NS = 10_000_000
+"""Between two attempts to find the engine."""
+
+
+class EngineIsBack(PeerGone):
+    """Another engine has taken the place of the one before, over a link that stands, as a broker's does."""
+
+
+class Recovery:
+    """Resumes the session of one gateway."""
+
+    def __init__(
+        self, link: Link, terms: Terms, offering: Offering, intake: Intake, completion: Completion
+    ) -> None:  # fmt: skip
+        assert isinstance(link, RenewableLink)
+        self._link, self._terms = link, terms
+        self._offering, self._intake, self._completion = offering, intake, completion
+        self._words = FrameBatch()
+        self._first = 0
+        self._silent_since_ns = 0
+        self._without_service_ns = 0
+        self.sessions = 0
+
+    def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
+        """Return True once the session goes on; False once `go_on`, which is called all the while, returns False.
+
+        `lost` is why it broke, None for the first session. PeerGone if no engine comes within `timeout_ns`.
+        """
+        until_ns = time.monotonic_ns() + timeout_ns
+        if lost is not None:
+            self._silent_since_ns = self._intake.last_answer_ns
+        is_open = lost is None or isinstance(lost, EngineIsBack)
+        if is_open:
+            self._ask()
+        while go_on():
+            if time.monotonic_ns() > until_ns:
+                raise PeerGone(f"{lost}, and did not come back within {timeout_ns / 1e9:g} s") from lost
+            try:
+                if not is_open:
+                    self._link.renew()
+                    is_open = True
+                    self._ask()
+                if self._is_resumed():
+                    return True
+                self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first < self._words.count)
+            except TransportError:
+                is_open = False
+                time.sleep(LOOK_NS / 1e9)
+        return False
+
+    def _ask(self) -> None:
+        """Say hello and resume, in a new session."""
+        self.sessions += 1
+        has = Resume(self.sessions, int(self._completion.by_type.sum()), self._intake.stream.value)
+        self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(has)), 0
+
+    def _is_resumed(self) -> bool:
+        """Send what is unsaid, and look for the engine's word. Answers behind it are read."""
+        self._first = self._link.send(self._words, self._first)
+        batch = self._intake.batch
+        batch.clear()
+        self._link.receive(batch)
+        for index, frame in enumerate(batch):
+            match read(frame):
+                case Hello() as hello:
+                    self._terms.agree(hello)
+                case Resume(session, orders) if session == self.sessions:
+                    self._go_on(orders)
+                    self._intake.read(index + 1, time.monotonic_ns())
+                    return True
+                case Resume(session=0):
+                    self._ask()
+        return False
+
+    def _go_on(self, orders: int) -> None:
+        if orders > self._offering.sent + self._offering.unsure:
+            raise Disagreement(
+                f"the engine's journal has {orders:,} orders, and this gateway sent {self._offering.sent:,}: "
+                "it is the journal of another gateway"
+            )
+        self._intake.asked_to_resume, self._intake.end = False, None
+        self._offering.resume(orders)
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the first answer after a break has not come yet."""
+        return self._silent_since_ns > 0
+
+    def look(self) -> None:
+        """Note the first answers after a break. EngineIsBack if another engine asks to go on."""
+        if self._intake.asked_to_resume:
+            raise EngineIsBack("the engine was started again")
+        if self.awaits_answer and self._intake.last_answer_ns > self._silent_since_ns:
+            self._without_service_ns += self._intake.last_answer_ns - self._silent_since_ns
+            self._silent_since_ns = 0
+
+    def facts(self) -> dict[str, Any]:
+        """What a result says of it. Without service: from the last answer before a break to the first one behind it."""
+        return {
+            "sessions": self.sessions,
+            "orders_resent": self._offering.resent,
+            "without_service_s": self._without_service_ns / 1e9,
+        }

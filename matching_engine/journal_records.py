@@ -1,0 +1,138 @@
+"""Journal records as bytes: kernels write one, and read many back as batches of frames.
+
+A record is `sequence u64 | bytes u32 | CRC32C u32 | orders`, little-endian. `sequence` is the number of orders in the
+journal before it; the checksum is of everything else in the record. The orders are frames as they came, one after the
+other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exchange import messages
+from exchange.compiled import cached_kernel, inlined, load_u8, load_u32, load_u64, signed, store_u32, store_u64
+from exchange.messages import ORDER_TYPES, sizes_by_code
+from transports.frames import Bytes, Longs
+
+HEADER_BYTES = 16
+CHECKED_BYTES = 12
+"""Bytes of the header before its checksum."""
+MOST_BYTES = 1 << 22
+"""Bytes of orders in a record; a longer one is damaged."""
+DONE, ROOM, BAD = 0, 1, 2
+"""Why a reader came back: at the end of the data; its batch is full; what follows is no whole record."""
+
+_SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
+_SHORTEST = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
+_POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
+
+
+def _tables() -> Longs:
+    """`[k, byte]`: what a byte does to the checksum if k bytes come after it, of the eight that are taken at once."""
+    tables = np.zeros((8, 256), np.int64)
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+        tables[0, byte] = crc
+    for k in range(1, 8):
+        tables[k] = tables[k - 1] >> 8 ^ tables[0, tables[k - 1] & 0xFF]
+    return tables
+
+
+_TABLES = _tables()
+
+
+@inlined
+def _crc(data: Bytes, at: int, end: int, crc: int) -> int:
+    """Go on with a CRC32C, which begins with 0, over data[at:end]: eight bytes at a time, then one by one."""
+    crc ^= 0xFFFFFFFF
+    while at + 8 <= end:
+        low, high = crc ^ signed(load_u32(data, at)), signed(load_u32(data, at + 4))
+        crc = _TABLES[7, low & 255] ^ _TABLES[6, low >> 8 & 255] ^ _TABLES[5, low >> 16 & 255] ^ _TABLES[4, low >> 24]
+        crc ^= _TABLES[3, high & 255] ^ _TABLES[2, high >> 8 & 255] ^ _TABLES[1, high >> 16 & 255]
+        crc ^= _TABLES[0, high >> 24]
+        at += 8
+    while at < end:
+        crc = _TABLES[0, (crc ^ signed(load_u8(data, at))) & 255] ^ crc >> 8
+        at += 1
+    return crc ^ 0xFFFFFFFF
+
+
+@inlined
+def _record_crc(data: Bytes, at: int, size: int) -> int:
+    body = at + HEADER_BYTES
+    return _crc(data, body, body + size, _crc(data, at, at + CHECKED_BYTES, 0))
+
+
+@cached_kernel()
+def crc32c(data: Bytes) -> int:
+    """The CRC32C of some bytes."""
+    return _crc(data, 0, len(data), 0)
+
+
+@cached_kernel(messages)
+def write_record(record: Bytes, orders: Bytes, sequence: int) -> tuple[int, int]:
+    """Write a record of these orders into `record`. Returns its bytes, and the number of orders."""
+    store_u64(record, 0, sequence)
+    store_u32(record, 8, len(orders))
+    record[HEADER_BYTES : HEADER_BYTES + len(orders)] = orders
+    store_u32(record, CHECKED_BYTES, _record_crc(record, 0, len(orders)))
+    count = at = 0
+    while at < len(orders):
+        at += _SIZE_OF_ORDER[orders[at]]
+        count += 1
+    return HEADER_BYTES + len(orders), count
+
+
+@inlined
+def _whole_record(data: Bytes, at: int, size: int) -> bool:
+    is_possible = (size >= _SHORTEST) & (size <= MOST_BYTES) & (at + HEADER_BYTES + size <= len(data))
+    return is_possible and _record_crc(data, at, size) == signed(load_u32(data, at + CHECKED_BYTES))
+
+
+@cached_kernel(messages)
+def read_records(
+    data: Bytes, at: int, sequence: int, packing: int, buffer: Bytes, offsets: Longs
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Copy orders out of the records from byte `at` on, as frames of `packing` orders; a record's last may be shorter.
+
+    Returns where the next record begins, the number of orders before it, the number of frames, and DONE, ROOM or BAD.
+    """
+    frames = 0
+    while at < len(data):
+        if at + HEADER_BYTES > len(data) or signed(load_u64(data, at)) != sequence:
+            return at, sequence, frames, BAD
+        size = signed(load_u32(data, at + 8))
+        if not _whole_record(data, at, size):
+            return at, sequence, frames, BAD
+        start = offsets[frames]
+        if start + size > len(buffer) or frames + size // _SHORTEST + 1 >= len(offsets):
+            return at, sequence, frames, ROOM
+        at += HEADER_BYTES
+        buffer[start : start + size] = data[at : at + size]
+        at += size
+        end, in_frame = start, 0
+        while end < start + size:
+            step = _SIZE_OF_ORDER[buffer[end]]
+            if step == 0:
+                return at - size - HEADER_BYTES, sequence, frames, BAD
+            end += step
+            sequence += 1
+            in_frame += 1
+            if in_frame == packing or end >= start + size:
+                frames += 1
+                offsets[frames] = end
+                in_frame = 0
+    return at, sequence, frames, DONE
+
+
+@cached_kernel()
+def find_record(data: Bytes, at: int, sequence: int) -> int:
+    """Where a whole record of later orders begins, from byte `at` on; -1 if there is none."""
+    while at + HEADER_BYTES < len(data):
+        number = signed(load_u64(data, at))
+        if sequence < number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):
+            return at
+        at += 1
+    return -1

@@ -1,0 +1,202 @@
+"""The input journal: what is in it comes back, and what is damaged is cut, or refused with its offset."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exchange.messages import Cancel, Order, encode
+from matching_engine.journal import InputJournal, JournalRefused
+from matching_engine.journal_records import HEADER_BYTES, crc32c
+from transports.frames import Bytes
+
+IDENTITY = {"run": "first", "pair": 1}
+
+
+def orders(first: int, count: int) -> Bytes:
+    return np.frombuffer(b"".join(encode(Order(n, 1, 500, 10)) for n in range(first, first + count)), np.uint8)
+
+
+def written(path: Path, *counts: int, packing: int = 1) -> list[int]:
+    """Write a record of so many orders each; the offset of each record, and the file's end."""
+    journal, offsets = InputJournal(path, IDENTITY, packing), []
+    for count in counts:
+        offsets.append(path.stat().st_size)
+        journal.append(orders(journal.orders + 1, count))
+    journal.close()
+    return [*offsets, path.stat().st_size]
+
+
+def frames(path: Path, packing: int = 1, **options: object) -> list[bytes]:
+    journal = InputJournal(path, IDENTITY, packing, **options)
+    found = [frame for batch in journal.batches() for frame in batch]
+    journal.close()
+    return found
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def test_the_checksum_is_crc32c() -> None:
+    assert crc32c(np.frombuffer(b"123456789", np.uint8)) == 0xE3069283
+    assert crc32c(np.zeros(32, np.uint8)) == 0x8A9136AA
+
+
+@given(counts=st.lists(st.integers(1, 40), max_size=6), packing=st.integers(1, 7))
+def test_orders_come_back_in_the_frames_in_which_they_came(counts: list[int], packing: int, tmp_path_factory) -> None:
+    path = tmp_path_factory.mktemp("journal") / "j"
+    written(path, *counts, packing=packing)
+    found = frames(path, packing)
+    assert b"".join(found) == orders(1, sum(counts)).tobytes()
+    assert [len(frame) // 10 for frame in found] == [
+        min(packing, count - at) for count in counts for at in range(0, count, packing)
+    ]
+
+
+def test_cancels_are_orders_too(tmp_path: Path) -> None:
+    journal = InputJournal(tmp_path / "j", IDENTITY)
+    journal.append(np.frombuffer(encode(Cancel(7)) + encode(Order(1, 1, 500, 10)), np.uint8))
+    assert journal.orders == 2
+    journal.close()
+    assert frames(tmp_path / "j") == [encode(Cancel(7)), encode(Order(1, 1, 500, 10))]
+
+
+def test_more_orders_than_a_batch_of_the_reader_holds_come_back(tmp_path: Path) -> None:
+    journal = InputJournal(tmp_path / "j", IDENTITY, sync="none")
+    for first in range(1, 1_000_001, 100_000):
+        journal.append(orders(first, 100_000))
+    assert len(list(journal.batches())) > 1
+    journal.close()
+    assert b"".join(frames(tmp_path / "j")) == orders(1, 1_000_000).tobytes()
+
+
+@pytest.mark.parametrize("cut", range(1, HEADER_BYTES + 20))
+def test_a_torn_tail_is_cut_and_said(cut: int, tmp_path: Path) -> None:
+    path, sentences = tmp_path / "j", []
+    *_, last, end = written(path, 3, 2)
+    os.truncate(path, end - cut)
+    assert len(frames(path, on_cut=sentences.append)) == 3
+    assert path.stat().st_size == last
+    rest = end - cut - last
+    assert sentences == ([f"{path}: cut {rest} bytes behind order 3"] if rest else [])
+    assert len(frames(path)) == 3
+
+
+def test_a_journal_goes_on_behind_its_torn_tail(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    *_, end = written(path, 3, 2)
+    os.truncate(path, end - 1)
+    journal = InputJournal(path, IDENTITY)
+    journal.append(orders(4, 2))
+    journal.close()
+    assert len(frames(path)) == 5
+
+
+@pytest.mark.parametrize("byte", [0, 8, 12, HEADER_BYTES, HEADER_BYTES + 19], ids=str)
+def test_damage_in_the_middle_is_refused_with_its_offset_and_salvage_goes_on_before_it(
+    byte: int, tmp_path: Path
+) -> None:
+    path, sentences = tmp_path / "j", []
+    _, second, _, end = written(path, 3, 2, 4)
+    flip(path, second + byte)
+    with pytest.raises(JournalRefused, match=f"damaged at offset {second}, behind order 3,.*--salvage"):
+        frames(path)
+    assert path.stat().st_size == end
+    rest = path.read_bytes()[second:]
+    assert len(frames(path, salvage=True, on_cut=sentences.append)) == 3
+    assert (tmp_path / "j.rest").read_bytes() == rest
+    assert sentences == [f"{path}: cut {end - second} bytes behind order 3, which are in j.rest"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"run": "second"}, "is of another run, with run first \\(here second\\)"),
+        ({"pair": 2}, "is of another run, with pair 1 \\(here 2\\)"),
+    ],
+)
+def test_a_journal_of_another_run_is_refused(change: dict[str, object], why: str, tmp_path: Path) -> None:
+    written(tmp_path / "j", 1)
+    with pytest.raises(JournalRefused, match=why):
+        InputJournal(tmp_path / "j", {**IDENTITY, **change})
+
+
+def test_a_file_of_another_version_or_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    written(path, 1)
+    path.write_bytes(path.read_bytes().replace(b"EXJRNL01", b"EXJRNL02"))
+    with pytest.raises(JournalRefused, match="is a journal of version 02, and this is 01"):
+        InputJournal(path, IDENTITY)
+    path.write_bytes(b"a file of somebody else's, which is longer")
+    with pytest.raises(JournalRefused, match="is no journal"):
+        InputJournal(path, IDENTITY)
+    assert path.read_bytes().startswith(b"a file of somebody")
+
+
+def test_a_damaged_head_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "j", 1)
+    flip(tmp_path / "j", 20)
+    with pytest.raises(JournalRefused, match="damaged at offset 16: its head"):
+        InputJournal(tmp_path / "j", IDENTITY)
+
+
+@pytest.mark.parametrize("size", [0, 5, 16, 30])
+def test_a_file_whose_head_was_never_finished_begins_anew(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    written(path)
+    os.truncate(path, size)
+    written(path, 2)
+    assert len(frames(path)) == 2
+
+
+def test_a_second_engine_on_one_journal_is_refused(tmp_path: Path) -> None:
+    first = InputJournal(tmp_path / "j", IDENTITY)
+    with pytest.raises(JournalRefused, match="is the journal of an engine that runs"):
+        InputJournal(tmp_path / "j", IDENTITY)
+    first.close()
+    InputJournal(tmp_path / "j", IDENTITY).close()
+
+
+def test_a_record_that_does_not_fit_on_the_disk_leaves_nothing_of_itself(tmp_path: Path) -> None:
+    journal = InputJournal(tmp_path / "j", IDENTITY)
+    journal.append(orders(1, 5))
+    size = (tmp_path / "j").stat().st_size
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limit[1]))
+    try:
+        with pytest.raises(OSError, match=r"cannot write .*; orders behind 5 are refused"):
+            journal.append(orders(6, 5))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert ((tmp_path / "j").stat().st_size, journal.orders) == (size, 5)
+    journal.append(orders(6, 5))
+    journal.close()
+    assert len(frames(tmp_path / "j")) == 10
+
+
+@pytest.mark.parametrize(("sync", "syncs"), [("always", 3), ("batch", 1), ("none", 0)])
+def test_sync_says_when_the_disk_has_it(sync: str, syncs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = InputJournal(tmp_path / "j", IDENTITY, sync=sync)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    for first in (1, 2, 3):
+        journal.append(orders(first, 1))
+    due_ns = journal.next_sync_ns
+    journal.sync_if_due(due_ns - 1)
+    assert len(synced) == (3 if sync == "always" else 0)
+    if sync == "batch":
+        journal.sync_if_due(due_ns)
+    assert len(synced) == syncs
+    journal.close()
