@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cli.command import Command
 from experiments.sweep.keys import shared_options
+from runs.errors import UserError
 from runs.option_types import Number, Scheme
 from runs.options import json_option, results_option, run_settings
+
+if TYPE_CHECKING:
+    from experiments.capacity.capacity import Load
+    from experiments.capacity.search import SearchSettings
+
+OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", "results", "name", "as_json"}
+"""Options that have a meaning beside --bench."""
 
 
 @click.command(cls=Command)
@@ -18,6 +27,8 @@ from runs.options import json_option, results_option, run_settings
 @click.option("--slo", default="p99 <= 1ms", show_default=True, metavar="OBJECTIVE",
               help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several "
                    "with commas.")  # fmt: skip
+@click.option("--bench", metavar="'NAME OPTIONS'",
+              help="Turn up a benchmark, not the exchange, as 'supply-chain --topology horizontal'.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
@@ -33,9 +44,10 @@ from runs.options import json_option, results_option, run_settings
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
+@click.pass_context
 def command(
-    slo: str, start_per_s: float, seconds: float, longest_s: float, precision: float, most_probes: int, pause_s: float,
-    results: str, name: str | None, as_json: bool, **given: Any,
+    context: click.Context, /, slo: str, bench: str | None, start_per_s: float, seconds: float, longest_s: float,
+    precision: float, most_probes: int, pause_s: float, results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Find the highest rate that holds an objective, with its interval.
 
@@ -45,12 +57,11 @@ def command(
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """
     from experiments.capacity.capacity import capacity
+    from experiments.capacity.exchange_rates import ExchangeRates
     from experiments.capacity.objective import objective_of
     from experiments.capacity.search import SearchSettings
     from runs.files import dated_name
 
-    objective = objective_of(slo)
-    settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
     search = SearchSettings(
         start_per_s=start_per_s,
         precision=precision,
@@ -59,8 +70,28 @@ def command(
         seconds=seconds,
         longest_s=longest_s,
     )
+    if bench is not None:
+        load, search = _of_benchmark(context, bench, search)
+    else:
+        objective = objective_of(slo)
+        settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
+        load = ExchangeRates(settings, objective, search)
     folder = Path(results) / (name or dated_name("capacity"))
-    raise SystemExit(capacity(settings, objective, search, folder, as_json))
+    raise SystemExit(capacity(load, search, folder, as_json))
+
+
+def _of_benchmark(context: click.Context, text: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
+    """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
+    from dataclasses import replace
+
+    from messaging.turned_up import load_of
+
+    typed = [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    for parameter in context.command.params:
+        if parameter.name in typed and parameter.name not in OF_BENCHMARKS:
+            raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
+    load = load_of(text, search.start_per_s if "start_per_s" in typed else None)
+    return load, replace(search, start_per_s=load.begins_at)
 
 
 command.params += shared_options(besides=("orders", "duration", "pairs", "reporters"))

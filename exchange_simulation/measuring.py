@@ -19,6 +19,7 @@ from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
 from experiments.capacity.capacity import measured_capacity
+from experiments.capacity.exchange_rates import ExchangeRates
 from experiments.capacity.objective import objective_of
 from experiments.capacity.search import SearchSettings
 from experiments.comparison_arms import comparison_arms
@@ -146,7 +147,7 @@ def capacity(
             longest_s=longest,
         )  # fmt: skip
         folder = Path(results) / (name or dated_name("capacity"))
-        measured = measured_capacity(run_settings(**fields), objective, search, folder)
+        measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
     found = Capacity(folder, measured.record)
     if not measured.is_whole:
         raise NotWhole(found)

@@ -21,5 +21,5 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 
 The rig itself, from the command down: running.py (all cells in turns; the suite), report.py and plots.py (table, page),
 results.py (bench.json), measuring.py (one repeat of one cell), setup.py (plan, brokers, kernels), role_process.py.
-by_hand.py plays one role on a host of its own.
+by_hand.py plays one role on a host of its own. turned_up.py lends a benchmark with a Scale to `exchange capacity`.
 """

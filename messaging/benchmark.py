@@ -135,6 +135,23 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The option that `exchange capacity` turns up, and what it means to hold."""
+
+    option: str
+    start: int
+    most: int
+    ceiling: str
+    """What the highest value is, if it is not refused before."""
+    objective: Callable[[Settings], str]
+    """What a cell holds if its answer is right."""
+    strain: Callable[[Cell, Results], float | None]
+    """The worst figure over its bound."""
+    columns: Sequence[str]
+    """Figures of a probe that its table shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Benchmark:
     name: str = ""
     """The file's name, filled in by `benchmark_of`."""
@@ -167,6 +184,8 @@ class Benchmark:
     """Patterns of the links that are not pairs."""
     instead: Callable[[Settings], bool] = lambda _settings: False
     """Does something else that the options ask for, and says whether it did; then nothing is measured."""
+    scale: Scale | None = None
+    """None if its load cannot be turned up."""
     repeats: int = 5
     """The default of `--repeats`."""
     quick: Mapping[str, Any] = field(default_factory=dict)

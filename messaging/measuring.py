@@ -217,7 +217,8 @@ def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
         return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}}
     reasons = benchmark.judge(cell, outcome.results)
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
-    return {"status": INVALID if reasons else COMPLETE, "reasons": reasons, "figures": figures}
+    strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
+    return {"status": INVALID if reasons else COMPLETE, "reasons": reasons, "figures": figures, **strain}
 
 
 def _without_buckets(details: Any) -> Any:

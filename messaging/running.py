@@ -66,7 +66,7 @@ def run_benchmark(benchmark: Benchmark, settings: Settings, output: Output) -> i
 
 def measured_benchmark(benchmark: Benchmark, settings: Settings, results: str, name: str | None) -> Measured:
     """Measure one benchmark in a new folder of `results`."""
-    return _measured(benchmark.name, partial(_record_of, benchmark, settings), results, name)
+    return _measured(benchmark.name, partial(record_of, benchmark, settings), results, name)
 
 
 def run_suite(settings: Settings, output: Output) -> int:
@@ -133,7 +133,7 @@ def _given(settings: Settings) -> Record:
     return {option: value for option, value in settings.items() if value is not None}
 
 
-def _record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
+def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
     """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
     head, began_s = _head_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
     plan = plan_of(benchmark, settings)
@@ -245,7 +245,7 @@ class _Suite:
         """
         for benchmark, settings in jobs:
             try:
-                self._parts.append(_record_of(benchmark, settings, self._name, brokers, self._on_part))
+                self._parts.append(record_of(benchmark, settings, self._name, brokers, self._on_part))
             except (KeyboardInterrupt, *FAULTS) as error:
                 if not self._parts:
                     raise

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import CapacityRecord, Record
+from exchange.load_axis import LoadAxis
 from transports.registry import scheme_of
+
+if TYPE_CHECKING:
+    from experiments.capacity.capacity import Load
+    from experiments.capacity.search import SearchSettings
 
 CAVEAT = "Two searches were made at different times, so what differs may be the machine's."
 
@@ -20,14 +26,15 @@ class Capacity(Kind):
 
     def row_of(self, folder: Path, record: Record) -> Row:
         """The folder's line in the list; the offered rate is the capacity that was found."""
-        found = record["capacity_orders_per_s"]
+        found = LoadAxis.of(record).capacity(record)
+        of_exchange = "benchmark" not in record
         return Row(
             name=folder.name,
-            what="capacity",
+            what="capacity" if of_exchange else f"capacity {record['benchmark']}",
             status=record["status"],
             started_at=record["started_at"],
             transports=(scheme_of(record["settings"]["transport"]),),
-            orders_per_s=(round(found["value"]),) if found else (),
+            orders_per_s=(round(found["value"]),) if found and of_exchange else (),
             runs=len(record["probes"]),
             planned_runs=len(record["probes"]),
             repeats=len(record["searches"]),
@@ -39,15 +46,17 @@ class Capacity(Kind):
         show(record)
 
     def differ(self, first: Record, second: Record) -> Record:
-        found = [record["capacity_orders_per_s"] for record in (first, second)]
+        axes = [LoadAxis.of(record) for record in (first, second)]
+        found = [axis.capacity(record) for axis, record in zip(axes, (first, second), strict=True)]
+        ratio = {"ratio": found[1]["value"] / found[0]["value"]} if found[0] and found[1] and axes[0] == axes[1] else {}
         parts = ("settings", "search", "host", "versions")
         return {
             "kind": "capacity",
             **heads(first, second, ("name", "status", "flags", "started_at")),
             "conditions": differing_conditions(first, second, ["objective"], parts),
             "capacity": {
-                "field": "capacity, orders/s", "first": found[0], "second": found[1],
-                **({"ratio": found[1]["value"] / found[0]["value"]} if all(found) else {}),
+                "field": f"capacity, {' and '.join(dict.fromkeys(axis.unit for axis in axes))}",
+                "first": found[0], "second": found[1], **ratio,
             },
             "caveat": CAVEAT,
         }  # fmt: skip
@@ -60,15 +69,25 @@ class Capacity(Kind):
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from experiments.capacity.capacity import capacity
-        from experiments.capacity.objective import objective_of
         from experiments.capacity.search import search_settings_of
         from runs.files import dated_name
 
         record = self.read(folder)
+        search, place = search_settings_of(record), Path(results) / (name or dated_name("capacity"))
+        return capacity(self._load(folder, record, search), search, place, as_json)
+
+    def _load(self, folder: Path, record: Record, search: SearchSettings) -> Load:
+        """What the recorded search turned up."""
+        if "benchmark" in record:
+            from messaging.turned_up import load_again
+
+            return load_again(record)
+        from experiments.capacity.exchange_rates import ExchangeRates
+        from experiments.capacity.objective import objective_of
+
         settings = settings_of_record(folder / self.file, record["settings"])
         warn_of_differences(record, settings)
-        place = Path(results) / (name or dated_name("capacity"))
-        return capacity(settings, objective_of(record["objective"]), search_settings_of(record), place, as_json)
+        return ExchangeRates(settings, objective_of(record["objective"]), search)
 
 
 def _in_words(found: Record | None) -> str:

@@ -15,11 +15,13 @@ import numpy as np
 
 from exchange.estimates import TAIL, Estimate
 from exchange.json_records import Record
+from exchange.load_axis import LoadAxis
 from experiments.capacity.curve import STEP, Outcome, Posterior
 
 Probe = Callable[[float], Outcome]
 """Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
 
+OF_ORDERS = LoadAxis()
 GROWTH = 4.0
 """From one rate of the bracket to the next."""
 LEAST_PROBES = 12
@@ -64,8 +66,14 @@ class CapacitySearch:
     """The outcomes found so far; an interrupt leaves them as they are."""
 
     def __init__(
-        self, probe: Probe, measure_ceiling_per_s: Callable[[], float], least_per_s: float, settings: SearchSettings
+        self,
+        probe: Probe,
+        measure_ceiling_per_s: Callable[[], float],
+        least_per_s: float,
+        settings: SearchSettings,
+        axis: LoadAxis = OF_ORDERS,
     ) -> None:
+        self._axis = axis
         self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
         self.least_per_s, self.ceiling_per_s = least_per_s, 0.0
         """The reach: the lowest rate that can be judged, and the highest that can be offered, once that is measured."""
@@ -90,14 +98,15 @@ class CapacitySearch:
     def _make_probe(self, rate_per_s: float) -> bool:
         if len(self.outcomes) >= self._settings.most_probes:
             raise Enough
-        self.outcomes.append(self._probe(rate_per_s))
+        self.outcomes.append(self._probe(round(rate_per_s) if self._axis.whole else rate_per_s))
         return self.outcomes[-1].holds
 
     def _bracket(self) -> bool:
         """True once a rate holds and a higher one does not; False if the reach ends before that."""
         rate = min(max(self._settings.start_per_s, self.least_per_s), self.ceiling_per_s)
         while True:
-            if self._holds_mostly(rate):
+            holds, rate = self._holds_mostly(rate), self.outcomes[-1].rate_per_s
+            if holds:
                 self.held_per_s = rate
             else:
                 self.failed_per_s = rate
@@ -162,7 +171,7 @@ class CapacitySearch:
         if self.stopped:
             flags.append(f"{self.stopped}: what was found until then")
         if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
-            flags.append(f"over {NEAR_THE_CEILING:.0%} of the generator's own ceiling, {ceiling:,.0f} orders/s")
+            flags.append(f"over {NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {ceiling:,.0f} {self._axis.unit}")
         if capacity and not self.stopped and not self._is_narrow(capacity):
             most, precision = self._settings.most_probes, self._settings.precision
             flags.append(f"the interval is wider than --precision {precision:g} after {most} probes")
@@ -170,16 +179,16 @@ class CapacitySearch:
 
     def as_dict(self, is_over: bool) -> dict[str, Any]:
         """capacity.json's part about the search, with estimate and curve if it is over."""
-        answer = self.answer() if is_over else None
+        answer, unit = self.answer() if is_over else None, self._axis.name
         capacity = answer.estimate if answer else None
         return {
             "status": "partial" if self.stopped else "complete",
             "flags": self.flags(capacity),
-            "capacity_orders_per_s": asdict(capacity) if capacity else None,
-            "answer": {"kind": self.kind, "highest_held_orders_per_s": self.held_per_s,
-                       "lowest_failed_orders_per_s": self.failed_per_s},
-            "reach_orders_per_s": {"low": self.least_per_s, "high": self.ceiling_per_s},
-            "ceiling_orders_per_s": self.ceiling_per_s or None,
+            f"capacity_{unit}": asdict(capacity) if capacity else None,
+            "answer": {"kind": self.kind, f"highest_held_{unit}": self.held_per_s,
+                       f"lowest_failed_{unit}": self.failed_per_s},
+            f"reach_{unit}": {"low": self.least_per_s, "high": self.ceiling_per_s},
+            f"ceiling_{unit}": self.ceiling_per_s or None,
             "search": asdict(self._settings),
             "searches": [{"held": self.held_per_s, "failed": self.failed_per_s}],
             "curve": self._curve(answer) if answer else [],
@@ -189,7 +198,7 @@ class CapacitySearch:
         """The chance of holding, with its interval, about the rates that were probed."""
         rates = [outcome.rate_per_s for outcome in self.outcomes]
         grid = np.geomspace(min(rates) / CURVE_MARGIN, max(rates) * CURVE_MARGIN, CURVE_POINTS)
-        return [{"orders_per_s": rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
+        return [{self._axis.name: rate, **asdict(answer.chance(rate))} for rate in grid.tolist()]
 
 
 def _scattered(turn: int) -> float:

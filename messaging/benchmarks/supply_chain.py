@@ -20,12 +20,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
 from messaging.options import SAMPLE_SECONDS, Seconds, numbers
 from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, roles_of
-from messaging.supply_chain.judging import figures_of, losses_of, wrong_with, wrong_with_restarted
+from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS
 from messaging.supply_chain.paper import PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
@@ -45,10 +45,11 @@ from transports.base import Pattern, TransportError
 from transports.declaration import Server
 from transports.registry import has_broker
 
+MOST_BASE = 1000
 OPTIONS = (
     click.Option(["--topology"], type=Listed(click.Choice(TOPOLOGIES)), default=VERTICAL, show_default=True,
                  help="vertical: more traffic; horizontal: more locations; freeform: as --config says."),
-    numbers("--base", "bases", 1000, "10", "B", "The scale: 20 messages delivered a second for each unit."),
+    numbers("--base", "bases", MOST_BASE, "10", "B", "The scale: 20 messages delivered a second for each unit."),
     click.Option(["--interactions"], type=Listed(click.Choice([str(each) for each in INTERACTIONS])),
                  default=",".join(map(str, INTERACTIONS)), show_default=True, help="Which of the seven are on."),
     click.Option(["--config"], type=click.Path(), metavar="FILE.toml",
@@ -246,6 +247,15 @@ BENCHMARK = Benchmark(
     patterns=patterns,
     meanwhile=restarting,
     instead=plan_instead,
+    scale=Scale(
+        option="base",
+        start=10,
+        most=MOST_BASE,
+        ceiling="the highest base that the plan allows",
+        objective=lambda settings: f"its plan with p90 <= {settings['bound_s']:g} s",
+        strain=lambda cell, results: strain_of(cell.settings["bound_s"], results),
+        columns=("delivered_per_s", "delivery_p90_ms", "lag_p99_ms", "broker_cores"),
+    ),
     repeats=1,
     quick={"repeats": 1, "warm_up_s": 1.0, "duration_s": 5.0},
     quick_help="A warm-up of 1 s, then 5 s measured: to see how it looks.",

@@ -141,6 +141,13 @@ def _slow(flow: Flow, tally: Tally, bound_s: float) -> Iterator[str]:
         )
 
 
+def strain_of(bound_s: float, results: Mapping[str, RoleResult]) -> float | None:
+    """How long 90 % of the slowest message took, over the bound; None if there were too few to judge."""
+    took_s = [tally.delivery.percentile_ns(PERCENT) / 1e9 for tally in tallies(results).values()
+              if tally.delivery.count >= FEWEST]  # fmt: skip
+    return max(took_s) / bound_s if took_s else None
+
+
 def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> Figures:
     """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
     found, plan = tallies(results), Plan.of(chain.topology)

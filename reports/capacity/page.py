@@ -14,7 +14,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from reports.capacity.sentences import METHOD, headline, percent, three_digits
+from exchange.load_axis import LoadAxis
+from reports.capacity.sentences import headline, method, percent, three_digits
+from reports.capacity.table import columns_of, value_of
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
 from reports.drawing.colours import BLUE, MUTED, ORANGE
@@ -47,7 +49,13 @@ def write_page(folder: Path, record: dict[str, Any]) -> Path:
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
-        record=record, title=headline(record), method=METHOD, drawings=drawings(capacity_figures(record))
+        record=record,
+        title=headline(record),
+        method=method(record),
+        drawings=drawings(capacity_figures(record)),
+        axis=LoadAxis.of(record),
+        columns=columns_of(record),
+        value_of=value_of,
     )
 
 
@@ -65,36 +73,37 @@ def capacity_figures(record: Record) -> Iterator[Figure]:
 
 
 def _chance(record: Record) -> Chart:
-    axes = empty_axes("% of probes hold", "orders/s")
+    axis = LoadAxis.of(record)
+    axes = empty_axes("% of probes hold", axis.unit)
     _log_rates(axes, record)
     _capacity(axes, record)
     curve = record.get("curve", [])
-    rates, chances, low, high = (
-        np.array([point[name] for point in curve]) for name in ("orders_per_s", "value", "low", "high")
-    )
+    names = (axis.name, "value", "low", "high")
+    rates, chances, low, high = (np.array([point[name] for point in curve]) for name in names)
     if curve:
         axes.fill_between(rates, 100 * low, 100 * high, color=BLUE, alpha=BAND_OPACITY, linewidth=0)
         axes.plot(rates, 100 * chances, color=BLUE)
     labels = []
     for holds, text, colour in ((True, "held", BLUE), (False, "failed", ORANGE)):
-        chosen = [probe["orders_per_s"] for probe in record["probes"] if probe["holds"] is holds]
+        chosen = [probe[axis.name] for probe in record["probes"] if probe["holds"] is holds]
         axes.plot(chosen, [100 * holds] * len(chosen), "o", color=colour, alpha=0.6, clip_on=False)
         if chosen:
             labels.append(EndLabel(100.0 * holds, text, colour))
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 25, 50, 75, 100])
     label_ends(axes, labels)
-    columns = ("series", "orders_per_s", "chance", "low", "high")
-    return Chart(axes, Numbers(columns, [("curve", *(point[name] for name in ("orders_per_s", "value", "low", "high")))
-                                         for point in curve] + _numbers(record)))  # fmt: skip
+    columns = ("series", axis.name, "chance", "low", "high")
+    rows = [("curve", *(point[name] for name in names)) for point in curve]
+    return Chart(axes, Numbers(columns, [*rows, *_numbers(record)]))
 
 
 def _numbers(record: Record) -> list[tuple[Any, ...]]:
-    return [("probe", probe["orders_per_s"], float(probe["holds"]), None, None) for probe in record["probes"]]
+    return [("probe", probe[LoadAxis.of(record).name], float(probe["holds"]), None, None) for probe in record["probes"]]
 
 
 def _ratios(record: Record) -> Chart:
-    axes = empty_axes("figure / bound", "orders/s")
+    axis = LoadAxis.of(record)
+    axes = empty_axes("figure / bound", axis.unit)
     _log_rates(axes, record)
     _capacity(axes, record)
     measured = [probe for probe in record["probes"] if probe.get("log_ratio") is not None]
@@ -102,13 +111,13 @@ def _ratios(record: Record) -> Chart:
         for within in (True, False):
             chosen = [p for p in measured if p["holds"] is holds and (p["log_ratio"] <= 0) is within]
             fill = "none" if within is not holds else colour
-            x, y = [p["orders_per_s"] for p in chosen], [_ratio(p) for p in chosen]
+            x, y = [p[axis.name] for p in chosen], [_ratio(p) for p in chosen]
             axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
     axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle="--")
     log_y(axes)
     label_ends(axes, [EndLabel(1.0, "bound", MUTED)])
-    rows = [(p["run"], p["orders_per_s"], exp(p["log_ratio"])) for p in measured]
-    return Chart(axes, Numbers(("run", "orders_per_s", "figure_over_bound"), list(rows)))
+    rows = [(p["run"], p[axis.name], exp(p["log_ratio"])) for p in measured]
+    return Chart(axes, Numbers(("run", axis.name, "figure_over_bound"), list(rows)))
 
 
 def _ratio(probe: Record) -> float:
@@ -118,7 +127,7 @@ def _ratio(probe: Record) -> float:
 
 def _capacity(axes: Axes, record: Record) -> None:
     """The capacity as a line, with its interval."""
-    found = record["capacity_orders_per_s"]
+    found = LoadAxis.of(record).capacity(record)
     if not found:
         return
     if found["low"] is not None:
@@ -129,7 +138,7 @@ def _capacity(axes: Axes, record: Record) -> None:
 
 
 def _log_rates(axes: Axes, record: Record) -> None:
-    rates = [probe["orders_per_s"] for probe in record["probes"]]
+    rates = [probe[LoadAxis.of(record).name] for probe in record["probes"]]
     axes.set_xscale("log")
     axes.set_xlim(min(rates) / 1.15, max(rates) * 1.15)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(rates) / min(rates) < FEW_TICKS else (1.0,)))

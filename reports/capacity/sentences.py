@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+from exchange.load_axis import LoadAxis
 from exchange.words import counted
 
 Record = dict[str, Any]
-METHOD = "A probe is one run at one rate. At the capacity half of all probes hold the objective, by chance."
+
+
+def method(record: Record) -> str:
+    noun, what = LoadAxis.of(record).noun, "repeat" if "benchmark" in record else "run"
+    return f"A probe is one {what} at one {noun}. At the capacity half of all probes hold the objective, by chance."
 
 
 def headline(record: Record) -> str:
     """zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)"""
     if "answer" not in record:
         return _of_searches(record)
-    transport, objective = record["settings"]["transport"], record["objective"]
-    found, answer, probes = record["capacity_orders_per_s"], record["answer"], counted(len(record["probes"]), "probes")
+    axis, subject, objective = LoadAxis.of(record), subject_of(record), record["objective"]
+    found, answer, probes = axis.capacity(record), record["answer"], counted(len(record["probes"]), "probes")
     if found:
         interval = f"95% interval {three_digits(found['low'])}..{three_digits(found['high'])}"
-        return f"{transport} holds {objective} up to {three_digits(found['value'])} orders/s ({interval}; {probes})"
-    subject = f"{transport}'s capacity for {objective}"
-    if highest := answer["highest_held_orders_per_s"]:
-        return f"{subject} is above {three_digits(highest)} orders/s: the highest rate tried held ({probes})"
-    if failed := answer["lowest_failed_orders_per_s"]:
-        tried = "in reach" if failed <= record["reach_orders_per_s"]["low"] else "tried"
-        return f"{subject} is below {three_digits(failed)} orders/s: it held at no rate {tried} ({probes})"
+        return f"{subject} holds {objective} up to {axis.in_words(three_digits(found['value']))} ({interval}; {probes})"
+    subject = f"{subject}'s capacity for {objective}"
+    if highest := answer[f"highest_held_{axis.name}"]:
+        reached = axis.in_words(three_digits(highest))
+        return f"{subject} is above {reached}: the highest {axis.noun} tried held ({probes})"
+    if failed := answer[f"lowest_failed_{axis.name}"]:
+        tried = "in reach" if failed <= record[f"reach_{axis.name}"]["low"] else "tried"
+        return f"{subject} is below {axis.in_words(three_digits(failed))}: it held at no {axis.noun} {tried} ({probes})"
     return f"nothing is known of {subject}: {probes}, too few to say"
+
+
+def subject_of(record: Record) -> str:
+    """zeromq; supply-chain over amqp (vertical)"""
+    return str(record.get("subject", record["settings"]["transport"]))
 
 
 def _of_searches(record: Record) -> str:

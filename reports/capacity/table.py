@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from statistics import median
 from typing import Any
 
 from rich.text import Text
 
-from reports.capacity.sentences import METHOD, headline, percent
+from exchange.load_axis import LoadAxis
+from reports.capacity.sentences import headline, method, percent
+from reports.formats import ABSENT, number, whole
 from reports.tables import FoldingTable, key, plain_table, terminal, words
+
+Columns = Mapping[str, Sequence[str]]
+"""Titles, with the place of each figure in a probe."""
+COLUMNS: Columns = {
+    "p50 us": ("completion_us", "due", "p50"), "p99 us": ("completion_us", "due", "p99"), "lag p99": ("lag_us", "p99"),
+}  # fmt: skip
 
 
 def show(record: dict[str, Any]) -> None:
@@ -19,23 +28,30 @@ def show(record: dict[str, Any]) -> None:
     for flag in record["flags"]:
         console.print(Text.assemble(("!", "bold red"), f" {flag}"))
     if record.get("answer"):
-        console.print(METHOD, style="dim")
+        console.print(method(record), style="dim")
     console.print()
-    console.print(_evidence(record["probes"]))
+    console.print(_evidence(record))
 
 
-def _evidence(probes: list[dict[str, Any]]) -> FoldingTable:
+def columns_of(record: dict[str, Any]) -> Columns:
+    """A benchmark's own columns, or the exchange's."""
+    return {title: ("figures", name) for title, name in record["columns"].items()} if "columns" in record else COLUMNS
+
+
+def _evidence(record: dict[str, Any]) -> FoldingTable:
     """A row for each rate."""
-    table = plain_table(
-        key("orders/s", from_right=True), "held", "p50 us", "p99 us", "lag p99", "noise", words("why not")
-    )
-    by_rate = sorted(probes, key=lambda probe: float(probe["orders_per_s"]))
-    for rate, group in groupby(by_rate, key=lambda probe: float(probe["orders_per_s"])):
+    axis, columns = LoadAxis.of(record), columns_of(record)
+    table = plain_table(key(axis.unit, from_right=True), "held", *columns, "noise", words("why not"))
+    by_rate = sorted(record["probes"], key=lambda probe: float(probe[axis.name]))
+    for rate, group in groupby(by_rate, key=lambda probe: float(probe[axis.name])):
         runs = list(group)
         hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
-        figures = (_middle(runs, "completion_us", "due", name) for name in ("p50", "p99"))
-        table.add_row(f"{rate:,.0f}", hold, *figures, _middle(runs, "lag_us", "p99"), _noise(runs), why)
+        in_words = whole if columns is COLUMNS else number
+        figures = (
+            in_words(value) if (value := _middle(runs, path)) is not None else ABSENT for path in columns.values()
+        )
+        table.add_row(f"{rate:,.0f}", hold, *figures, _noise(runs), why)
     return table
 
 
@@ -45,13 +61,14 @@ def _noise(runs: list[dict[str, Any]]) -> str:
     return percent(max(shares)) if shares else "-"
 
 
-def _middle(runs: list[dict[str, Any]], *path: str) -> str:
+def _middle(runs: list[dict[str, Any]], path: Sequence[str]) -> float | None:
     """The median of a figure over the runs at a rate."""
-    found = [value for run in runs if (value := _value(run, path)) is not None]
-    return f"{median(found):,.0f}" if found else "-"
+    found = [value for run in runs if (value := value_of(run, path)) is not None]
+    return median(found) if found else None
 
 
-def _value(run: dict[str, Any], path: tuple[str, ...]) -> float | None:
+def value_of(run: dict[str, Any], path: Sequence[str]) -> float | None:
+    """The figure of a probe that its column shows."""
     found: Any = run
     for name in path:
         found = (found or {}).get(name)

@@ -1,0 +1,70 @@
+"""`exchange capacity --bench`: the scale of a benchmark that passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from exchange.load_axis import LoadAxis
+from experiments.capacity.curve import Outcome
+from experiments.capacity.search import CapacitySearch, SearchSettings
+from tests.exchange_command import exchange
+
+WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
+BASE = LoadAxis("base", "base", "base", "the highest base", whole=True)
+
+
+def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(tmp_path: Path) -> None:
+    words = ("--bench", WORKLOAD, "--from", 2, "--probes", 3, "--pause", 0, "--results", tmp_path)
+    said = exchange("capacity", *words, "--name", "it", "--json")
+    assert said.code == 0, said.err
+    folder, record = tmp_path / "it", said.record
+    assert (record["benchmark"], record["axis"]["name"]) == ("supply-chain", "base")
+    assert record["reach_base"] == {"low": 1, "high": record["ceiling_base"]}
+    assert {probe["run"] for probe in record["probes"]} == {path.parent.name for path in folder.glob("*/bench.json")}
+    assert all(probe["base"] == int(probe["base"]) for probe in record["probes"])
+    assert "supply-chain over zeromq (vertical)" in exchange("results", "show", folder).out
+    page = (folder / "capacity.html").read_text()
+    (folder / "capacity.html").unlink()
+    assert exchange("report", folder).code == 0
+    assert (folder / "capacity.html").read_text() == page
+    again = exchange("results", "rerun", folder, "--results", tmp_path, "--name", "again", "--json").record
+    assert (again["settings"], again["subject"]) == (record["settings"], record["subject"])
+
+
+def test_the_bracket_of_whole_numbers_is_of_whole_numbers() -> None:
+    tried: list[float] = []
+
+    def probe(value: float) -> Outcome:
+        tried.append(value)
+        return Outcome(value, value <= 7)
+
+    search = CapacitySearch(probe, lambda: 1000.0, 1.0, SearchSettings(start_per_s=10.0), BASE)
+    search.run()
+    assert all(value == int(value) for value in tried)
+    found = search.as_dict(is_over=True)
+    assert found["answer"] == {"kind": "found", "highest_held_base": 2, "lowest_failed_base": 10}
+    assert 7 <= found["capacity_base"]["value"] < 8
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--bench", "pigeons"], "'pigeons' is no benchmark; there are batch-size"),
+        (["--bench", ""], "give NAME OPTIONS"),
+        (["--bench", "supply-chain '"], "give NAME OPTIONS"),
+        (["--bench", "de-pp"], "the load of de-pp cannot be turned up; --bench takes supply-chain"),
+        (["--bench", "supply-chain --base 0"], "bases are 1 to 1,000"),
+        (["--bench", "supply-chain --topology vertical,horizontal"], "a capacity is of one cell"),
+        (["--bench", "supply-chain --topology horizontal", "--from", "3"], "--base is 3"),
+        (["--bench", "supply-chain", "--packing", "4"], "--packing is of runs of the exchange"),
+    ],
+)
+def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["capacity", "--results", str(tmp_path / "results"), *words])
+    assert refused.exit_code == 2, refused.output
+    assert said in " ".join(refused.output.split())
+    assert not (tmp_path / "results").exists()
