@@ -57,8 +57,7 @@ def command(
     Example: exchange capacity --transport zeromq --slo "p99 <= 1ms, lag p99 <= 500us"
     """
     from experiments.capacity.capacity import capacity
-    from experiments.capacity.exchange_rates import ExchangeRates
-    from experiments.capacity.objective import objective_of
+    from experiments.capacity.exchange_rates import ExchangeRates, objective_of
     from experiments.capacity.search import SearchSettings
     from runs.files import dated_name
 

@@ -7,6 +7,8 @@ as JSON. A value that was not measured is absent, or null.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
 import orjson
@@ -164,6 +166,36 @@ class CapacityRecord(TypedDict):
     searches: list[Any]
     host: Part
     versions: Part
+
+
+@dataclass(frozen=True)
+class LoadAxis:
+    """What a search for a capacity turns up: orders a second, or the scale of a benchmark.
+
+    `name` is part of the record's fields, as in capacity_orders_per_s; `noun` and `unit` are for sentences.
+    """
+
+    name: str = "orders_per_s"
+    noun: str = "rate"
+    unit: str = "orders/s"
+    ceiling: str = "the generator's own ceiling"
+    """What the highest value is."""
+    whole: bool = False
+    """Only whole numbers can be offered."""
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> LoadAxis:
+        """A record's axis; an older version's had the exchange's."""
+        return cls(**record.get("axis", {}))
+
+    def in_words(self, value: str) -> str:
+        """30,400 orders/s; base 296"""
+        return f"{self.noun} {value}" if self.noun == self.unit else f"{value} {self.unit}"
+
+    def capacity(self, record: Mapping[str, Any]) -> dict[str, float] | None:
+        """The capacity that was found, as value, low, high."""
+        found: dict[str, float] | None = record[f"capacity_{self.name}"]
+        return found
 
 
 class SimulationRecord(TypedDict):

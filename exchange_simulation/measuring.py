@@ -19,8 +19,7 @@ from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from exchange_simulation.outcomes import Benchmark, Capacity, Comparison, Outcome, Run
 from experiments.capacity.capacity import measured_capacity
-from experiments.capacity.exchange_rates import ExchangeRates
-from experiments.capacity.objective import objective_of
+from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from experiments.capacity.search import SearchSettings
 from experiments.comparison_arms import comparison_arms
 from experiments.sweep.keys import key_of

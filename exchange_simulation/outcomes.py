@@ -259,7 +259,7 @@ class Capacity(Outcome):
         return [flat(probe) for probe in self.record["probes"]]
 
     def __str__(self) -> str:
-        from reports.capacity.sentences import headline
+        from reports.capacity.table import headline
 
         return headline(dict(self.record))
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import click
 
-from exchange.json_records import Record
-from exchange.load_axis import LoadAxis
+from exchange.json_records import LoadAxis, Record
 from messaging.benchmark import Benchmark, Scale, Settings
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, PARTIAL

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
-from exchange.json_records import CapacityRecord, Record
-from exchange.load_axis import LoadAxis
+from exchange.json_records import CapacityRecord, LoadAxis, Record
 from transports.registry import scheme_of
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ class Capacity(Kind):
             from messaging.turned_up import load_again
 
             return load_again(record)
-        from experiments.capacity.exchange_rates import ExchangeRates
-        from experiments.capacity.objective import objective_of
+        from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 
         settings = settings_of_record(folder / self.file, record["settings"])
         warn_of_differences(record, settings)

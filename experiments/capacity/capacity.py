@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import click
 import orjson
 
-from exchange.json_records import SCHEMA, CapacityRecord, Record
-from exchange.load_axis import LoadAxis
+from exchange.json_records import SCHEMA, CapacityRecord, LoadAxis, Record
 from exchange.words import counted
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings

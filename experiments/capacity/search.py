@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from exchange.estimates import TAIL, Estimate
-from exchange.json_records import Record
-from exchange.load_axis import LoadAxis
+from exchange.json_records import LoadAxis, Record
 from experiments.capacity.curve import STEP, Outcome, Posterior
 
 Probe = Callable[[float], Outcome]

@@ -14,9 +14,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from exchange.load_axis import LoadAxis
-from reports.capacity.sentences import headline, method, percent, three_digits
-from reports.capacity.table import columns_of, value_of
+from exchange.json_records import LoadAxis
+from reports.capacity.table import columns_of, headline, method, percent, three_digits, value_of
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
 from reports.drawing.colours import BLUE, MUTED, ORANGE

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from cli.main import main
 from exchange.settings import RunSettings
-from experiments.capacity.exchange_rates import least_rate_per_s, probe_s
-from experiments.capacity.objective import objective_of
+from experiments.capacity.exchange_rates import least_rate_per_s, objective_of, probe_s
 from experiments.capacity.search import SearchSettings
 from tests.exchange_command import exchange
 

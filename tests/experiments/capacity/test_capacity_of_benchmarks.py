@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from exchange.load_axis import LoadAxis
+from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from tests.exchange_command import exchange

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.capacity.objective import objective_of
+from experiments.capacity.exchange_rates import objective_of
 from runs.errors import UserError
 
 

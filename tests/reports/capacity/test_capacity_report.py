@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from reports.capacity.page import page_html
-from reports.capacity.sentences import headline
-from reports.capacity.table import show
+from reports.capacity.table import headline, show
 
 PROBE = {
     "run": "001-64000", "orders_per_s": 64_000.0, "holds": False, "why": "saturated: " + "orders were growing, " * 4,
