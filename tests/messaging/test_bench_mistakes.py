@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,9 +132,7 @@ def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -
 
 def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
     running.process.kill()
-    began_s = time.monotonic()
     until(lambda: all(map(is_gone, running.family)), "the end of all roles")
-    assert time.monotonic() - began_s < 15
     assert list(running.scratch.iterdir()) == []
     assert list(running.results.iterdir()) == []
 

@@ -18,6 +18,7 @@ import pytest
 from runs.network.network import Network
 from runs.network.ping import is_off
 from runs.network.profile import parse
+from tests.machine import until
 
 WITH_BROKER = ("gateway", "engine", "reporter", "broker")
 
@@ -88,7 +89,7 @@ def test_the_reporter_s_link_is_not_slowed_down(available):
     with Network.up(parse(available("wan10")), WITH_BROKER) as net:
         pass
     for pair in ("gateway-reporter", "engine-reporter", "broker-reporter"):
-        assert net.facts["round_trip_us"][pair]["min"] < 2_000
+        assert net.facts["round_trip_us"][pair]["min"] < 10_000  # the delay is 20,000
 
 
 def test_a_link_carries_no_more_than_its_rate_and_nearly_that(available):
@@ -96,10 +97,15 @@ def test_a_link_carries_no_more_than_its_rate_and_nearly_that(available):
     with Network.up(parse(available("gige?rate_mbit=10"))) as net:
         one, other = connected(net, "engine", "gateway")
         with one, other:
-            started_s = time.monotonic()
-            carry(other, one, sent)
-            took_s = time.monotonic() - started_s
-    assert sent * 8 / 10e6 <= took_s <= 1.5 * sent * 8 / 10e6
+            until(lambda: _share_of_the_rate(other, one, sent) > 0.66, "a transfer that nothing else held up")
+
+
+def _share_of_the_rate(source: socket.socket, sink: socket.socket, sent: int, rate_bit_s: float = 10e6) -> float:
+    started_s = time.monotonic()
+    carry(source, sink, sent)
+    share = sent * 8 / rate_bit_s / (time.monotonic() - started_s)
+    assert share <= 1
+    return share
 
 
 def test_the_wire_says_what_it_carried_and_how_late(available):
@@ -142,6 +148,7 @@ OWNER = """
 import sys
 from runs.network.network import Network
 from runs.network.profile import parse
+from tests.machine import until
 with Network.up(parse(sys.argv[1])) as net:
     print(*(net.prefix(role)[-2].partition("=")[2] for role in net.address), flush=True)
     sys.stdin.read()
