@@ -132,6 +132,10 @@ class Published:
     """A horizontal line in a plot."""
     points: Sequence[tuple[float, float]] = ()
     """A line in a plot, named `what`."""
+    figure: str = ""
+    """Our figure of the same thing, which the page puts beside it."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Of the points that hold this."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import orjson
 
 from exchange.json_records import Record
 from exchange.words import counted
-from messaging.benchmark import Column, size_in_words
+from messaging.benchmark import Column, Published, size_in_words
 from messaging.benchmarks import benchmark_of
 from messaging.results import read
 from reports.exports import ReportOptions
@@ -70,7 +70,8 @@ def _show(record: Mapping[str, Any]) -> None:
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
-        console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
+        if not published.figure:  # else it stands on the page, beside ours
+            console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
     for reason in reasons_in_words(record["reasons"]):
@@ -165,7 +166,15 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
         "sentences": benchmark.summary(rows),
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
         "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
+        "published": [(each, _ours(each, rows)) for each in benchmark.published],
     }  # fmt: skip
+
+
+def _ours(published: Published, rows: Rows) -> str:
+    """Our figure of what the paper printed, lowest to highest over the cells; empty if there is none."""
+    own = [row["figures"][published.figure]["median"] for row in rows
+           if published.figure in row["figures"] and published.where.items() <= row["point"].items()]  # fmt: skip
+    return "..".join(dict.fromkeys(f"{value:.4g}" for value in (min(own), max(own)))) if own else ""
 
 
 def report_benchmark(folder: Path, options: ReportOptions) -> int:

@@ -46,7 +46,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="6-byte messages, packed into frames by the application: messages/s by the frame's size",
-    paper="ZeroMQ 0.2 tests (2007), impact of buffer size",
+    paper="ZeroMQ 0.2 tests, impact of buffer size",
     points=points,
     roles=STREAM.roles,
     judge=STREAM.judge,

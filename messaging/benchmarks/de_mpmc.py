@@ -32,7 +32,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="k pairs at once on one direct exchange: rate in all and of a pair, CPU, by k",
-    paper="AMQP over InfiniBand (2008), 3.2 and figures 4a, 4b",
+    paper="AMQP over InfiniBand, 3.2 and figures 4a, 4b",
     points=by_size_and("pairs"),
     roles=STREAMS.roles,
     judge=STREAMS.judge,

@@ -18,7 +18,7 @@ PING_PONG = PingPong("publisher", "consumer", Counts(broker=2_000, brokerless=10
 
 BENCHMARK = Benchmark(
     about="one message at a time through a direct exchange, and a reply of its size: round trip by size",
-    paper="AMQP over InfiniBand (2008), 3.3 and figures 4c, 4d",
+    paper="AMQP over InfiniBand, 3.3 and figures 4c, 4d",
     points=by_size,
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,

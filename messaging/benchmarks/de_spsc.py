@@ -20,7 +20,7 @@ PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0
 
 BENCHMARK = Benchmark(
     about="one publisher, a direct exchange, one consumer: rate and bandwidth by size",
-    paper="AMQP over InfiniBand (2008), 3.1 and figure 3",
+    paper="AMQP over InfiniBand, 3.1 and figure 3",
     points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,

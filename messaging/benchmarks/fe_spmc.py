@@ -57,7 +57,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="one publisher, a fanout exchange, c consumers: rates published and delivered, by c",
-    paper="AMQP over InfiniBand (2008), 3.4 and figures 5a to 5d",
+    paper="AMQP over InfiniBand, 3.4 and figures 5a to 5d",
     points=points,
     roles=roles,
     judge=judge,

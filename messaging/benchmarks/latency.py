@@ -16,7 +16,7 @@ PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, to
 
 BENCHMARK = Benchmark(
     about="one message bounced, with raw TCP beside: one way by size",
-    paper="ZeroMQ 0.2 tests (2007), latency",
+    paper="ZeroMQ 0.2 tests, latency",
     points=by_size,
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,

@@ -168,7 +168,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="publishers and subscribers on shared queues, or exchanges: transfers a second",
-    paper="Red Hat and Intel, MRG Messaging (2008), chapters 3 and 5",
+    paper="Red Hat and Intel, MRG Messaging, chapters 3 and 5",
     points=points,
     roles=roles,
     judge=judge,

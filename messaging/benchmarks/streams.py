@@ -34,7 +34,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="several independent streams at once: rate in all, and of a stream",
-    paper="ZeroMQ 0.2 tests (2007), scaling on multiple cores",
+    paper="ZeroMQ 0.2 tests, scaling on multiple cores",
     points=by_size_and("streams"),
     roles=STREAMS.roles,
     judge=STREAMS.judge,

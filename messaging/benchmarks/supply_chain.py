@@ -27,7 +27,7 @@ from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, roles_of
 from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS
-from messaging.supply_chain.paper import PLOTS, PUBLISHED
+from messaging.supply_chain.paper import PLOTS, PUBLISHED, TABLE_4
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import (
     FREEFORM,
@@ -201,8 +201,24 @@ def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
             yield f"{row['words']}: {LABEL}"
+    if passed:
+        yield from _sizes(passed)
     for row in rows if len(rows) == 1 else ():
         yield from _each_interaction({name: estimate["median"] for name, estimate in row["figures"].items()})
+
+
+def _sizes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """How far the average sizes are from the paper's."""
+    off = {
+        name: row["figures"][f"{name}_kb"]["median"] / printed - 1
+        for row in rows
+        for name, printed in TABLE_4.items()
+        if f"{name}_kb" in row["figures"]
+    }
+    if not off:
+        return
+    furthest = max(off, key=lambda name: abs(off[name]))
+    yield f"average sizes: furthest from the paper's table 4 is {furthest}, by {off[furthest]:+.1%}; the page has all"
 
 
 def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:

@@ -81,7 +81,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="one publisher, a topic exchange with b patterns, of which one matches: rate by b",
-    paper="AMQP over InfiniBand (2008), 3.5 and figures 6a to 6d",
+    paper="AMQP over InfiniBand, 3.5 and figures 6a to 6d",
     points=points,
     roles=roles,
     judge=judge,

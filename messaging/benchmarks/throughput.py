@@ -22,7 +22,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 BENCHMARK = Benchmark(
     about="messages blasted one way, timed where they arrive: messages/s and Mb/s by size",
-    paper="ZeroMQ 0.2 tests (2007), throughput",
+    paper="ZeroMQ 0.2 tests, throughput",
     points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,

@@ -169,6 +169,8 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
         **{f"delivery_{name}_ms": value / 1e3 for name, value in delivery.figures_us().items() if name != "count"},
         **{f"lag_{name}_ms": value / 1e3 for name, value in lag.figures_us().items() if name == "p99"},
         **by_interaction,
+        **{f"{name}_kb": tally.measured_bytes / 1024 / tally.measured_received
+           for name, tally in found.items() if tally.measured_received},
         **{f"{name}_p90_ms": tally.delivery.percentile_ns(90) / 1e6
            for name, tally in found.items() if tally.delivery.count},
     }  # fmt: skip

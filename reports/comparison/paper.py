@@ -1,4 +1,4 @@
-"""The paper's printed values, of other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB), 2008."""
+"""The paper's printed values, of other hardware: a stock exchange over Apache Qpid, InfiniBand (IPoIB)."""
 
 from __future__ import annotations
 

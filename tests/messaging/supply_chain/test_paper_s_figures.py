@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from messaging.benchmarks.supply_chain import by_interaction
 from messaging.plots import figures_of
+from messaging.report import page_html
 from messaging.supply_chain.paper import PAPERS_MIX
 from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 
@@ -27,3 +29,17 @@ def test_each_figure_of_the_paper_has_its_lines_and_only_its_topology() -> None:
     for name in "456789":
         assert {line[0] for line in numbers[name].rows} == {f"group {group}" for group in "abcd"}
     assert [line[1:3] for line in numbers["8"].rows if line[0] == "group a"] == [(10, 141.9), (20, 283.8)]
+
+
+def test_what_tables_4_and_5_print_stands_beside_ours() -> None:
+    vertical_only = row(VERTICAL, 10)
+    size = {"median": 2.5, "low": None, "high": None, "n": 1}
+    vertical_only["figures"] |= {"order_kb": size, "offer_kb": size}
+    vertical_only |= {"words": "amqp, vertical"}
+    record = {"name": "it", "benchmark": "supply-chain", "rows": [vertical_only], "reasons": [], "left_out": [],
+              "status": "complete", "settings": {}, "host": {}, "versions": {}}  # fmt: skip
+    page = page_html(record)
+    assert "<td>order: kB on average (table 4)</td><td>2.34</td><td>2.5</td>" in page
+    assert "<td>vertical, group a: % of messages (table 5)</td><td>14.19</td><td>14.19</td>" in page
+    assert "<td>horizontal, group a: % of messages (table 5)</td><td>37.46</td><td></td>" in page
+    assert "furthest from the paper's table 4 is order, by +6.8%" in "".join(by_interaction([vertical_only]))
