@@ -20,7 +20,7 @@ from transports.rabbitmq import Node, RabbitMqMissing
 BASES = [round(10 * 1.12**step) for step in range(41)]
 """10 to 930."""
 MOST_REPEATS = 2
-OPTIONS = ("--warm-up", "1", "--duration", "5", "--repeats", "1", "--json")
+OPTIONS = ("--warm-up", "3", "--duration", "5", "--repeats", "1", "--json")
 Probe = Callable[[int], bool]
 
 

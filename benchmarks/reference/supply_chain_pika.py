@@ -22,7 +22,7 @@ from messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Messag
 from messaging.supply_chain.topologies import vertical
 
 BOUND_S, PREFETCH = 0.5, 100
-TIMES = Times(warm_up_s=1.0, measured_s=5.0, drain_s=10.0)
+TIMES = Times(warm_up_s=3.0, measured_s=5.0, drain_s=10.0)
 BEGIN_IN_S = 0.3
 """After the last process is ready."""
 

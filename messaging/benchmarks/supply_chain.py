@@ -273,7 +273,7 @@ BENCHMARK = Benchmark(
         columns=("delivered_per_s", "delivery_p90_ms", "lag_p99_ms", "broker_cores"),
     ),
     repeats=1,
-    quick={"repeats": 1, "warm_up_s": 1.0, "duration_s": 5.0},
+    quick={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
     quick_help="A warm-up of 1 s, then 5 s measured: to see how it looks.",
     lacks={"delivery"},  # each group of messages has its own
 )  # fmt: skip
