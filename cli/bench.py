@@ -16,7 +16,7 @@ class Benchmarks(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         from messaging.benchmarks import names
 
-        return [*names(), "suite", "role"]
+        return [*names(), "suite", "coverage", "role"]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         from cli.bench_role import role_command
@@ -24,7 +24,7 @@ class Benchmarks(click.Group):
 
         if name not in self.list_commands(ctx):
             return None
-        others = {"suite": suite_command, "role": role_command}
+        others = {"suite": suite_command, "coverage": coverage_command, "role": role_command}
         return others[name]() if name in others else command_of(benchmark_of(name))
 
 
@@ -81,4 +81,21 @@ def suite_command() -> click.Command:
         params=parameters(None),
         help="All benchmarks with their defaults: one record, one page.\n\nExample: exchange bench suite --quick",
         short_help="all of them, one page",
+    )
+
+
+def coverage_command() -> click.Command:
+    """`exchange bench coverage`."""
+
+    def run() -> None:
+        from messaging.report import show_coverage
+
+        show_coverage()
+
+    return click.Command(
+        "coverage",
+        callback=run,
+        help="Each figure, table and experiment of the papers, and the command that makes it, or why none does."
+        "\n\nExample: exchange bench coverage",
+        short_help="each figure of the papers, and its command",
     )

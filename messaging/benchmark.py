@@ -138,6 +138,18 @@ class Published:
     """Of the points that hold this."""
 
 
+@dataclass(frozen=True)
+class Makes:
+    """A figure, table or experiment of the paper that a benchmark makes."""
+
+    item: str
+    what: str
+    options: str = ""
+    """After `exchange bench NAME`."""
+    but: str = ""
+    """What is not as in the paper."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The option that `exchange capacity` turns up, and what it means to hold."""
@@ -173,6 +185,7 @@ class Benchmark:
     columns: Sequence[Column]
     plots: Sequence[Plot] = ()
     published: Sequence[Published] = ()
+    makes: Sequence[Makes] = ()
     options: Sequence[click.Option] = ()
     transports: str = "amqp,zeromq"
     """The default of `--transport`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import orjson
 from exchange.json_records import Record
 from exchange.words import counted
 from messaging.benchmark import Column, Published, size_in_words
-from messaging.benchmarks import benchmark_of
+from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
@@ -33,6 +34,19 @@ def show(record: Mapping[str, Any]) -> None:
         _show_summary(record)
     for part in record.get("parts", [record]):
         _show(part)
+
+
+def show_coverage() -> None:
+    """Print every figure, table and experiment of the papers with its command, or the reason why there is none."""
+    console, rows = terminal(), coverage()
+    makes = sum(bool(row.command) for row in rows)
+    console.print(f"{makes} of {len(rows)} rows have a command; each other says why not")
+    for paper, own in itertools.groupby(rows, lambda row: row.paper):
+        console.print(f"\n[bold]{paper}[/bold]")
+        for row in own:
+            console.print(f"{row.item}: {row.what}", style=None if row.command else "dim", highlight=False)
+            for words_of in filter(None, (row.command, row.but)):
+                console.print(f"    {words_of}", highlight=False, soft_wrap=words_of == row.command)
 
 
 def _show_summary(record: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Results, by_size_and
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Results, by_size_and
 from messaging.options import COUNT, numbers, sizes
 from messaging.streams import Streams, consumers_of, rates_of_each
 
@@ -49,6 +49,15 @@ BENCHMARK = Benchmark(
         Plot("CPU of the broker", "broker_cores", "cores", x="pairs", x_unit="pairs", linear=True),
         Plot("CPU of the consumers", "consumer_cores", "cores", x="pairs", x_unit="pairs", linear=True),
         Plot("CPU of the publishers", "publisher_cores", "cores", x="pairs", x_unit="pairs", linear=True),
+    ),
+    makes=(
+        Makes(
+            "figure 4a",
+            "bandwidth by size, 1 to 8 pairs",
+            "--transport amqp --pairs 1,2,4,8 --sizes 1B..1MiB",
+            "one network, loopback",
+        ),
+        Makes("figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"),
     ),
     options=(sizes("64,16KiB"), COUNT, PAIRS),
     quick={"sizes": (64,), "pairs": (1, 2, 8)},

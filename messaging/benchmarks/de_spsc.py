@@ -11,7 +11,7 @@ from its first message to its last. Latency is from handing over to receipt, so 
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Column, Counts, Plot, Published, by_size
+from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published, by_size
 from messaging.options import COUNT, SIZES
 from messaging.streams import Streams
 
@@ -40,6 +40,14 @@ BENCHMARK = Benchmark(
         PLATEAU,
         Published("bandwidth of its network alone, both ways through one host, IPoIB", "550 MB/s"),
         Published("the same, SDP", "650 MB/s"),
+    ),
+    makes=(
+        Makes(
+            "figures 3a to 3c",
+            "speed and messages/s by size",
+            "--transport amqp --sizes 1B..1MiB",
+            "one network, loopback",
+        ),
     ),
     options=(SIZES, COUNT),
     quick={"sizes": (8, 256, 4096, 65536, 1 << 20)},

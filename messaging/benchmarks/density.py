@@ -8,7 +8,7 @@ came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, by_size
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size
 from messaging.options import COUNT, sizes
 from messaging.streams import Streams, with_megabits
 
@@ -34,6 +34,7 @@ BENCHMARK = Benchmark(
     ),
     plots=(Plot("Density", "between_arrivals_ns", "ns", beside=(SMALL,), caption="Less is denser."),),
     published=(SMALL,),
+    makes=(Makes("density", "ns between two messages by size", "--transport zeromq --sizes 1B..64KiB"),),
     options=(sizes("1B..64KiB"), COUNT),
     quick={"sizes": (8, 1024)},
 )

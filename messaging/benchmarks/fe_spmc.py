@@ -14,7 +14,19 @@ the first that one had to the last that one had; published/s counts those of one
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Point, Results, Settings, by_size_and
+from messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Makes,
+    Plot,
+    Point,
+    Results,
+    Settings,
+    by_size_and,
+)
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role, check_descriptors
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
@@ -72,7 +84,22 @@ BENCHMARK = Benchmark(
         Plot("Messages published", "published_per_s", "messages/s", x="consumers", x_unit="consumers"),
         Plot("Messages delivered", "delivered_per_s", "messages/s", x="consumers", x_unit="consumers"),
         Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers", x_unit="consumers"),
+        Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", x_unit="consumers", linear=True),
+    ),
+    makes=(
+        Makes(
+            "figure 5a",
+            "bandwidth by size, 32 consumers",
+            "--transport amqp --consumers 32 --sizes 1B..1MiB",
+            "one network, loopback",
+        ),
+        Makes(
+            "figures 5b to 5d",
+            "messages/s by number of consumers",
+            "--transport amqp --consumers 1,2,4,8,16,32 --sizes 1B..1MiB",
+            "one network, loopback",
+        ),
     ),
     options=(sizes("64,16KiB"), COUNT, CONSUMERS),
     patterns=lambda _cell: (Pattern.FANOUT,),

@@ -8,7 +8,7 @@ One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles ar
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Column, Counts, Plot, Published, by_size
+from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published, by_size
 from messaging.options import COUNT, sizes
 from messaging.requests import PingPong
 
@@ -37,6 +37,10 @@ BENCHMARK = Benchmark(
         Published("one way, small messages, 10 GbE with I/OAT", "about 25 us"),
         Published("one way, under 4 KiB", "under 50 us"),
         Published("one way, 64 KiB", "0.3 ms"),
+    ),
+    makes=(
+        Makes("latency", "one way by size, both axes", "--transport zeromq --sizes 1B..64KiB"),
+        Makes("latency, TCP", "the same over plain sockets", "--transport zeromq,tcp --sizes 1B..64KiB"),
     ),
     options=(sizes("1B..64KiB"), COUNT),
     transports="zeromq,tcp",

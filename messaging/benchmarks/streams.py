@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, by_size_and
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size_and
 from messaging.options import COUNT, numbers, sizes
 from messaging.streams import Streams, consumers_of, rates_of_each, with_megabits
 
@@ -55,6 +55,14 @@ BENCHMARK = Benchmark(
         FULL,
         Published("64 KiB, one stream and two", "3 and 4.5 Gb/s"),
         Published("32 bytes, between arrivals of a stream: of one stream and of two", "400 and 600 ns"),
+    ),
+    makes=(
+        Makes(
+            "multiple cores",
+            "messages/s and Mb/s of several streams",
+            "--transport zeromq --streams 1,2,4,8 --sizes 1B..64KiB",
+            "a stream has two processes",
+        ),
     ),
     options=(sizes("32,512,64KiB"), COUNT, MANY),
     transports="zeromq",

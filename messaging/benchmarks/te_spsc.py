@@ -15,7 +15,19 @@ from __future__ import annotations
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Point, Results, Settings, by_size_and
+from messaging.benchmark import (
+    Benchmark,
+    Cell,
+    Column,
+    Counts,
+    Figures,
+    Makes,
+    Plot,
+    Point,
+    Results,
+    Settings,
+    by_size_and,
+)
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
@@ -94,6 +106,21 @@ BENCHMARK = Benchmark(
     plots=(
         Plot("Message rate", "messages_per_s", "messages/s", x="patterns", x_unit="patterns"),
         Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns", x_unit="patterns"),
+        Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
+    ),
+    makes=(
+        Makes(
+            "figure 6a",
+            "bandwidth by size, 1,024 patterns",
+            "--transport amqp --patterns 1024 --sizes 1B..1MiB",
+            "one network, loopback; all queues belong to one consumer",
+        ),
+        Makes(
+            "figures 6b to 6d",
+            "messages/s by number of patterns",
+            "--transport amqp --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
+            "one network, loopback; all queues belong to one consumer",
+        ),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),
