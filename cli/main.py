@@ -23,6 +23,7 @@ SECTIONS = {
         "sweep": "Every combination of some settings, compared.",
         "capacity": "The highest rate that holds an objective, as p99 <= 1ms.",
         "nagle": "Nagle's algorithm off and on: completion time and packets.",
+        "faults": "What breaks what: kills, stops, resets, and the orders lost.",
     },
     "Look": {
         "doctor": "What on this machine spoils figures, and what to do.",

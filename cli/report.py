@@ -53,12 +53,16 @@ def report(folder: Path, asked: ReportOptions) -> int:
         from experiments.capacity.capacity import report_capacity
 
         return report_capacity(folder, asked)
+    if (folder / "faults.json").exists():
+        from experiments.faults.matrix import report_faults
+
+        return report_faults(folder, asked)
     if (folder / "run.json").exists() or (folder / "spool").is_dir():
         from reports.run.page import report_run
 
         return report_run(folder, asked)
     raise UserError(
         f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "
-        "benchmark's, which has bench.json, nor a capacity's, which has capacity.json: give one that exchange run, "
-        "compare, nagle, bench or capacity made"
+        "benchmark's, which has bench.json, nor a capacity's, which has capacity.json, nor a fault matrix', which has "
+        "faults.json: give one that exchange run, compare, nagle, bench, capacity or faults made"
     )

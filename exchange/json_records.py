@@ -198,6 +198,21 @@ class LoadAxis:
         return found
 
 
+class FaultsRecord(TypedDict):
+    """faults.json: a fault matrix, a run for each fault over each transport."""
+
+    schema: int
+    name: str
+    status: str
+    started_at: str
+    settings: Part
+    planned_cells: int
+    faults: dict[str, str]
+    cells: list[Part]
+    host: Part
+    versions: Part
+
+
 class SimulationRecord(TypedDict):
     """simulation.json: many instruments, matched without messaging."""
 

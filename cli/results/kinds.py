@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.results.bench import Bench
 from cli.results.capacity import Capacity
+from cli.results.faults import Faults
 from cli.results.kind import Kind
 from cli.results.run import Run
 from cli.results.simulation import SimulationFolder
@@ -18,7 +19,7 @@ from cli.results.trial import Trial
 from exchange.words import counted
 from runs.errors import UserError
 
-KINDS: tuple[Kind, ...] = (Trial(), Capacity(), SimulationFolder(), Bench(), Run())
+KINDS: tuple[Kind, ...] = (Trial(), Capacity(), Faults(), SimulationFolder(), Bench(), Run())
 """The first kind here that has one of its mark files in a folder claims the folder."""
 MOST_NAMED = 5
 

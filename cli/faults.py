@@ -1,0 +1,53 @@
+"""`exchange faults`: what breaks what, and what is left of the orders then."""
+
+from __future__ import annotations
+
+import click
+
+from cli.command import Command
+from runs.option_types import Listed, Scheme
+from runs.options import json_option, results_option
+
+
+@click.command(cls=Command)
+@click.option("--transports", type=Listed(Scheme()), default="zeromq,tcp,amqp", show_default=True,
+              metavar="SCHEME[,...]", help="Over what.")  # fmt: skip
+@click.option("--delivery", "deliveries", type=Listed(click.STRING), default="lossy,confirmed,durable",
+              show_default=True, metavar="WORD[,...]", help="With which guarantees, over amqp.")  # fmt: skip
+@click.option("--faults", type=Listed(click.STRING), default="all", show_default=True, metavar="FAULT[,...]",
+              help="Which ones: see --list.")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Shorter runs, and over amqp one guarantee, confirmed.")
+@click.option("--list", "listing", is_flag=True, help="List the faults, and run nothing.")
+@results_option
+@click.option("--name", help="The folder in DIR.  [default: time and command]")
+@json_option
+@click.argument("run_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- RUN OPTIONS]")
+def command(
+    transports: list[str], deliveries: list[str], faults: list[str], quick: bool, listing: bool, results: str,
+    name: str | None, as_json: bool, run_options: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Break one thing in a run after another, and say what became of the orders.
+
+    Each cell of the matrix is a run over one transport, with one fault. The exit code is 1 where a run lost an order
+    and did not say so.
+
+    Example: exchange faults --transports zeromq,amqp --faults engine-kill,connection-reset
+
+    \b
+    exchange faults --list                    # the faults, and what each does
+    exchange faults --quick -- --recover      # options behind -- are those of every run
+    """
+    from experiments.faults.cell import Load
+    from experiments.faults.injection import FAULTS
+    from experiments.faults.matrix import planned, run_matrix
+
+    if listing:
+        width = max(map(len, FAULTS))
+        click.echo("\n".join(f"{fault.name:<{width}}  {fault.what}" for fault in FAULTS.values()))
+        return
+    given = click.get_current_context().get_parameter_source("deliveries")
+    if quick and given is not None and given.name == "DEFAULT":
+        deliveries = ["confirmed"]
+    load = Load(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else Load()
+    plan = planned(transports, deliveries, list(FAULTS) if faults == ["all"] else faults, load, run_options)
+    raise SystemExit(run_matrix(plan, results, name, as_json))

@@ -1,0 +1,198 @@
+"""One cell of the matrix: `exchange run` as a user types it, a fault at its moment, and what the run left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
+from experiments.faults.injection import Fault, Target
+from transports.amqp.broker import PrivateServer
+
+READY_S = 120.0
+LOOK_S = 0.05
+ENDING_S = 30.0
+"""Beyond its length and its patience, a run has this long to end; then it hangs."""
+COMMAND = [sys.executable, "-m", "cli"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What every cell's run is offered, and when its fault comes."""
+
+    rate_per_s: float = 1000.0
+    seconds: float = 6.0
+    timeout_s: float = 3.0
+    """--timeout of the run: how long a component bears the silence of another."""
+    fault_s: float = 2.0
+    """Seconds from the first order to the fault."""
+    lasts_s: float = 1.5
+    """Seconds until a fault is lifted that can be lifted."""
+    seed: int = 1
+
+    @property
+    def interval(self) -> int:
+        """Every so many orders one is a sample: 200 samples a second, which tell 5 ms."""
+        return max(1, round(self.rate_per_s / 200))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    transport: str
+    delivery: str | None
+    fault: Fault
+
+    @property
+    def over(self) -> str:
+        """The column: zeromq, amqp confirmed."""
+        return f"{self.transport} {self.delivery}" if self.delivery else self.transport
+
+    @property
+    def name(self) -> str:
+        """The folder of its run."""
+        return f"{self.fault.name}-{self.over.replace(' ', '-')}"
+
+
+class Run:
+    """`exchange run` in a process of its own. Its output is read when it has ended."""
+
+    def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [*COMMAND, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        self.launcher = psutil.Process(self._process.pid)
+        self.out = self.err = ""
+
+    @property
+    def code(self) -> int | None:
+        return self._process.returncode
+
+    def ends_within(self, seconds: float) -> bool:
+        try:
+            self.out, self.err = self._process.communicate(timeout=max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.out, self.err = self._process.communicate()
+
+
+Meeting = tuple[str, Mapping[str, str], PrivateServer]
+"""A broker: its URL, what the components need in their environment, its server."""
+
+
+def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, further: list[str]) -> dict[str, Any]:
+    """Run the cell; its entry in the record. `further`: words for `exchange run`."""
+    url, environment, server = broker or (cell.transport, {}, None)
+    words = ["--transport", url, *(["--delivery", cell.delivery] if cell.delivery else []), *_words(load), *further,
+             "--results", str(folder), "--name", cell.name]  # fmt: skip
+    run, at = Run(words, environment), folder / cell.name
+    known = {"fault": cell.fault.name, "transport": cell.transport, "delivery": cell.delivery, "over": cell.over,
+             "run": cell.name, "command": f"exchange run {' '.join(words)}"}  # fmt: skip
+    try:
+        start_ns = _under_way(run, at, load)
+        if start_ns is None:
+            return {**known, "skipped": f"the run did not start: {_last_line(run.err)}"}
+        window, hangs, why = _with_fault(run, Target(run.launcher, at, server), cell.fault, load, start_ns)
+    finally:
+        if run.code is None:
+            run.kill()
+    if why:
+        return {**known, "skipped": why}
+    return known | _found(run, at, load, window, hangs)
+
+
+def _words(load: Load) -> list[str]:
+    return ["--json", "--no-spark", "--no-page", "--record", "--rate", f"{load.rate_per_s:g}", "--duration",
+            f"{load.seconds:g}", "--timeout", f"{load.timeout_s:g}", "--seed", str(load.seed),
+            "--sampling-interval", str(load.interval)]  # fmt: skip
+
+
+def _under_way(run: Run, folder: Path, load: Load) -> int | None:
+    """The first order's due time, once the spool has it; None if the run ended before."""
+    until_s = time.monotonic() + READY_S
+    while time.monotonic() < until_s:
+        if samples := orders_in_spool(folder):
+            return samples.start_ns(load.rate_per_s)
+        if run.ends_within(LOOK_S):
+            return None
+    run.kill()
+    return None
+
+
+def _with_fault(run: Run, target: Target, fault: Fault, load: Load, start_ns: int) -> tuple[Window, bool, str]:
+    """(when the fault was there, whether the run hangs, why it could not be injected)."""
+    run.ends_within((start_ns - time.monotonic_ns()) / 1e9 + load.fault_s)
+    began_ns, lifted_ns = time.monotonic_ns(), None
+    length_ns = int(load.seconds * 1e9)
+    patience_s = (start_ns + length_ns - began_ns) / 1e9 + 2 * load.timeout_s + ENDING_S
+    try:
+        with fault.during(target):
+            has_ended = run.ends_within(load.lasts_s if fault.is_lifted else patience_s)
+    except (OSError, psutil.Error) as error:
+        return Window(start_ns, began_ns, None, length_ns), False, f"{fault.name} cannot be injected here: {error}"
+    if fault.is_lifted:
+        lifted_ns = time.monotonic_ns()
+        has_ended = has_ended or run.ends_within(patience_s)
+    if not has_ended:
+        run.kill()
+    return Window(start_ns, began_ns, lifted_ns, length_ns), not has_ended, ""
+
+
+def _found(run: Run, folder: Path, load: Load, window: Window, hangs: bool) -> dict[str, Any]:
+    record, origin = _record(run, folder)
+    samples = orders_in_spool(folder)
+    fault_s = [(ns - window.start_ns) / 1e9 for ns in (window.began_ns, window.lifted_ns) if ns]
+    return {
+        "exit_code": None if hangs else run.code,
+        "hangs": hangs,
+        "record_from": origin,
+        "status": record["status"] if record else None,
+        "said": "the run hung, and was killed" if hangs else _said(record, run),
+        "orders": counts(record, folder, samples, window, load.rate_per_s),
+        **service(samples, window),
+        "fault_s": [round(each, 3) for each in fault_s],
+        "timeline": timeline(samples, window, load.interval),
+    }
+
+
+def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """The run's record and where it is from: run.json, the run's output, or `exchange results repair`."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads((folder / "run.json").read_bytes()), "run.json"
+    with contextlib.suppress(ValueError):
+        if run.out:
+            return json.loads(run.out), "output"
+    subprocess.run([*COMMAND, "results", "repair", str(folder)], capture_output=True, check=False)
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads((folder / "run.json").read_bytes()), "repair"
+    return None, None
+
+
+def _said(record: dict[str, Any] | None, run: Run) -> str:
+    """The first sentence that the run said about what happened; of its record, behind the numbers of orders."""
+    reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
+    if reasons:
+        return str(reasons[0])
+    return f"{record['status']}" if record else _last_line(run.err)
+
+
+def _last_line(text: str) -> str:
+    return next(_lines(text), "nothing")
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in reversed(text.splitlines()) if line.strip())

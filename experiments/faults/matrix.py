@@ -1,0 +1,210 @@
+"""The fault matrix from its plan to its record, table and page."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import click
+import orjson
+
+from exchange.json_records import SCHEMA, FaultsRecord
+from experiments.faults.cell import Cell, Load, Meeting, measured_cell
+from experiments.faults.injection import FAULTS
+from reports.exports import ReportOptions, flat, print_rows
+from reports.faults.page import faults_figures, write_page
+from reports.faults.table import fails, show
+from runs.errors import UserError
+from runs.files import dated_name, new_run_folder, write_json
+from runs.interrupts import ended_as_by_ctrl_c
+from runs.notices import say
+from runs.process_group import ProcessGroup
+from runs.record.machine import host_facts, now, versions
+from runs.record.reading import read_record
+from transports.amqp.broker import PrivateServer
+from transports.base import NotInstalled
+from transports.declaration import RunningBroker, Where
+from transports.registry import transport_of
+
+FILE = "faults.json"
+START_S = 4.0
+"""A run's start and end, and what its components take to notice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    cells: tuple[Cell, ...]
+    load: Load
+    further: tuple[str, ...] = ()
+    """Words for every `exchange run`."""
+
+    @property
+    def expected_s(self) -> float:
+        return len(self.cells) * (self.load.seconds + START_S)
+
+
+def planned(
+    transports: Sequence[str], deliveries: Sequence[str], faults: Sequence[str], load: Load, further: Sequence[str]
+) -> Plan:
+    """A cell for each fault over each transport; over a broker, for each guarantee too.
+
+    UserError for an unknown word.
+    """
+    if unknown := [name for name in faults if name not in FAULTS]:
+        raise UserError(f"--faults: {unknown[0]!r} is none; there are {', '.join(FAULTS)}")
+    columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
+    cells = (
+        Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
+        for scheme, delivery in columns
+        for name in faults
+        if delivery or not FAULTS[name].needs_broker
+    )
+    return Plan(cells=tuple(cells), load=load, further=tuple(further))
+
+
+def plan_of(record: dict[str, Any]) -> Plan:
+    """The plan of a matrix that was run, from its record."""
+    cells = (
+        Cell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
+        for cell in record["cells"]
+    )
+    load = {name: value for name, value in record["settings"].items() if name != "further"}
+    return Plan(cells=tuple(cells), load=Load(**load), further=tuple(record["settings"]["further"]))
+
+
+def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    if scheme not in {"zeromq", "tcp", "amqp"}:
+        raise UserError(f"--transports: {scheme!r} has no connections that faults know of; there are zeromq, tcp, amqp")
+    if scheme != "amqp":
+        yield scheme, None
+        return
+    known = transport_of(scheme).options["delivery"]
+    for delivery in deliveries:
+        if delivery not in known:
+            raise UserError(f"--delivery: {delivery!r} is none; there are {', '.join(known)}")
+        yield scheme, delivery
+
+
+class OwnBroker:
+    """A context with a private broker, started when a cell needs it, and again after each death."""
+
+    def __enter__(self) -> OwnBroker:
+        self._open = contextlib.ExitStack()
+        self._processes: ProcessGroup | None = None
+        self._running: RunningBroker | None = None
+        self._started = 0
+        return self
+
+    def get(self) -> Meeting:
+        """Its address, what the components need in their environment, and its server. NotInstalled."""
+        if self._running is None or not _lives(self._running):
+            self._running = self._start()
+        server = self._running.server
+        assert isinstance(server, PrivateServer)
+        return self._running.url, dict(self._running.environment), server
+
+    def _start(self) -> RunningBroker:
+        broker = transport_of("amqp").broker
+        assert broker
+        if self._processes is None:
+            self._processes = self._open.enter_context(ProcessGroup())
+        self._started += 1
+        folder = self._processes.folder / f"broker-{self._started}"
+        return self._open.enter_context(broker().start(folder, self._processes.id, True, Where()))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+
+def _lives(running: RunningBroker) -> bool:
+    try:
+        assert running.server
+        running.server.usage()
+    except OSError:
+        return False
+    return True
+
+
+def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
+    """Run every cell in a new folder, and show what was found. The exit code: 1 if the matrix fails."""
+    folder = new_run_folder(Path(results), name or dated_name("faults"))
+    say(f"{len(plan.cells)} cells, about {plan.expected_s / 60:.0f} min")
+    record = _measured(plan, folder)
+    write_page(folder, record)
+    _print(folder, record, as_json)
+    return 1 if fails(record) else 0
+
+
+def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
+    load = dataclasses.asdict(plan.load)
+    known = {"schema": SCHEMA, "name": folder.name, "started_at": now(), "host": host_facts(), "versions": versions(),
+             "settings": {**load, "further": list(plan.further)}, "planned_cells": len(plan.cells)}  # fmt: skip
+    faults = {name: fault.what for name, fault in FAULTS.items() if any(cell.fault is fault for cell in plan.cells)}
+    found: list[dict[str, Any]] = []
+
+    def write(status: str) -> dict[str, Any]:
+        record = {**known, "status": status, "faults": faults, "cells": found}
+        write_json(folder / FILE, record)
+        return record
+
+    with ended_as_by_ctrl_c(), OwnBroker() as broker:
+        try:
+            for cell in plan.cells:
+                found.append(_cell(cell, plan, folder, broker.get))
+                say(f"{len(found):>3} of {len(plan.cells)}  {cell.fault.name} over {cell.over}: {_in_short(found[-1])}")
+                write("interrupted")
+        except KeyboardInterrupt:
+            return write("interrupted")
+    return write("complete")
+
+
+def _cell(cell: Cell, plan: Plan, folder: Path, broker: Callable[[], Meeting]) -> dict[str, Any]:
+    try:
+        meeting = broker() if cell.delivery else None
+    except NotInstalled as error:
+        return {"fault": cell.fault.name, "transport": cell.transport, "delivery": cell.delivery, "over": cell.over,
+                "run": cell.name, "skipped": str(error)}  # fmt: skip
+    return measured_cell(cell, plan.load, folder, meeting, list(plan.further))
+
+
+def _in_short(cell: dict[str, Any]) -> str:
+    if why := cell.get("skipped"):
+        return f"skipped: {why}"
+    orders = cell["orders"]
+    unreported = f", {orders['unreported']:,} UNREPORTED" if orders["unreported"] else ""
+    return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"
+
+
+def _print(folder: Path, record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        return
+    show(record)
+    click.echo(f"page: {folder / 'faults.html'}")
+
+
+def report_faults(folder: Path, options: ReportOptions) -> int:
+    """Make a matrix's table, page and figure files from its record. The exit code, 0."""
+    if options.hlog:
+        raise UserError(f"--hlog is of one run, and {folder} is a matrix's folder: give the folder of a run in it")
+    record = read_record(folder / FILE, FaultsRecord)
+    rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
+    if options.as_json:
+        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+    elif options.as_csv:
+        print_rows(map(flat, rows))
+    else:
+        show(record)
+    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
+    if options.figures:
+        from reports.drawing.figures import write_figures
+
+        click.echo(f"figures: {write_figures(folder, faults_figures(record))}", err=options.quiet)
+    return 0

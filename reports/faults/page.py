@@ -1,0 +1,61 @@
+"""A fault matrix' page, `faults.html`: one offline file with the matrix, and each cell's time line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.drawing.canvas import empty_axes, linear_y, time_x
+from reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
+from reports.drawing.colours import BLUE, MUTED, ORANGE
+from reports.drawing.figures import Figure, drawings
+from reports.drawing.templates import templates
+from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, is_unreported, measured
+from reports.formats import date_and_time
+from runs.files import write_whole
+from runs.interrupts import heeded_at_the_end
+
+Record = dict[str, Any]
+TEMPLATES = templates(
+    Path(__file__).parent, date_and_time=date_and_time, in_short=in_short, is_unreported=is_unreported
+)
+SHADE = 0.15
+
+
+@heeded_at_the_end()
+def write_page(folder: Path, record: Record) -> Path:
+    """Write the page beside faults.json; it appears whole, by rename."""
+    return write_whole(folder / "faults.html", page_html(record).encode())
+
+
+def page_html(record: Record) -> str:
+    """Equal records give equal pages."""
+    head, *others = answer(record)
+    return TEMPLATES.get_template("faults.html").render(
+        record=record, title=head, others=others, legend=LEGEND, columns=columns_of(record), cell_of=cell_of,
+        drawings=drawings(faults_figures(record)),
+    )  # fmt: skip
+
+
+def faults_figures(record: Record) -> Iterator[Figure]:
+    """A time line for each cell; the style of page or files must be set."""
+    for cell in measured(record):
+        if cell["timeline"]:
+            yield Figure(f"{cell['fault']} over {cell['over']}", _time_line(cell), cell["said"], cell["run"])
+
+
+def _time_line(cell: Record) -> Chart:
+    """Orders handed over and answered in every tenth of a second, the fault's time shaded."""
+    axes = empty_axes("orders/s", "s")
+    at, handed, answered = (np.array(column, float) for column in zip(*cell["timeline"], strict=True))
+    lines = {"handed over": (Line(at, handed), ORANGE), "answered": (Line(at, answered), BLUE)}
+    time_x(axes, float(at[-1]))
+    began, *lifted = cell["fault_s"]
+    axes.axvspan(began, lifted[0] if lifted else float(at[-1]), color=MUTED, alpha=SHADE, linewidth=0)
+    labels = [draw(axes, line, text=text, colour=colour) for text, (line, colour) in lines.items()]
+    linear_y(axes)
+    label_ends(axes, labels)
+    return Chart(axes, numbers_of("s", "orders_per_s", {text: line for text, (line, _) in lines.items()}))

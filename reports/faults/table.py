@@ -1,0 +1,132 @@
+"""A fault matrix in the terminal: the answer, a row for each fault, a column for each transport, the details."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from exchange.words import counted
+from reports.formats import ABSENT, time_in_words
+from reports.tables import FoldingTable, figure, key, plain_table, terminal, words
+
+Record = dict[str, Any]
+LEGEND = (
+    "Each cell: orders lost of those sent; then how many seconds nothing was answered, or end where nothing was "
+    "answered again. ! marks orders that the record does not tell of, and runs that hung."
+)
+
+
+def measured(record: Record) -> list[Record]:
+    """The cells that were run."""
+    return [cell for cell in record["cells"] if "skipped" not in cell]
+
+
+def is_unreported(cell: Record) -> bool:
+    """Whether the run left orders whose fate its record does not tell, or did not end."""
+    return bool(cell["hangs"] or cell["orders"]["unreported"])
+
+
+def fails(record: Record) -> bool:
+    """Whether the matrix found a loss that nobody was told of, or is not whole."""
+    return record["status"] != "complete" or any(map(is_unreported, measured(record)))
+
+
+def columns_of(record: Record) -> list[str]:
+    return list(dict.fromkeys(cell["over"] for cell in record["cells"]))
+
+
+def cell_of(record: Record, fault: str, over: str) -> Record | None:
+    return next((cell for cell in record["cells"] if (cell["fault"], cell["over"]) == (fault, over)), None)
+
+
+def answer(record: Record) -> list[str]:
+    """The answer first: whether an order was lost unreported; then a sentence for each transport."""
+    cells = measured(record)
+    silent = [cell for cell in cells if is_unreported(cell)]
+    unreported = sum(cell["orders"]["unreported"] for cell in silent)
+    hung = sum(cell["hangs"] for cell in silent)
+    whole = "" if record["status"] == "complete" else f", of {record['planned_cells']} planned"
+    head = f"{counted(len(cells), 'cells')}{whole}: "
+    if not silent:
+        head += "no order was lost unreported"
+    else:
+        head += f"{counted(unreported, 'orders')} unreported in {counted(len(silent), 'cells')}"
+        head += f"; {counted(hung, 'runs')} hung" if hung else ""
+    return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
+
+
+def _over(over: str, cells: list[Record]) -> str:
+    """over zeromq, 4 of 15 faults cost no order; after 5 the exchange answered again"""
+    harmless = sum(not cell["orders"]["lost"] for cell in cells)
+    back = sum(cell["came_back"] for cell in cells)
+    doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)
+    more = f"; {counted(doubled, 'cells')} doubled or reordered orders" if doubled else ""
+    faults = counted(len(cells), "faults")
+    return f"over {over}, {harmless} of {faults} cost no order; after {back} the exchange answered again{more}"
+
+
+def show(record: Record) -> None:
+    """Print faults.json's content."""
+    console = terminal()
+    head, *others = answer(record)
+    console.print(head, style="bold", markup=False)
+    for line in others:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
+    console.print()
+    console.print(_matrix(record))
+    console.print(LEGEND, style="dim", markup=False)
+    console.print()
+    console.print(_details(record))
+
+
+def _matrix(record: Record) -> FoldingTable:
+    overs = columns_of(record)
+    table = plain_table(key("fault"), *(figure(over) for over in overs))
+    for fault in record["faults"]:
+        table.add_row(fault, *(Text(in_short(cell_of(record, fault, over))) for over in overs))
+    return table
+
+
+def in_short(cell: Record | None) -> str:
+    """12 of 6,000, 1.52 s"""
+    if cell is None:
+        return ABSENT
+    if "skipped" in cell:
+        return "skipped"
+    orders = cell["orders"]
+    mark = "! " if is_unreported(cell) else ""
+    return f"{mark}{orders['lost']:,} of {orders['sent']:,}, {without_service(cell)}"
+
+
+def without_service(cell: Record) -> str:
+    """1.52 s, or end where no answer came any more."""
+    seconds = cell["without_service_s"]
+    return ABSENT if seconds is None else f"{seconds:.2f} s" if cell["came_back"] else "end"
+
+
+def _details(record: Record) -> FoldingTable:
+    table = plain_table(
+        key("fault"), key("over"), "doubled", "reordered", "unreported", "p99\nbefore", "\nduring", "\nafter", "exit",
+        words("what the run said"),
+    )  # fmt: skip
+    for cell in record["cells"]:
+        table.add_row(cell["fault"], cell["over"], *_detail(cell))
+    return table
+
+
+def _detail(cell: Record) -> list[str]:
+    if "skipped" in cell:
+        return [*[""] * 7, f"skipped: {cell['skipped']}"]
+    counts = (_count(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
+    times = (_time(cell["p99_us"].get(phase)) for phase in ("before", "during", "after"))
+    return [*counts, *times, _count(cell["exit_code"]), cell["said"]]
+
+
+def _count(value: int | None) -> str:
+    return ABSENT if value is None else f"{value:,}"
+
+
+def _time(us: float | None) -> str:
+    return ABSENT if us is None else time_in_words(us)
