@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -52,6 +53,37 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> Non
     from experiments.pipeline.jobs import summary
 
     raise SystemExit(summary(results, master, tables, as_json))
+
+
+@command.command()
+@click.argument("statement", required=False)
+@click.option("--file", "-f", type=click.File(), metavar="FILE", help="The statement's file; - for stdin.")
+@click.option(
+    "--tables",
+    default="results/tables",
+    show_default=True,
+    metavar="URL",
+    help="Where exchange spark ingest made them.",
+)
+@master_option
+@click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names.")
+@click.option("--json", "form", flag_value="json", help="All rows on stdout, a JSON object a line.")
+@click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="All rows to FILE.")
+def sql(
+    statement: str | None, file: TextIO | None, tables: str, master: str, form: str | None, parquet: Path | None
+) -> None:
+    """Answer a query over the tables of all runs, each by its name: completion, traffic, summary, arms, ...
+
+    Example: exchange spark sql "select arm, due_p99_us from arms where transport = 'zeromq'"
+    """
+    if (statement is None) == (file is None):
+        raise click.UsageError("give one statement: as an argument, or with --file")
+    if form and parquet:
+        raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
+    from experiments.pipeline.sql import OUTPUTS, sql, to_parquet
+
+    text = statement if file is None else file.read()
+    raise SystemExit(sql(str(text), tables, master, to_parquet(parquet) if parquet else OUTPUTS[form]))
 
 
 @command.command()

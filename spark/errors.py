@@ -35,6 +35,10 @@ class DatasetUnreadableError(SparkError):
     """The folder holds no tables of runs, or damaged ones, or those of another version."""
 
 
+class BadQueryError(SparkError):
+    """A query does not parse, names what is not there, or would write."""
+
+
 class SparkJobError(SparkError):
     """A Spark job failed for a reason of its own."""
 

@@ -30,11 +30,10 @@ TABLES = "tables"
 
 def ingest(results: Path, tables: str | None, again: bool) -> int:
     """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
-    found, url = find_runs(results), tables or _default_tables(results)
+    found, url = find_runs(results), tables or default_tables(results)
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
-    with _session(INGEST_MASTER, url) as spark:
-        folder = DatasetFolder(spark, url)
+    with open_dataset(INGEST_MASTER, url) as (spark, folder):
         before = read_manifest(folder)
         new = [source for source in found.sources if again or not _is_ingested(source, before)]
         after = ingest_runs(spark, folder, new) if new else before
@@ -44,9 +43,8 @@ def ingest(results: Path, tables: str | None, again: bool) -> int:
 
 def summary(results: str, master: str, tables: str | None, as_json: bool) -> int:
     """Summarize all runs in the tables; return the exit code."""
-    url = tables or _default_tables(Path(results))
-    with _session(master, url) as spark:
-        folder = DatasetFolder(spark, url)
+    url = tables or default_tables(Path(results))
+    with open_dataset(master, url) as (spark, folder):
         manifest = summarize_runs(spark, folder)
         print_summary(spark, folder, manifest, as_json)
     _warn_of_missing(Path(results), manifest)
@@ -87,7 +85,7 @@ def submit(master: str, deploy_mode: str | None, confs: Sequence[str], job: str,
         raise UserError(str(error)) from error
 
 
-def _default_tables(results: Path) -> str:
+def default_tables(results: Path) -> str:
     if not results.is_dir():
         raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
     if (results / "run.json").exists() or (results / "spool").exists():
@@ -120,14 +118,14 @@ def _sources(results: Path) -> RunSources:
 
 
 @contextmanager
-def _session(master: str, tables: str) -> Iterator[SparkSession]:
-    """Open a session; a failure is shown as a sentence instead of a stack trace."""
+def open_dataset(master: str, tables: str) -> Iterator[tuple[SparkSession, DatasetFolder]]:
+    """Open a session and its tables' folder; a failure is shown as a sentence instead of a stack trace."""
     try:
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)
         with open_session(master, java=java) as spark, typed_errors(tables):
-            yield spark
+            yield spark, DatasetFolder(spark, tables)
     except (SparkUnavailableError, DatasetUnreadableError) as error:
         raise UserError(str(error)) from error
     except SparkError as error:

@@ -1,0 +1,107 @@
+"""`exchange spark sql`: a query over the tables of all runs, to the terminal, to a pipe or to a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from pyspark.sql import DataFrame
+
+from exchange.words import counted
+from experiments.pipeline.jobs import open_dataset
+from reports.tables import Column, plain_table, terminal
+from runs.errors import UserError
+from spark.dataset.manifest import read_manifest
+from spark.dataset.views import create_views, query
+from spark.errors import BadQueryError
+
+MOST_ROWS = 40
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+"""How the names of Spark's numbers begin."""
+Output = Callable[[DataFrame], None]
+
+
+def sql(statement: str, tables: str, master: str, output: Output) -> int:
+    """Answer one statement; return the exit code. UserError if the statement or the tables are wrong."""
+    with open_dataset(master, tables) as (spark, folder):
+        create_views(spark, folder, read_manifest(folder))
+        try:
+            output(query(spark, statement))
+        except BadQueryError as error:
+            raise UserError(str(error)) from error
+    return 0
+
+
+def to_terminal(rows: DataFrame) -> None:
+    """Print the first rows as a table, and say if there are more."""
+    first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
+    table = plain_table(*_columns(rows), gap=1)
+    for row in first[:MOST_ROWS]:
+        table.add_row(*map(_cell, row.values()))
+    terminal().print(table)
+    more = ", and there are more: --csv, --json and --parquet give all" if len(first) > MOST_ROWS else ""
+    click.echo(f"{counted(min(len(first), MOST_ROWS), 'rows')}{more}")
+
+
+def _columns(rows: DataFrame) -> list[Column]:
+    """Columns of words that come first name a row; of the others, those of numbers stand at the right."""
+    are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
+    first_number = are_numbers.index(True) if True in are_numbers else len(are_numbers)
+    return [
+        Column(name, "key" if place < first_number else "figure", from_right=is_number)
+        for place, (name, is_number) in enumerate(zip(rows.columns, are_numbers, strict=True))
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list | dict):
+        return f"[{counted(len(value), 'values')}]"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def to_csv(rows: DataFrame) -> None:
+    """Write all rows to stdout, with a line of names first. UserError if a column is no single value."""
+    lists = [name for name, kind in rows.dtypes if kind.startswith(("array", "struct", "map"))]
+    if lists:
+        raise UserError(
+            f"column {lists[0]} is no single value, which CSV cannot hold: use --json, or explode({lists[0]})"
+        )
+    pyarrow.csv.write_csv(rows.toArrow(), sys.stdout.buffer)
+
+
+def to_json(rows: DataFrame) -> None:
+    """Write all rows to stdout, an object a line."""
+    for batch in rows.toArrow().to_batches():
+        for row in batch.to_pylist():
+            click.echo(json.dumps(row, default=str))
+
+
+def to_parquet(file: Path) -> Output:
+    """Write all rows to this file, which appears whole."""
+
+    def write(rows: DataFrame) -> None:
+        found: pa.Table = rows.toArrow()
+        hidden = file.with_name(f".{file.name}.part")
+        try:
+            pyarrow.parquet.write_table(found, hidden)
+            hidden.replace(file)
+        except OSError as error:
+            raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
+        finally:
+            hidden.unlink(missing_ok=True)
+        click.echo(f"{file}: {counted(found.num_rows, 'rows')}")
+
+    return write
+
+
+OUTPUTS: dict[str | None, Output] = {None: to_terminal, "csv": to_csv, "json": to_json}
+"""By the word of the option; None is the terminal."""

@@ -1,0 +1,81 @@
+"""`exchange spark sql`: tables by name, four outputs, and mistakes in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.dataset.conftest import Dataset, Typed
+
+pytestmark = pytest.mark.jvm
+
+ORDERS = "select experiment, run, sum(orders_sent) as orders from traffic group by all order by experiment, run"
+EXPECTED = [("a-trial", "first", 201), ("a-trial", "second", 401), ("alone", "run [2]", 1001)]
+
+
+def test_tables_have_their_names_and_every_run_its_orders(dataset: Dataset, typed: Typed) -> None:
+    done = typed("sql", ORDERS, "--tables", dataset.folder.url)
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[0] == ["experiment", "run", "orders"]
+    assert [(line[0], " ".join(line[1:-1]), int(line[-1])) for line in lines[1:-1]] == EXPECTED
+    assert lines[-1] == ["3", "rows"]
+
+
+def test_csv_json_and_parquet_hold_the_same_rows(dataset: Dataset, typed: Typed, tmp_path: Path) -> None:
+    where, file = ("--tables", dataset.folder.url), tmp_path / "orders.parquet"
+    (tmp_path / "orders.sql").write_text(ORDERS)
+    as_csv = typed("sql", "--file", tmp_path / "orders.sql", "--csv", *where).stdout
+    as_json = typed("sql", ORDERS, "--json", *where).stdout
+    assert typed("sql", ORDERS, "--parquet", file, *where).exit_code == 0
+    rows = [dict(zip(("experiment", "run", "orders"), row, strict=True)) for row in EXPECTED]
+    assert [row | {"orders": int(row["orders"])} for row in csv.DictReader(io.StringIO(as_csv))] == rows
+    assert list(map(json.loads, as_json.splitlines())) == rows
+    assert pq.read_table(file).to_pylist() == rows
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("selec 1", "this SQL does not parse: "),
+        ("select * from trade", "there is no table trade; there are: arms, comparison, completion"),
+        ("select cpu from summary", "there is no column cpu; near it are: "),
+        ("drop view traffic", "this SQL would write"),
+        ("create table x as select 1", "this SQL would write"),
+        ("insert into traffic select * from traffic", "this SQL would write"),
+        ("select sum(arm, 1) from arms", "this SQL cannot be answered: "),
+    ],
+)
+def test_a_mistake_in_sql_is_one_sentence(dataset: Dataset, typed: Typed, statement: str, message: str) -> None:
+    done = typed("sql", statement, "--tables", dataset.folder.url)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "SQLSTATE" not in done.stderr
+
+
+def test_a_list_is_for_json_and_not_for_csv(dataset: Dataset, typed: Typed) -> None:
+    where = ("--tables", dataset.folder.url)
+    refused = typed("sql", "select bucket from completion", "--csv", *where)
+    assert "bucket" in refused.stderr
+    assert "use --json" in refused.stderr
+    assert "values]" in typed("sql", "select bucket from completion limit 1", *where).stdout
+
+
+def test_tables_that_are_not_there_are_named(typed: Typed, tmp_path: Path) -> None:
+    done = typed("sql", "select 1", "--tables", tmp_path)
+    assert done.exit_code == 2
+    assert f"no runs have tables at file://{tmp_path}: make them first, with exchange spark ingest" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["select 1", "--file", "-"], ["select 1", "--csv", "--parquet", "x"]])
+def test_one_statement_and_one_output_are_asked_for(typed: Typed, words: list[str]) -> None:
+    done = typed("sql", *words)
+    assert done.exit_code == 2
+    assert "give one" in done.stderr
