@@ -107,6 +107,7 @@ class RunRecord(TypedDict):
     host: NotRequired[dict[str, Any] | None]
     versions: NotRequired[dict[str, Any] | None]
     network: NotRequired[dict[str, Any] | None]
+    recovered: NotRequired[dict[str, Any] | None]
     pairs: NotRequired[list[dict[str, Any]] | None]
 
 

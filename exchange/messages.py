@@ -113,7 +113,7 @@ class Resume(NamedTuple):
     session 0.
     """
 
-    session: U32  # counted by the gateway, from 1
+    session: U32  # of the gateway's numbering, each higher than the one before
     messages: U64
     checksum: U64
 

@@ -10,6 +10,7 @@ earlier session and is dropped, so no answer counts twice.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -45,6 +46,8 @@ class Recovery:
         self._silent_since_ns = 0
         self._without_service_ns = 0
         self.sessions = 0
+        self._session = int(time.time())
+        """The number of the session, higher than that of any gateway before."""
 
     def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
         """Return True once the session goes on; False once `go_on`, which is called all the while, returns False.
@@ -58,6 +61,8 @@ class Recovery:
         if is_open:
             self._ask()
         while go_on():
+            if time.monotonic_ns() > until_ns and lost is None:
+                raise PeerGone(f"no engine answered at {self._link.url} within {timeout_ns / 1e9:g} s")
             if time.monotonic_ns() > until_ns:
                 raise PeerGone(f"{lost}, and did not come back within {timeout_ns / 1e9:g} s") from lost
             try:
@@ -76,8 +81,16 @@ class Recovery:
     def _ask(self) -> None:
         """Say hello and resume, in a new session."""
         self.sessions += 1
-        has = Resume(self.sessions, int(self._completion.by_type.sum()), self._intake.stream.value)
+        self._session += 1
+        has = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
         self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(has)), 0
+
+    def take_leave(self) -> None:
+        """Let the engine end: this gateway has its end. An engine that does not hear it waits for some time."""
+        if self._intake.end is not None:
+            has_all = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
+            with contextlib.suppress(PeerGone):
+                self._link.send(FrameBatch.of(encode(has_all)), 0)
 
     def _is_resumed(self) -> bool:
         """Send what is unsaid, and look for the engine's word. Answers behind it are read."""
@@ -89,7 +102,7 @@ class Recovery:
             match read(frame):
                 case Hello() as hello:
                     self._terms.agree(hello)
-                case Resume(session, orders) if session == self.sessions:
+                case Resume(session, orders) if session == self._session:
                     self._go_on(orders)
                     self._intake.read(index + 1, time.monotonic_ns())
                     return True

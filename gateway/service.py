@@ -86,12 +86,14 @@ class Gateway:
 
     def run(self) -> GatewayResult:
         """The session, from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
-        if not self._greet() or not self._resume(None, lambda: not self._stop_asked):
+        if not (self._greet() if self._recovery is None else self._resume(None, lambda: not self._stop_asked)):
             return self._finish()
         self._start()
         try:
             self._serve()
             self._check_end()
+            if self._recovery is not None:
+                self._recovery.take_leave()
             self._engine.drain(time.monotonic_ns() + self._timeout_ns)
         except PeerGone as error:
             self._stopped = self._stopped or str(error)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from exchange.messages import Resume, encode
 from matching_engine.journal_records import (
     HEADER_BYTES,
     ROOM,
@@ -47,7 +48,7 @@ class JournalRefused(Exception):
 
 
 class InputJournal:
-    """One engine's journal, which it alone may write. `orders` counts what is in it.
+    """One engine's journal, which it alone may write. `orders` counts what is in it; `session` began last.
 
     `identity` must be the same whenever the file is opened. `on_cut` takes a sentence where the file's end was damaged.
     """
@@ -58,7 +59,7 @@ class InputJournal:
     ) -> None:  # fmt: skip
         self.path, self._packing, self._sync = path, packing, sync
         self._record = np.zeros(HEADER_BYTES, np.uint8)
-        self.orders = self.cut_bytes = self.syncs = 0
+        self.orders = self.session = self.cut_bytes = self.syncs = 0
         self.next_sync_ns = NEVER_NS
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab+", buffering=0)
@@ -139,11 +140,12 @@ class InputJournal:
     def _read(self, data: Bytes) -> Iterator[FrameBatch]:
         """The orders as frames; `_at` and `_sequence` say how far the good records reach."""
         batch, why = FrameBatch(REPLAY_FRAMES, REPLAY_BYTES), ROOM
-        self._at, self._sequence = self._first, 0
+        self._at, self._sequence, session = self._first, 0, 0
         while why == ROOM:
-            self._at, self._sequence, batch.count, why = read_records(
-                data, self._at, self._sequence, self._packing, batch.buffer, batch.offsets
+            self._at, self._sequence, session, batch.count, why = read_records(
+                data, self._at, self._sequence, session, self._packing, batch.buffer, batch.offsets
             )
+            self.session = max(self.session, session)
             yield batch
 
     def batches(self) -> Iterator[FrameBatch]:
@@ -153,16 +155,25 @@ class InputJournal:
 
     def append(self, orders: Bytes) -> None:
         """Keep frames of orders. OSError, with a sentence, where the disk is full: none of them is kept."""
+        self._append(orders)
+        if self._sync == "always":
+            self._sync_now()
+        elif self._sync == "batch" and self.next_sync_ns == NEVER_NS:
+            self.next_sync_ns = time.monotonic_ns() + SYNC_EVERY_NS
+
+    def begin(self, theirs: Resume) -> None:
+        """Note that a session begins, on the disk whatever `sync` says: a broker may deliver its start once more."""
+        self._append(np.frombuffer(encode(theirs), np.uint8))
+        self.session = theirs.session
+        self._sync_now(at_once=True)
+
+    def _append(self, orders: Bytes) -> None:
         if HEADER_BYTES + len(orders) > len(self._record):
             self._record = np.zeros(2 * (HEADER_BYTES + len(orders)), np.uint8)
         size, count = write_record(self._record, orders, self.orders)
         self._write(size)
         self._size += size
         self.orders += count
-        if self._sync == "always":
-            self._sync_now()
-        elif self._sync == "batch" and self.next_sync_ns == NEVER_NS:
-            self.next_sync_ns = time.monotonic_ns() + SYNC_EVERY_NS
 
     def _write(self, size: int) -> None:
         """Write a record, or nothing."""
@@ -181,8 +192,8 @@ class InputJournal:
             self.next_sync_ns = NEVER_NS
             self._sync_now()
 
-    def _sync_now(self, and_folder: bool = False) -> None:
-        if self._sync == "none":
+    def _sync_now(self, and_folder: bool = False, at_once: bool = False) -> None:
+        if self._sync == "none" and not at_once:
             return
         try:
             os.fdatasync(self._file.fileno())

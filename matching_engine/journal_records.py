@@ -2,7 +2,7 @@
 
 A record is `sequence u64 | bytes u32 | CRC32C u32 | orders`, little-endian. `sequence` is the number of orders in the
 journal before it; the checksum is of everything else in the record. The orders are frames as they came, one after the
-other.
+other; in their place stands a `Resume` where a session begins.
 """
 
 from __future__ import annotations
@@ -10,8 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from exchange import messages
-from exchange.compiled import cached_kernel, inlined, load_u8, load_u32, load_u64, signed, store_u32, store_u64
-from exchange.messages import ORDER_TYPES, sizes_by_code
+from exchange.compiled import (
+    cached_kernel,
+    field_reader,
+    inlined,
+    load_u8,
+    load_u32,
+    load_u64,
+    signed,
+    store_u32,
+    store_u64,
+)
+from exchange.messages import LAYOUTS, ORDER_TYPES, Resume, sizes_by_code
 from transports.frames import Bytes, Longs
 
 HEADER_BYTES = 16
@@ -22,6 +32,8 @@ MOST_BYTES = 1 << 22
 DONE, ROOM, BAD = 0, 1, 2
 """Why a reader came back: at the end of the data; its batch is full; what follows is no whole record."""
 
+RESUME = LAYOUTS[Resume].code
+_session_of = field_reader("session", Resume)
 _SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 _SHORTEST = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
 _POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
@@ -79,7 +91,7 @@ def write_record(record: Bytes, orders: Bytes, sequence: int) -> tuple[int, int]
     record[HEADER_BYTES : HEADER_BYTES + len(orders)] = orders
     store_u32(record, CHECKED_BYTES, _record_crc(record, 0, len(orders)))
     count = at = 0
-    while at < len(orders):
+    while at < len(orders) and _SIZE_OF_ORDER[orders[at]] > 0:
         at += _SIZE_OF_ORDER[orders[at]]
         count += 1
     return HEADER_BYTES + len(orders), count
@@ -93,22 +105,27 @@ def _whole_record(data: Bytes, at: int, size: int) -> bool:
 
 @cached_kernel(messages)
 def read_records(
-    data: Bytes, at: int, sequence: int, packing: int, buffer: Bytes, offsets: Longs
-) -> tuple[int, int, int, int]:  # fmt: skip
+    data: Bytes, at: int, sequence: int, session: int, packing: int, buffer: Bytes, offsets: Longs
+) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Copy orders out of the records from byte `at` on, as frames of `packing` orders; a record's last may be shorter.
 
-    Returns where the next record begins, the number of orders before it, the number of frames, and DONE, ROOM or BAD.
+    Returns where the next record begins, the numbers of orders before it, of the last session that began, and of the
+    frames; and DONE, ROOM or BAD.
     """
     frames = 0
     while at < len(data):
         if at + HEADER_BYTES > len(data) or signed(load_u64(data, at)) != sequence:
-            return at, sequence, frames, BAD
+            return at, sequence, session, frames, BAD
         size = signed(load_u32(data, at + 8))
         if not _whole_record(data, at, size):
-            return at, sequence, frames, BAD
+            return at, sequence, session, frames, BAD
+        if load_u8(data, at + HEADER_BYTES) == RESUME:
+            session = signed(_session_of(data, at + HEADER_BYTES))
+            at += HEADER_BYTES + size
+            continue
         start = offsets[frames]
         if start + size > len(buffer) or frames + size // _SHORTEST + 1 >= len(offsets):
-            return at, sequence, frames, ROOM
+            return at, sequence, session, frames, ROOM
         at += HEADER_BYTES
         buffer[start : start + size] = data[at : at + size]
         at += size
@@ -116,7 +133,7 @@ def read_records(
         while end < start + size:
             step = _SIZE_OF_ORDER[buffer[end]]
             if step == 0:
-                return at - size - HEADER_BYTES, sequence, frames, BAD
+                return at - size - HEADER_BYTES, sequence, session, frames, BAD
             end += step
             sequence += 1
             in_frame += 1
@@ -124,7 +141,7 @@ def read_records(
                 frames += 1
                 offsets[frames] = end
                 in_frame = 0
-    return at, sequence, frames, DONE
+    return at, sequence, session, frames, DONE
 
 
 @cached_kernel()

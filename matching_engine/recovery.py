@@ -37,7 +37,7 @@ class Recovery:
 
     def __init__(self, journal: InputJournal, link: RenewableLink) -> None:
         self.journal, self.link = journal, link
-        self.is_resumed = False
+        self.is_resumed = self.is_confirmed = False
         self.stale_frames = 0
         self._known, self._checksum = 0, StreamChecksum()
         self._theirs = Resume(0, 0, 0)
@@ -50,9 +50,14 @@ class Recovery:
         nothing = FrameBatch(1)
         _count_answers(nothing.buffer, nothing.offsets, 0, 0, 0)
 
+    def is_new(self, theirs: Resume) -> bool:
+        """False for a resume that a broker delivers once more, after an earlier engine."""
+        return theirs.session > self.journal.session
+
     def begin(self, theirs: Resume) -> None:
         """The gateway has these answers: they are made again, compared, and not sent again."""
         self._theirs, self._known, self._checksum = theirs, theirs.messages, StreamChecksum()
+        self.journal.begin(theirs)
         self._began_ns = time.monotonic_ns()
         self._sessions += 1
 

@@ -74,7 +74,7 @@ class EngineService:
         """One session, from the gateway's hello to the reporter's confirmation."""
         try:
             self._await_hello()
-            while self._gateway_end is None and self._stopped is None:
+            while not self._is_over and self._stopped is None:
                 self._step_or_listen_again()
             self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
         except (PeerGone, Disagreement) as error:
@@ -99,7 +99,7 @@ class EngineService:
 
     def _step(self, deadline_ns: int) -> None:
         if not self._receive() and self._is_alone(deadline_ns):
-            self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
+            self._give_up_waiting()
         now_ns = time.monotonic_ns()
         if self._started and now_ns >= self._reporting.next_second_ns:
             self._reporting.next_second(now_ns)
@@ -107,8 +107,20 @@ class EngineService:
         until_ns = self._reporting.next_second_ns if self._started else deadline_ns
         if self._recovery:
             until_ns = min(until_ns, self._sync(now_ns, self._recovery))
-        if self._gateway_end is None and self._stopped is None:
+        if not self._is_over and self._stopped is None:
             self._wait(until_ns)
+
+    def _give_up_waiting(self) -> None:
+        """No gateway came in time; one that has ended its session need not come."""
+        if self._gateway_end is None:
+            self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
+        elif self._recovery:
+            self._recovery.is_confirmed = True
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the session has ended; one that can be resumed ends once the gateway says that it has the end."""
+        return self._gateway_end is not None and (self._recovery is None or self._recovery.is_confirmed)
 
     def _sync(self, now_ns: int, recovery: Recovery) -> int:
         """Sync the journal if that is due. Returns when it is due next; the session ends where it is impossible."""
@@ -148,7 +160,8 @@ class EngineService:
 
     def _is_alone(self, deadline_ns: int) -> bool:
         """Whether no gateway came in time."""
-        is_late = not self._greeted and time.monotonic_ns() > deadline_ns
+        is_waiting = not self._greeted or self._gateway_end is not None
+        is_late = is_waiting and time.monotonic_ns() > deadline_ns
         return is_late and is_silent(self._gateway, self._receive)
 
     def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
@@ -156,7 +169,7 @@ class EngineService:
 
         `at` and `byte` are where the compiled turns stopped within the first frame.
         """
-        while first < self._orders.count and self._gateway_end is None:
+        while first < self._orders.count and not self._is_over:
             if not self._greeted or (self._recovery and not self._recovery.is_resumed):
                 self._read_foreign(self._orders[first])
                 first += 1
@@ -227,10 +240,13 @@ class EngineService:
             case Hello() as hello if self._recovery:
                 self._recovery.is_resumed = False
                 self._greet(hello)
-            case Resume() as resume if self._greeted and self._recovery:
+            case Resume() as resume if self._greeted and self._recovery and self._recovery.is_new(resume):
                 self._resume(resume, self._recovery)
+            case Resume(session) if self._recovery and self._gateway_end and session == self._recovery.journal.session:
+                self._recovery.is_confirmed = True
             case End() as end if self._greeted and self._is_in_session:
                 self._gateway_end = end
+                self._deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
                 self._send_message(self._end())
             case _ if self._recovery and not self._recovery.is_resumed:
                 self._recovery.stale_frames += 1
@@ -243,6 +259,7 @@ class EngineService:
 
     def _resume(self, theirs: Resume, recovery: Recovery) -> None:
         """Match the journal again from its first order, and send the answers that the gateway lacks."""
+        self._gateway_end = None
         self._engine = self._engine.renewed()
         self._turns = Turns(self._gateway, self._engine)
         self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}

@@ -74,7 +74,7 @@ def facts_of(folder: Path, record: Record) -> RunFacts:
     return RunFacts(
         experiment=experiment_of(folder),
         run=folder.resolve().name,
-        status=record.get("status"),
+        status="recovered" if record.get("recovered") else record.get("status"),
         transport=settings.get("transport"),
         offered_orders_per_s=offered,
         offered_each_second_per_s=offered if is_steady(settings.get("arrivals", "fixed")) else None,

@@ -66,8 +66,8 @@ def is_warm_up(run: Path) -> bool:
 
 
 def is_valid(record: Record) -> bool:
-    """True if the run's figures can be used."""
-    return record["status"] in VALID
+    """True if the run's figures can be used: its completion times hold no break of the service."""
+    return record["status"] in VALID and not record.get("recovered")
 
 
 def read_record(folder: Path) -> Record:

@@ -30,7 +30,7 @@ def show_record(record: dict[str, Any]) -> None:
         console.print(f"  the network: {flag}", style="bold red", markup=False)
     if words := noise_words(record, MOST_SHARE):
         console.print(f"  the machine: {words}, which shows in the figures", style="bold red", markup=False)
-    for line in _traffic(record):
+    for line in (*_breaks(record), *_traffic(record)):
         console.print(f"  {line}")
     if record.get("completion_us"):
         console.print(_completion_table(record))
@@ -48,6 +48,13 @@ def _headline(record: dict[str, Any]) -> str:
         return f"{record['status']}: {record['name']}, settings unknown"
     who = settings["transport"] + each_of(settings.get("pairs", 1))
     return f"{record['status']}: {who} {_offered(settings)}, {_origin(settings)}"
+
+
+def _breaks(record: dict[str, Any]) -> Iterator[str]:
+    """What a run recovered from."""
+    if found := record.get("recovered"):
+        again = f"engines started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
+        yield f"recovered: {again}; {found['without_service_s']:.2f} s without service, in the times below"
 
 
 def _offered(settings: dict[str, Any]) -> str:

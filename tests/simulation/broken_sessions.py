@@ -1,0 +1,158 @@
+"""A gateway and its engine, as they are shipped, in a world in which connections break and engines crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
+
+from exchange.results import EngineResult, GatewayResult, StreamChecksum
+from exchange.session import Terms
+from exchange.settings import RunSettings
+from gateway.seeded_orders import SeededOrders
+from gateway.service import Gateway
+from matching_engine.engine import MatchingEngine
+from matching_engine.journal import InputJournal
+from matching_engine.order_book import OrderBook
+from matching_engine.recovery import Recovery
+from matching_engine.service import EngineService
+from matching_engine.tape import match_tape
+from transports.base import Link, PeerGone
+from transports.renewable import RenewableLink
+
+RUN = 0xFEED
+
+
+@dataclass
+class BrokenSession:
+    """One seed. `has_broker`: queues outlive the engines; else each connection has its own."""
+
+    seed: int
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+    world: World = field(init=False)
+    gateway: Gateway = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.world = World(self.seed, self.monkeypatch)
+        self.monkeypatch.setattr(OrderBook, "first_capacity", 1 << 8)
+        chance = self.world.chance
+        self.has_broker, self.packing = chance.random() < 0.4, chance.choice([1, 1, 1, 4])
+        self.sync = chance.choice(["always", "batch", "none"])
+        self.orders = chance.randint(1, 120)
+        self.crashes_left, self.breaks_left = chance.randint(0, 4), 0 if self.has_broker else chance.randint(0, 3)
+        window = chance.choice([None, 8, 40])
+        self.settings = RunSettings(
+            orders=self.orders, orders_per_s=chance.choice([500.0, 5_000.0, None] if window else [500.0, 5_000.0]),
+            window=window, packing=self.packing, recover=True, seed=self.seed, timeout_s=20.0, sampling_interval=7,
+        )  # fmt: skip
+        self.path = self.folder / f"{self.seed}.journal"
+        self._listening: SimulatedLink | None = None
+        self._connected: SimulatedLink | None = None
+        self._queues = Queue(self.world), Queue(self.world)
+        self._journal: InputJournal | None = None
+        self._may_have_lost = False
+        self.engine: Task | None = None
+
+    def run(self) -> tuple[GatewayResult, EngineResult | None]:
+        """To the end of both; None for an engine that crashed after its last word. AssertionError where one fails."""
+        self._start_engine()
+        gateway = self.world.start("gateway", self._run_gateway)
+        for _ in range(self.breaks_left):
+            self.world.at(self.world.chance.randint(0, 300 * MS), self._break)
+        self.world.run()
+        assert gateway.error is None, gateway.error
+        assert self.engine is not None
+        assert self.engine.error is None, self.engine.error
+        assert isinstance(gateway.result, GatewayResult)
+        assert isinstance(self.engine.result, EngineResult | None)
+        return gateway.result, self.engine.result
+
+    def _run_gateway(self) -> GatewayResult:
+        link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
+        streams = (StreamChecksum(), StreamChecksum())
+        self.gateway = Gateway(self.settings, RUN, link, Sink(self.world), streams)
+        return self.gateway.run()
+
+    def _connect(self, until_ns: int) -> Link:
+        """The connector's end, once somebody listens."""
+        if self.has_broker:
+            return SimulatedLink(self.world, self._queues[1], self._queues[0])
+        self.world.wait(lambda: self._listening is not None, until_ns)
+        listener, self._listening = self._listening, None
+        if listener is None:
+            raise PeerGone("nobody listens")
+        self._connected = SimulatedLink(self.world, listener.outbound, listener.inbound)
+        listener.peer, self._connected.peer = self._connected, listener
+        return self._connected
+
+    def _listen(self) -> SimulatedLink:
+        if self.has_broker:
+            return SimulatedLink(self.world, *self._queues)
+        self._listening = SimulatedLink(self.world, Queue(self.world), Queue(self.world))
+        self._listening.peer = None
+        return self._listening
+
+    def _break(self) -> None:
+        """Cut the connection: frames on their way may be lost."""
+        if self._connected is not None and self._connected.peer is not None:
+            for link in (self._connected, self._connected.peer):
+                link.inbound.lose_some()
+                link.is_broken = True
+
+    def _start_engine(self) -> None:
+        self.engine = self.world.start("engine", self._run_engine)
+        if self.crashes_left:
+            self.crashes_left -= 1
+            self.engine.crashes_in = self.world.chance.randint(1, 3 * self.orders)
+
+    def _run_engine(self) -> EngineResult | None:
+        link = self._listen()
+        journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync)
+        recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()))
+        terms = Terms(RUN, "price-time", self.packing, 999)
+        engine = MatchingEngine(OrderBook(999), self.packing)
+        service = EngineService(engine, terms, recovery.link, Sink(self.world), 7, 20.0, recovery=recovery)
+        try:
+            return service.run()
+        except Crash:
+            self._crashed(link)
+            return None
+        finally:
+            journal._file.close()
+
+    def _crashed(self, link: SimulatedLink) -> None:
+        """The process is gone, or the machine with all that it had not synced; another engine comes soon."""
+        chance = self.world.chance
+        if self.has_broker:
+            self._queues[0].put_back(link.unacknowledged if chance.random() < 0.5 else [])
+        else:
+            self._listening = None
+            self._break()
+        is_machine = chance.random() < 0.5
+        if is_machine:
+            self.world.power_fails(self.path)
+            self._may_have_lost |= self.sync != "always"
+        if not self._may_have_lost:
+            self._check_that_answered_orders_are_there()
+        self.world.at(chance.randint(MS, 400 * MS), self._start_engine)
+
+    def _check_that_answered_orders_are_there(self) -> None:
+        """No order is answered that a crash can take from the journal."""
+        assert self._journal is not None
+        self._journal._file.close()
+        journal = InputJournal(self.path, {"run": RUN}, self.packing, "none")
+        journal._file.close()
+        answered = self.gateway._completion.answered if hasattr(self, "gateway") else 0
+        assert journal.orders >= answered, f"{answered} orders are answered, {journal.orders} are on the disk"
+
+    def expected(self) -> tuple[str, str]:
+        """The checksums of orders and answers without any break."""
+        tape = np.frombuffer(SeededOrders.of(self.settings).records(1, self.orders), np.uint8)
+        orders, answers = StreamChecksum(), StreamChecksum()
+        orders.update(tape)
+        match_tape(MatchingEngine(OrderBook(999)), tape, answers.update)
+        return orders.hex, answers.hex

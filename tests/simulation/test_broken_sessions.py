@@ -1,0 +1,91 @@
+"""Whatever breaks, a session ends with every order answered once: the shipped gateway, engine and journal, simulated.
+
+A failure names its seed: `pytest tests/simulation -k SEED` makes the same run again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broken_sessions import BrokenSession
+
+from gateway.recovery import Recovery
+from matching_engine.journal import InputJournal
+
+SEEDS, MANY = 40, 500
+
+
+def check(seed: int, folder: Path) -> None:
+    """Run one seed. AssertionError where an order is lost, matched twice, or answered twice."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        session = BrokenSession(seed, folder, monkeypatch)
+        gateway, engine = session.run()
+        expected = session.expected()
+    assert gateway.stopped is None
+    assert gateway.orders_answered == gateway.orders.messages == session.orders
+    assert (gateway.orders.checksum, gateway.answers.checksum) == expected
+    assert gateway.engine_said is not None
+    if engine is not None:
+        assert engine.stopped is None
+        assert (engine.orders, engine.answers) == (gateway.orders, gateway.answers)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_order_is_answered_once(seed: int, tmp_path: Path) -> None:
+    check(seed, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(SEEDS, MANY))
+def test_every_order_is_answered_once_under_many_seeds(seed: int, tmp_path: Path) -> None:
+    check(seed, tmp_path)
+
+
+def test_a_seed_makes_the_same_run_again(tmp_path: Path) -> None:
+    ends = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            session = BrokenSession(7, tmp_path / folder, monkeypatch)
+            gateway, engine = session.run()
+        ends.append((session.world.now_ns, session.world.chance.random(), gateway.recovery, engine and engine.orders))
+    assert ends[0] == ends[1]
+
+
+def _writes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal that writes an order once the next one comes, when the answer has left."""
+    append, before = InputJournal.append, {}
+
+    def later(journal: InputJournal, orders: Any) -> None:
+        if (waiting := before.pop(id(journal), None)) is not None:
+            append(journal, waiting)
+        before[id(journal)] = orders.copy()
+
+    monkeypatch.setattr(InputJournal, "append", later)
+
+
+def _counts_one_order_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that sends an order again that the engine has."""
+    go_on = Recovery._go_on
+    monkeypatch.setattr(Recovery, "_go_on", lambda recovery, orders: go_on(recovery, max(orders - 1, 0)))
+
+
+def _believes_every_resume(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that takes a resume which a broker delivers once more for a new one."""
+    monkeypatch.setattr("matching_engine.recovery.Recovery.is_new", lambda *_: True)
+
+
+@pytest.mark.parametrize(
+    "plant", [_writes_later, _counts_one_order_too_few, _believes_every_resume], ids=lambda plant: plant.__name__
+)
+def test_a_planted_bug_is_found(plant: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    found = 0
+    for seed in range(SEEDS):
+        try:
+            check(seed, tmp_path)
+        except AssertionError:
+            found += 1
+    assert found, "no seed found it"

@@ -1,0 +1,236 @@
+"""A world in one process: a clock that moves when all wait, a network with faults, and a disk that forgets.
+
+Every task is a thread, but only one runs at a time, and only a link's `wait` or a sleep hands over. So a seed decides
+everything, and makes the same run again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exchange.messages import End, decode, encode
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+
+US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
+START_NS = 5 * SECOND
+LONGEST_NS = START_NS + 600 * SECOND
+"""A world that lasts longer hangs."""
+
+
+class Crash(BaseException):
+    """The process of a task ends here."""
+
+
+class Task:
+    """A thread that runs when it is told to, until it waits."""
+
+    def __init__(self, name: str, run: Callable[[], object]) -> None:
+        self.name, self._run = name, run
+        self.is_ready: Callable[[], bool] = lambda: True
+        self.until_ns = 0
+        self.crashes_in = -1
+        """Calls of links until it crashes; negative: never."""
+        self.result: object = None
+        self.error: BaseException | None = None
+        self.is_done = False
+        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        threading.Thread(target=self._play, name=name, daemon=True).start()
+
+    def _play(self) -> None:
+        self._go.acquire()
+        try:
+            self.result = self._run()
+        except BaseException as error:  # noqa: BLE001 - the world looks at it
+            self.error = error
+        self.is_done = True
+        self._back.release()
+
+    def go(self) -> None:
+        """Let it run until it waits or ends."""
+        self._go.release()
+        self._back.acquire()
+
+    def hand_over(self, is_ready: Callable[[], bool], until_ns: int) -> None:
+        self.is_ready, self.until_ns = is_ready, until_ns
+        self._back.release()
+        self._go.acquire()
+
+
+class World:
+    """Runs tasks on a clock of its own. `chance` decides all that is left to chance."""
+
+    def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.chance = random.Random(seed)
+        self.now_ns = START_NS
+        self._tasks: list[Task] = []
+        self._events: list[tuple[int, Callable[[], None]]] = []
+        self._running: Task | None = None
+        self.synced_bytes: dict[int, int] = {}
+        """By inode: how much of a file a crash of the machine leaves."""
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
+        monkeypatch.setattr(time, "sleep", lambda s: self.wait(lambda: False, self.now_ns + int(s * SECOND)))
+        monkeypatch.setattr(os, "fdatasync", self._sync)
+
+    def _sync(self, descriptor: int) -> None:
+        facts = os.fstat(descriptor)
+        self.synced_bytes[facts.st_ino] = facts.st_size
+
+    def power_fails(self, path: Path) -> None:
+        """What was not synced is lost, from some byte on."""
+        facts = path.stat()
+        os.truncate(path, self.chance.randint(self.synced_bytes.get(facts.st_ino, 0), facts.st_size))
+
+    def start(self, name: str, run: Callable[[], object]) -> Task:
+        self._tasks.append(Task(name, run))
+        return self._tasks[-1]
+
+    def at(self, delay_ns: int, event: Callable[[], None]) -> None:
+        self._events.append((self.now_ns + delay_ns, event))
+
+    def wait(self, is_ready: Callable[[], bool], until_ns: int) -> None:
+        """Called by the task that runs: let others run until it is ready, or until that time."""
+        assert self._running is not None
+        self._running.hand_over(is_ready, max(until_ns, self.now_ns + US))
+
+    def spend(self) -> None:
+        """A call of a link takes time; and the process may end with it."""
+        self.now_ns += 2 * US
+        task = self._running
+        if task is not None and task.crashes_in >= 0:
+            task.crashes_in -= 1
+            if task.crashes_in < 0:
+                raise Crash
+
+    def run(self) -> None:
+        """Until every task has ended. AssertionError where that takes too long."""
+        while waiting := [task for task in self._tasks if not task.is_done]:
+            assert self.now_ns < LONGEST_NS, f"it hangs: {[task.name for task in waiting]}"
+            for event in [event for event in self._events if event[0] <= self.now_ns]:
+                self._events.remove(event)
+                event[1]()
+            ready = [task for task in waiting if task.until_ns <= self.now_ns or task.is_ready()]
+            if not ready:
+                self.now_ns = max(self.now_ns + US, self._next_ns(waiting))
+                continue
+            self._running = self.chance.choice(ready)
+            self._running.go()
+            self._running = None
+
+    def _next_ns(self, waiting: list[Task]) -> int:
+        soon = [task.until_ns for task in waiting] + [when for when, _ in self._events]
+        return min([*soon, self.now_ns + MS])
+
+
+class Queue:
+    """Frames on their way, in order; each arrives after a delay."""
+
+    def __init__(self, world: World, slowest_ns: int = 3 * MS) -> None:
+        self._world, self._slowest_ns = world, slowest_ns
+        self._frames: deque[tuple[int, bytes]] = deque()
+        self._last_ns = 0
+
+    def put(self, frame: bytes) -> None:
+        self._last_ns = max(self._last_ns, self._world.now_ns + self._world.chance.randint(10 * US, self._slowest_ns))
+        self._frames.append((self._last_ns, frame))
+
+    def put_back(self, frames: list[bytes]) -> None:
+        """A broker delivers again what nobody acknowledged."""
+        self._frames.extendleft((self._world.now_ns, frame) for frame in reversed(frames))
+
+    @property
+    def has_some(self) -> bool:
+        return bool(self._frames) and self._frames[0][0] <= self._world.now_ns
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._frames
+
+    def take(self) -> bytes:
+        return self._frames.popleft()[1]
+
+    def lose_some(self) -> None:
+        """Forget the last frames: as many as chance wants, perhaps all."""
+        for _ in range(self._world.chance.randint(0, len(self._frames))):
+            self._frames.pop()
+
+
+class SimulatedLink(Link):
+    """One end of two queues. Once `is_broken`, its peer is gone behind the last frame."""
+
+    def __init__(self, world: World, inbound: Queue, outbound: Queue) -> None:
+        self.url = "simulated://engine"
+        self._world, self.inbound, self.outbound = world, inbound, outbound
+        self.is_broken = False
+        self.peer: SimulatedLink | None = self
+        """None while nobody is connected."""
+        self.unacknowledged: list[bytes] = []
+
+    def receive(self, batch: FrameBatch) -> int:
+        self._world.spend()
+        before = batch.count
+        while self.inbound.has_some:
+            self.unacknowledged = [*self.unacknowledged[-20:], self.inbound.take()]
+            batch.append(self.unacknowledged[-1])
+        if self.is_broken and batch.count == before and self.inbound.is_empty:
+            raise PeerGone("the connection broke")
+        return batch.count - before
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        self._world.spend()
+        if self.peer is None:
+            return first
+        if self.is_broken:
+            raise PeerGone("the connection broke")
+        taken = self._world.chance.randint(first + 1, batch.count) if batch.count > first else first
+        for index in range(first, taken):
+            self.outbound.put(batch[index])
+        return taken
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self._world.spend()
+        self._world.wait(lambda: self._is_ready(readable, writable), until_ns)
+        if self.is_broken and not readable:
+            raise PeerGone("the connection broke")
+
+    def _is_ready(self, readable: bool, writable: bool) -> bool:
+        return (readable and self.inbound.has_some) or (writable and self.peer is not None) or self.is_broken
+
+    def close(self, linger_s: float = 1.0) -> None:
+        self.is_broken = True
+        if self.peer is not None:
+            self.peer.is_broken = True
+
+
+class Sink(Link):
+    """A reporter that takes everything, and confirms the end."""
+
+    url = "simulated://reporter"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._is_ended = False
+
+    def receive(self, batch: FrameBatch) -> int:
+        self._world.spend()
+        if self._is_ended:
+            batch.append(encode(End(0, 0, 0, 0)))
+        return int(self._is_ended)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        self._is_ended |= any(isinstance(decode(batch[index]), End) for index in range(first, batch.count))
+        return batch.count
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        self._world.wait(lambda: self._is_ended, until_ns)
+
+    def close(self, linger_s: float = 1.0) -> None:
+        pass
