@@ -9,16 +9,18 @@ import click
 from click.core import ParameterSource
 
 from cli.command import Command
+from cli.trial_options import redo_option
 from experiments.sweep.keys import shared_options
 from runs.errors import UserError
 from runs.option_types import Number, Scheme
-from runs.options import json_option, results_option, run_settings
+from runs.options import json_option, results_option, run_settings, warn_of_spinning
 
 if TYPE_CHECKING:
     from experiments.capacity.capacity import Load
     from experiments.capacity.search import SearchSettings
 
-OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", "results", "name", "as_json"}
+OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", "redo_noisy", "results", "name",
+                 "as_json"}  # fmt: skip
 """Options that have a meaning beside --bench."""
 
 
@@ -41,13 +43,15 @@ OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", 
               help="... or after this many probes.")  # fmt: skip
 @click.option("--pause", "pause_s", type=click.FloatRange(0, 3600), default=0.5, show_default=True,
               help="Seconds between two runs.")  # fmt: skip
+@redo_option
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
 @click.pass_context
 def command(
     context: click.Context, /, slo: str, bench: str | None, start_per_s: float, seconds: float, longest_s: float,
-    precision: float, most_probes: int, pause_s: float, results: str, name: str | None, as_json: bool, **given: Any,
+    precision: float, most_probes: int, pause_s: float, redo_noisy: bool, results: str, name: str | None, as_json: bool,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Find the highest rate that holds an objective, with its interval.
 
@@ -68,12 +72,14 @@ def command(
         pause_s=pause_s,
         seconds=seconds,
         longest_s=longest_s,
+        redo_noisy=redo_noisy,
     )
     if bench is not None:
         load, search = _of_benchmark(context, bench, search)
     else:
         objective = objective_of(slo)
         settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
+        warn_of_spinning(settings)
         load = ExchangeRates(settings, objective, search)
     folder = Path(results) / (name or dated_name("capacity"))
     raise SystemExit(capacity(load, search, folder, as_json))

@@ -7,25 +7,9 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import (
-    folder_options,
-    nothing_beside_resume,
-    redo_option,
-    repeat_options,
-    until_decided_options,
-    with_looks,
-)
+from cli.trial_options import folder_options, named_as_typed, nothing_beside_resume, rate_trial_options, show_or_run
 from runs.option_types import Listed, Rate, Scheme
-from runs.options import (
-    broker_options,
-    json_option,
-    network_option,
-    results_option,
-    session_options,
-    stream_options,
-    terms_options,
-    topology_option,
-)
+from runs.options import json_option, network_option, results_option, session_options, topology_option
 
 
 @click.command(cls=Command)
@@ -35,12 +19,7 @@ from runs.options import (
               metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip
 @click.option("--roles", type=Listed(click.STRING), default="all", show_default=True, metavar="LEVEL[,...]",
               help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
-@repeat_options
-@redo_option
-@until_decided_options
-@stream_options
-@terms_options
-@broker_options
+@rate_trial_options
 @topology_option
 @network_option
 @session_options
@@ -50,27 +29,25 @@ from runs.options import (
 @click.pass_context
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], roles: list[str], repeats: int,
-    seconds: float, results: str, name: str | None, resume: str | None, dry_run: bool, redo_noisy: bool,
-    until_decided: bool, max_repeats: int | None, as_json: bool,
-    **given: Any,
+    seconds: float, resume: str | None, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool,
+    results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Nagle's algorithm off and on, over each transport at each rate: completion time, packets, and a verdict.
 
     Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
     """
-    from exchange.allowed import BadSetting
     from experiments.comparison_arms import nagle_arms
     from experiments.trials.plan import Plan
     from experiments.trials.study import NAGLE
-    from experiments.trials.trial import resume_trial, run_trial, show_plan
+    from experiments.trials.trial import resume_trial
 
     if resume is not None:
         nothing_beside_resume(ctx)
         raise SystemExit(resume_trial(results, resume, as_json, NAGLE))
-    try:
+    with named_as_typed():
         arms = nagle_arms(transports, rates, roles, seconds, given)
-        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE).with_redo(redo_noisy)
-        plan = with_looks(plan, until_decided, max_repeats)
-    except BadSetting as error:
-        raise click.UsageError(str(error)) from error
-    raise SystemExit(show_plan(plan, as_json, results) if dry_run else run_trial(plan, results, name, as_json))
+        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
+    raise SystemExit(
+        show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
+                    dry_run=dry_run, results=results, name=name, as_json=as_json)
+    )  # fmt: skip

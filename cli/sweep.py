@@ -12,9 +12,9 @@ from cli.trial_options import (
     folder_options,
     nothing_beside_resume,
     redo_option,
+    show_or_run,
     typed,
     until_decided_options,
-    with_looks,
 )
 from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
 from runs.options import json_option, results_option
@@ -46,7 +46,7 @@ def command(
     """
     from experiments.sweep.planning import EXAMPLE, confirm, planned
     from experiments.trials.study import SWEEP
-    from experiments.trials.trial import resume_trial, run_trial, show_plan
+    from experiments.trials.trial import resume_trial
 
     if example:
         click.echo(EXAMPLE.read_text(), nl=False)
@@ -55,15 +55,13 @@ def command(
         nothing_beside_resume(ctx)
         raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
     given = typed(ctx) if file else {**configured(ctx), **typed(ctx)}
-    plan = with_looks(
-        planned(file, given).with_redo(redo_noisy),
-        until_decided,
-        max_repeats,
-    )
-    if dry_run:
-        raise SystemExit(show_plan(plan, as_json, results))
-    confirm(plan, yes)
-    raise SystemExit(run_trial(plan, results, name, as_json))
+    plan = planned(file, given)
+    if not dry_run:
+        confirm(plan, yes)
+    raise SystemExit(
+        show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
+                    dry_run=dry_run, results=results, name=name, as_json=as_json)
+    )  # fmt: skip
 
 
 command.params += shared_options(help=HELP_OF_SWEEP)

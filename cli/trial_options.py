@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from runs.options import together
+from runs.options import broker_options, stream_options, terms_options, together, warn_of_spinning
 
 if TYPE_CHECKING:
     from experiments.trials.plan import Plan
@@ -30,6 +32,10 @@ until_decided_options = together([
     click.option("--max-repeats", type=int, metavar="N",
                  help="With --until-decided: stop after so many repeats.  [default: 4 x repeats]"),
 ])  # fmt: skip
+rate_trial_options = together([
+    repeat_options, redo_option, until_decided_options, stream_options, terms_options, broker_options,
+])  # fmt: skip
+"""Options of trials of transports at rates."""
 folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
@@ -37,19 +43,39 @@ folder_options = together([
 ])  # fmt: skip
 
 
-def with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
-    """The plan that goes on until every row is decided, if that was asked for. UsageError for a mistake."""
+@contextlib.contextmanager
+def named_as_typed() -> Iterator[None]:
+    """Turn the BadSetting of a plan into a UsageError."""
     from exchange.allowed import BadSetting
-    from experiments.trials.plan import MOST_REPEATS
 
-    if not until_decided:
-        if max_repeats is not None:
-            raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
-        return plan
     try:
-        return plan.with_looks(min(4 * plan.repeats, MOST_REPEATS) if max_repeats is None else max_repeats)
+        yield
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
+
+
+def show_or_run(
+    plan: Plan, *, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool, results: str,
+    name: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Print the plan that these options make of `plan`, or run it. The exit code."""
+    from experiments.trials.trial import run_trial, show_plan
+
+    with named_as_typed():
+        planned = _with_looks(plan.with_redo(redo_noisy), until_decided, max_repeats)
+    warn_of_spinning(*(arm.settings for arm in planned.arms))
+    return show_plan(planned, as_json, results) if dry_run else run_trial(planned, results, name, as_json)
+
+
+def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:
+    """The plan that goes on until every row is decided, if that was asked for."""
+    from experiments.trials.plan import MOST_REPEATS
+
+    if until_decided:
+        return plan.with_looks(min(4 * plan.repeats, MOST_REPEATS) if max_repeats is None else max_repeats)
+    if max_repeats is not None:
+        raise click.UsageError("--max-repeats ends what --until-decided begins: give both")
+    return plan
 
 
 def typed(ctx: click.Context) -> dict[str, Any]:

@@ -165,6 +165,8 @@ class CapacityRecord(TypedDict):
     capacity_orders_per_s: NotRequired[dict[str, float | None] | None]
     probes: list[Part]
     searches: list[Any]
+    redo_noisy: NotRequired[Part | None]
+    set_aside: NotRequired[list[Part]]
     host: Part
     versions: Part
 

@@ -132,8 +132,9 @@ def compare(
 
 def capacity(
     slo: str = "p99 <= 1ms", *, start: Number = 1000, seconds: float = 2.0, longest: float = 10.0,
-    precision: float = 0.05, probes: int = 30, pause: float = 0.5, results: str | Path = "results",
-    name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
+    precision: float = 0.05, probes: int = 30, pause: float = 0.5, redo_noisy: bool = True,
+    results: str | Path = "results", name: str | None = None, on_progress: OnProgress | None = None,
+    **options: Unpack[RunOptions],
 ) -> Capacity:  # fmt: skip
     """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
     with _measuring(on_progress):
@@ -143,7 +144,7 @@ def capacity(
         fields = {**_fields(options), "orders_per_s": first_per_s, "orders": None, "duration_s": seconds}
         search = SearchSettings(
             start_per_s=first_per_s, precision=precision, most_probes=probes, pause_s=pause, seconds=seconds,
-            longest_s=longest,
+            longest_s=longest, redo_noisy=redo_noisy,
         )  # fmt: skip
         folder = Path(results) / (name or dated_name("capacity"))
         measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)

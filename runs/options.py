@@ -280,10 +280,11 @@ def warn_of_rejections(settings: RunSettings) -> None:
         warn_of_prices(settings.prices, settings.max_price)
 
 
-def warn_of_spinning(settings: RunSettings) -> None:
+def warn_of_spinning(*runs: RunSettings) -> None:
     """Warn on stderr: on one processor, a gateway that spins keeps the engine from answering."""
-    if settings.spin_ns and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
-        what = f"--pace {settings.pace} with one processor: while the gateway spins, nothing else runs"
+    spinning = next((settings for settings in runs if settings.spin_ns), None)
+    if spinning and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
+        what = f"--pace {spinning.pace} with one processor: while the gateway spins, nothing else runs"
         click.echo(f"warning: {what}", err=True)
 
 

@@ -19,6 +19,7 @@ from exchange.words import counted
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.trials.execution import CtrlC
+from experiments.trials.redo import RedoRule, set_aside_words
 from reports.capacity.page import capacity_figures, write_page
 from reports.capacity.table import show
 from reports.drawing.figures import write_figures
@@ -28,7 +29,7 @@ from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.notices import say
 from runs.record.machine import host_facts, now, versions
-from runs.record.noise import MOST_SHARE
+from runs.record.noise import MOST_SHARE, noise_words
 from runs.record.reading import read_record
 
 FILE = "capacity.json"
@@ -67,19 +68,41 @@ class Prober:
     folder: Path
     load: Load
     pause_s: float
+    rule: RedoRule | None
+    """The rule on noise, which stands before the first probe; None if every probe counts."""
     on_probe: Callable[[Record], None]
     interrupted: Callable[[], bool]
     probes: list[Record] = field(default_factory=list)
+    set_aside: list[Record] = field(default_factory=list)
+    """Probes that were made again because the machine was not theirs."""
+    _made: int = 0
 
     def probe(self, value: float) -> Outcome:
-        """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
-        if self.probes:
-            time.sleep(self.pause_s)
-        folder = new_run_folder(self.folder, f"{len(self.probes) + 1:03}-{value:.0f}")
-        found = self._whole(lambda: self.load.probe(folder, value))
-        self.probes.append({"run": folder.name, **found})
-        self.on_probe(self.probes[-1])
+        """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
+        tries = [self._measured(value)]
+        while self._wants_again(tries):
+            say(f"{self.load.axis.in_words(f'{value:,.0f}'):>21}: again, since {noise_words(_noise_of(tries[-1]))}")
+            tries.append(self._measured(value))
+        quietest = (self.rule.choose(list(map(_noise_of, tries))) if self.rule else None) or tries[0]
+        found = next(each for each in tries if each["run"] == quietest.get("name", each["run"]))
+        self.set_aside += [each for each in tries if each is not found]
+        self.probes.append(found)
+        self.on_probe(found)
         return Outcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
+
+    def _wants_again(self, tries: list[Record]) -> bool:
+        rule, extra = self.rule, len(self.set_aside) + len(tries) - 1
+        if rule is None or len(tries) >= rule.most_tries or extra >= rule.most_extra_runs:
+            return False
+        return all(rule.is_noisy(_noise_of(each)) for each in tries)
+
+    def _measured(self, value: float) -> Record:
+        """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
+        if self._made:
+            time.sleep(self.pause_s)
+        self._made += 1
+        folder = new_run_folder(self.folder, f"{self._made:03}-{value:.0f}")
+        return {"run": folder.name, **self._whole(lambda: self.load.probe(folder, value))}
 
     def ceiling(self) -> float:
         return float(self._whole(lambda: self.load.ceiling(self.folder / "001-ceiling")))
@@ -93,6 +116,11 @@ class Prober:
         if self.interrupted():
             raise KeyboardInterrupt
         return found
+
+
+def _noise_of(probe: Record) -> Record:
+    """The part of a run's record that the rule looks at."""
+    return {"name": probe["run"], "noise": {"share_of_all_cpus": probe["noise_share"]}}
 
 
 class MeasuredCapacity(NamedTuple):
@@ -122,9 +150,13 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
     known = {"schema": SCHEMA, "name": folder.name, "started_at": now(), **load.known(), "axis": asdict(axis),
              "host": host_facts(), "versions": versions()}  # fmt: skip
 
+    rule = RedoRule.of_plan(search_settings.most_probes) if search_settings.redo_noisy else None
+
     def write_record(is_over: bool = False) -> dict[str, Any]:
         found = search.as_dict(is_over)
-        record = {**known, **found, "flags": [*found["flags"], *_noisy(prober.probes)], "probes": prober.probes}
+        flags = [*found["flags"], *_set_aside(prober), *_noisy(prober.probes)]
+        record = {**known, **found, "flags": flags, "probes": prober.probes, "redo_noisy": rule and asdict(rule),
+                  "set_aside": prober.set_aside}  # fmt: skip
         write_json(folder / FILE, record)
         return record
 
@@ -133,11 +165,16 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
         write_record()
 
     with ended_as_by_ctrl_c(), CtrlC() as ctrl_c:
-        prober = Prober(folder, load, search_settings.pause_s, on_probe, lambda: ctrl_c.pressed)
+        prober = Prober(folder, load, search_settings.pause_s, rule, on_probe, lambda: ctrl_c.pressed)
         search = CapacitySearch(prober.probe, prober.ceiling, least, search_settings, axis)
         _run(search, prober)
     record = write_record(is_over=True)
     return MeasuredCapacity(record, write_page(folder, record), is_whole=not search.stopped)
+
+
+def _set_aside(prober: Prober) -> Iterator[str]:
+    if prober.rule and prober.set_aside:
+        yield set_aside_words(list(map(_noise_of, prober.set_aside)), prober.rule)
 
 
 def _noisy(probes: list[dict[str, Any]]) -> Iterator[str]:

@@ -4,10 +4,11 @@ With y, the logarithm of a probe's figure over its bound, and x, the logarithm o
 
     y = A (exp(b (x - c) / A) - 1) + noise        c the capacity, b the slope there, -A the floor of an idle system
 
-A probe holds if y <= 0, so at the capacity c half of all probes hold. The noise is normal with unknown deviation; in
-four of a hundred probes it is anything at all, so that one bad probe moves the answer little. Beyond a factor of two on
-either side of the bound a probe counts only as `at least` or `at most` that much. A probe of which only holding or
-failing is known counts as that. The interval is that of the posterior of c over a grid of all four unknowns;
+A probe holds if y <= 0, so at the capacity c half of all probes hold: the noise has the median 0. On either side of
+that it is normal with an unknown deviation, since noise that slows runs down often has the longer tail. In four of a
+hundred probes it is anything at all, so that one bad probe moves the answer little. Beyond a factor of two on either
+side of the bound a probe counts only as `at least` or `at most` that much. A probe of which only holding or failing is
+known counts as that. The interval is that of the posterior of c over a grid of all unknowns;
 `python -m benchmarks coverage` prints how often it contains a known capacity.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, log
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +28,14 @@ FAR = 0.8
 """The logarithm of a ratio beyond which its size does not count: a factor of two."""
 STRAY_SHARE, STRAY_DEVIATION = 0.04, 2.0
 """The share of probes whose noise is anything, and the deviation of these."""
-SLOPES = np.geomspace(0.2, 40.0, 10)[:, None, None]
-FLOORS = -np.log([0.05, 0.3, 0.5, 0.65, 0.8])[:, None]
-DEVIATIONS = np.geomspace(0.04, 1.0, 8)
-"""The grid of the unknowns beside the capacity, each in an axis of its own."""
-FLATNESS = 0.5
+SLOPES = np.geomspace(0.2, 40.0, 8, dtype=np.float32)[:, None, None]
+FLOORS = -np.log(np.array([0.05, 0.3, 0.5, 0.65, 0.8], np.float32))[:, None]
+DEVIATIONS = np.geomspace(0.04, 1.0, 6)
+SKEWS = np.array([0.4, 1.0, 2.5])
+"""How many times the deviation above the median is that below it."""
+BELOW, ABOVE = (np.outer(SKEWS**power, DEVIATIONS).ravel().astype(np.float32) for power in (-0.5, 0.5))
+"""The grid of the unknowns beside the capacity: slope and floor in an axis of their own, both deviations in one."""
+FLATNESS = 0.25
 """Before any probe a slope b is as likely as b ** -FLATNESS: if all were, noise would pass for steepness."""
 STEP = 0.05
 """The logarithm of a step between two capacities of the first grid."""
@@ -38,7 +43,7 @@ POINTS = 100
 """Capacities of the grid for the answer."""
 NEGLIGIBLE = 0.0005
 """The share of the posterior that the answer's grid leaves out on either side."""
-STEEPEST = 50.0
+STEEPEST = 20.0
 ROOT_OF_TWO_PI = float(np.sqrt(2 * np.pi))
 
 Floats = npt.NDArray[np.floating]
@@ -69,7 +74,7 @@ class Posterior:
     def __init__(self, low_per_s: float, high_per_s: float, points: int | None = None) -> None:
         low, high = log(low_per_s), log(high_per_s)
         self._edges = np.linspace(low, high, (points or max(2, round((high - low) / STEP))) + 1)
-        self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None]
+        self._capacities = ((self._edges[1:] + self._edges[:-1]) / 2)[:, None, None, None].astype(np.float32)
         self._log_weights: Floats = -FLATNESS * np.log(SLOPES[None])
 
     def add(self, outcomes: Iterable[Outcome]) -> Posterior:
@@ -111,9 +116,7 @@ class Posterior:
 
     def chance(self, rate_per_s: float) -> Estimate:
         """The chance that a probe at this rate holds, with its interval."""
-        from scipy.special import ndtr
-
-        chances = np.broadcast_to(ndtr(-self._expected(rate_per_s) / DEVIATIONS), self._weights.shape).ravel()
+        chances = np.broadcast_to(_share_below(-self._expected(rate_per_s)), self._weights.shape).ravel()
         weights = self._weights.ravel()
         upwards = np.argsort(chances)
         cumulated = np.cumsum(weights[upwards])
@@ -122,17 +125,28 @@ class Posterior:
 
 
 def _likelihood(expected: Floats, low: float, high: float) -> Floats:
-    """The likelihood of a logarithm between `low` and `high`, by the expected one and the noise's deviation."""
-    usual, stray = (_normal(low, high, *of) for of in ((expected, DEVIATIONS), (0.0, STRAY_DEVIATION)))
-    return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * stray)
+    """The likelihood of a logarithm between `low` and `high`, by the expected one and the noise's deviations."""
+    usual = _noise(low - expected, high - expected)
+    return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * _stray(low, high))
 
 
-def _normal(low: float, high: float, mean: Floats | float, deviation: Floats | float) -> Floats:
-    """A normal distribution's density at `low` if both are equal, else the probability from one to the other."""
+def _noise(low: Floats, high: Floats) -> Floats:
+    """The noise's density at `low` if both are equal, else the probability from one to the other; one is infinite."""
+    if np.isneginf(low).all():
+        return _share_below(high)
+    if np.isposinf(high).all():
+        return 1 - _share_below(low)
+    deviation = np.where(low < 0, BELOW, ABOVE)
+    return np.asarray(np.exp(-0.5 * (low / deviation) ** 2) / (deviation * ROOT_OF_TWO_PI))
+
+
+def _share_below(noise: Floats) -> Floats:
     from scipy.special import ndtr
 
-    if low == high:
-        return np.asarray(np.exp(-0.5 * ((low - mean) / deviation) ** 2) / (deviation * ROOT_OF_TWO_PI))
-    if low == -np.inf:
-        return np.asarray(ndtr((high - mean) / deviation))
-    return np.asarray(ndtr((mean - low) / deviation))
+    return np.asarray(ndtr(noise / np.where(noise < 0, BELOW, ABOVE)))
+
+
+def _stray(low: float, high: float) -> float:
+    """The same of the outcomes that are anything at all."""
+    stray = NormalDist(0.0, STRAY_DEVIATION)
+    return stray.pdf(low) if low == high else stray.cdf(high) - stray.cdf(low)

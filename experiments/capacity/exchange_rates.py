@@ -21,6 +21,7 @@ from runs.errors import UserError
 from runs.files import new_run_folder
 from runs.launch.brokers import Brokers
 from runs.record.noise import noise_share
+from runs.record.status import is_gateways_own
 from runs.run import measure
 from runs.transport_settings import runs_in_one_process
 
@@ -35,17 +36,21 @@ LEAST_ORDERS = 100
 """Orders of a probe whose objective has no figures."""
 UNITS_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 TERM = re.compile(r"(?:(due|handed over|lag) +)?(mean|p50|p90|p99\.9|p99|max) *<=? *([0-9]*\.?[0-9]+) *(ns|us|ms|s)")
+PERCENTILE = re.compile(r"\bp([0-9]+(?:\.[0-9]+)?)\b")
 LOSS = re.compile(r"loss *(?:<=|==?) *0")
 ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
 CEILING_ORDERS = 500_000
+CEILING_S = 20.0
+"""The ceiling's run takes a second at most on a machine with a processor to spare."""
 LEFT_OUT = 2
 """The last order is no part of a run's figures, and a duration may round one away."""
 SPARE = 1.2
 """Random arrivals bring some more or fewer orders in a time."""
 NOT_IN_MEMORY: dict[str, Any] = {
     "amqp_client": None, "delivery": None, "nagle": (), "topology": "duplex", "network": "local",
+    "tape": None, "speed": None, "arrivals": "fixed",
 }  # fmt: skip
-"""Defaults of the settings that the memory transport lacks."""
+"""Defaults of the settings that the memory transport lacks, and of those that a rate without limit has no use for."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,18 @@ class Term:
 
 @dataclass(frozen=True)
 class Objective:
-    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept."""
+    """All terms must hold, and the run must be complete: nothing was lost and the rate was kept.
+
+    A run in which only the gateway was late kept its rate. Its figures from due contain that delay, and are judged.
+    """
 
     terms: tuple[Term, ...]
 
     def broken_by(self, record: Record) -> str | None:
         """The first reason why the run does not hold the objective, None if it does."""
-        if record["status"] != "complete":
+        reasons = record["reasons"]
+        is_delayed = record["status"] == "saturated" and bool(reasons) and is_gateways_own(reasons)
+        if record["status"] != "complete" and not is_delayed:
             return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
         return next((why for term in self.terms if (why := term.broken_by(record))), None)
 
@@ -106,6 +116,12 @@ def objective_of(text: str) -> Objective:
 
 def _term(part: str, text: str) -> Term:
     found = TERM.fullmatch(part)
+    if (other := PERCENTILE.search(part)) and other[0] not in FIGURES and float(other[1]) < 100:
+        needed = ceil(ORDERS_BEYOND / (1 - float(other[1]) / 100) - 1e-6)
+        raise UserError(
+            f"--slo is {text!r}, but runs have no {other[0]}, which needs {needed:,} orders; they have p50, p90, p99 "
+            f"and p99.9, which needs 10,000"
+        )
     if found is None or not float(found[3]):
         raise UserError(f"--slo is {text!r}, of which {part!r} is not understood; it takes {ALLOWED}")
     clock, figure, number, unit = found.groups()
@@ -135,6 +151,7 @@ class ExchangeRates:
 
     def least(self) -> float:
         """The lowest rate that can be judged. UserError if --from is lower, or if the run is impossible."""
+        _refuse_few_orders(self.objective, self.settings.orders, f"--tape {self.settings.tape}", "has")
         least_per_s = least_rate_per_s(self.settings, self.objective, self.search)
         runs_in_one_process(self.settings)
         return least_per_s
@@ -146,26 +163,33 @@ class ExchangeRates:
         record = measure(folder, settings, progress_bar(settings), self._brokers)
         why = self.objective.broken_by(record)
         if why is None:
-            self._refuse_few_orders(record)
+            _refuse_few_orders(self.objective, record["completion_us"]["due"]["count"], record["name"], "measured")
         figures = {name: record.get(name) for name in ("status", "completion_us", "lag_us")}
         return {"orders_per_s": value, "holds": why is None, "why": why, "log_ratio": self.objective.log_ratio(record),
                 "noise_share": noise_share(record), **figures}  # fmt: skip
 
-    def _refuse_few_orders(self, record: Record) -> None:
-        """UserError if the run measured too few orders for the objective, as a run of a short tape does."""
-        measured, needed = record["completion_us"]["due"]["count"], self.objective.needed_orders
-        if measured < needed:
-            what = f"{record['name']} measured {counted(measured, 'orders')}"
-            raise UserError(f"{what}; {self.objective.words} needs {needed:,}: offer more, or judge a lower percentile")
-
     def ceiling(self, folder: Path) -> float:
-        """Orders/s of the generator and the engine with no messaging between them, in threads that share memory."""
-        settings = replace(self.settings, **NOT_IN_MEMORY, transport="memory", orders_per_s=None, duration_s=None,
-                           orders=CEILING_ORDERS, warm_up_s=0.0, window=max(16_384, self.settings.packing))  # fmt: skip
+        """Orders/s of the generator and the engine with no messaging between them, in threads that share memory.
+
+        A machine that is too busy for all of the orders offers them for CEILING_S only.
+        """
+        settings = replace(
+            self.settings, **NOT_IN_MEMORY, transport="memory", orders_per_s=None, duration_s=CEILING_S,
+            orders=CEILING_ORDERS, warm_up_s=0.0, window=max(16_384, self.settings.packing),
+        )  # fmt: skip
         record = measure(new_run_folder(folder.parent, folder.name), settings, progress_bar(settings))
         if record["status"] not in VALID:
             raise UserError(f"the generator's ceiling was not measured: {'; '.join(record['reasons'])}")
         return float(record["rates"]["orders_per_s"])
+
+
+def _refuse_few_orders(objective: Objective, orders: int | None, source: str, has: str) -> None:
+    """UserError if the tape or the run of that name has too few orders for the objective; None is any number."""
+    if orders is not None and orders < objective.needed_orders:
+        raise UserError(
+            f"{source} {has} {counted(orders, 'orders')}; {objective.words} needs {objective.needed_orders:,}: offer "
+            f"more, or judge a lower percentile"
+        )
 
 
 def probe_s(rate_per_s: float, settings: RunSettings, objective: Objective, search: SearchSettings) -> float:

@@ -49,6 +49,8 @@ class SearchSettings:
     """How long a probe offers orders, at least."""
     longest_s: float = 10.0
     """How long a probe may offer orders at a low rate, to have as many as the objective needs."""
+    redo_noisy: bool = True
+    """Whether a probe beside which others used the machine is made again."""
 
 
 def search_settings_of(record: Record) -> SearchSettings:

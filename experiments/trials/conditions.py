@@ -12,12 +12,11 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan, Step
+from experiments.trials.redo import set_aside_words
 from runs.record.noise import MOST_SHARE, noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
 """Fields of run.json that differ between any two runs: the free port, and the load, which is reported as a range."""
-MOST_NAMES = 3
-"""More runs are not named in a caveat; comparison.json names all."""
 
 
 def conditions(plan: Plan, observed: Iterable[Observations]) -> dict[str, Any]:
@@ -144,12 +143,7 @@ def _set_aside(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
     """The runs that the plan's rule on noise set aside, with the first ones' names."""
     runs = [record for arm in observed.values() for _, record in arm.set_aside]
     if plan.redo and runs:
-        shares = [noise_share(run) or 0.0 for run in runs]
-        names = ", ".join(run["name"] for run in runs[:MOST_NAMES]) + ", ..." * (len(runs) > MOST_NAMES)
-        yield (
-            f"{counted(len(runs), 'runs')} set aside for noise: other work or steal took over "
-            f"{plan.redo.most_share_of_all_cpus:.0%} of the processors beside each, at most {max(shares):.0%} ({names})"
-        )
+        yield set_aside_words(runs, plan.redo)
 
 
 def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:

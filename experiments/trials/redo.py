@@ -1,4 +1,4 @@
-"""Which runs of a trial are made again because the machine was not theirs.
+"""Which runs of a trial, or of a search, are made again because the machine was not theirs.
 
 The rule stands in plan.json before the first run. It looks at a run's noise only, never at its figures, so it cannot
 prefer a result. A run whose noise is unknown is not made again.
@@ -16,6 +16,8 @@ from exchange.words import counted
 from runs.record.noise import MOST_SHARE, noise_share
 
 MOST_TRIES = 3
+MOST_NAMES = 3
+"""More runs are not named in a sentence; the record names all."""
 
 
 class Step(Protocol):
@@ -66,6 +68,16 @@ class RedoRule:
             f"a run beside which others take over {self.most_share_of_all_cpus:.0%} of all processors is set aside and "
             f"made again: {self.most_tries} tries at most, {counted(self.most_extra_runs, 'extra runs')} in all"
         )
+
+
+def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
+    """2 runs set aside for noise: other work or steal took over 5% ..., with the first ones' names."""
+    shares = [noise_share(run) or 0.0 for run in runs]
+    names = ", ".join(run["name"] for run in runs[:MOST_NAMES]) + ", ..." * (len(runs) > MOST_NAMES)
+    return (
+        f"{counted(len(runs), 'runs')} set aside for noise: other work or steal took over "
+        f"{rule.most_share_of_all_cpus:.0%} of the processors beside each, at most {max(shares):.0%} ({names})"
+    )
 
 
 def rule_as_written(written: Mapping[str, Any] | None) -> RedoRule | None:

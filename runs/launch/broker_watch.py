@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Interface, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 
+from runs.record import machine
+from runs.record.noise import sees_every_process
 from transports.base import Address
 from transports.declaration import Probe, RunningBroker
 from transports.registry import scheme_of, transport_of
 
 EVERY_S = 1.0
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+FORWARDERS = {"docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2"}
+"""Processes that listen in place of a broker in a container, whose own processes cannot be told from others."""
 
 
 class BrokerWatch:
@@ -61,12 +66,12 @@ class BrokerWatch:
 
     @property
     def is_hidden(self) -> bool:
-        """True if the broker is on this host, and this system does not let us find its process."""
+        """True if the broker is on this host, or may be, and this system does not let us find its process."""
         return self._is_here and not self.pids
 
     @property
     def _is_here(self) -> bool:
-        return self._server is not None or urlsplit(self._url).hostname in LOOPBACK
+        return self._server is not None or _is_of_this_host(urlsplit(self._url).hostname or "")
 
     def clock_starts(self) -> None:
         self.sockets = self._accepted()
@@ -121,8 +126,27 @@ def _listening_on(port: int) -> Iterator[int]:
     """The processes that listen on a TCP port of this host, as far as we may know."""
     with contextlib.suppress(psutil.Error):
         for end in psutil.net_connections("tcp"):
-            if end.status == psutil.CONN_LISTEN and end.laddr.port == port and end.pid:
+            listens = end.status == psutil.CONN_LISTEN and end.laddr.port == port and end.pid
+            if listens and psutil.Process(end.pid).name() not in FORWARDERS:
                 yield end.pid
+
+
+def _is_of_this_host(name: str) -> bool:
+    """True for an address of this host, or of a container on it. In a container that is every neighbour, to be sure."""
+    try:
+        address = ip_address(socket.gethostbyname(name))
+    except OSError:
+        return name == "::1"
+    every = [(nic, IPv4Interface(f"{each.address}/{each.netmask or 32}")) for nic, addresses in
+             psutil.net_if_addrs().items() for each in addresses if each.family == socket.AF_INET]  # fmt: skip
+    neighbours = [interface.network for nic, interface in every if not sees_every_process() or _is_bridge(nic)]
+    own = address.is_loopback or any(address == interface.ip for _, interface in every)
+    return own or any(address in network for network in neighbours)
+
+
+def _is_bridge(nic: str) -> bool:
+    """True for the interface behind which the containers of this host are."""
+    return (machine.ROOT / "sys/class/net" / nic / "bridge").exists()
 
 
 @contextlib.contextmanager

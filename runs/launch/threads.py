@@ -126,7 +126,7 @@ class Stage:
             self._seconds.put(None)
             if name not in self.results:
                 self._stop(list(self._services), f"the {name} failed")
-                self._services[name].close()
+            self._services[name].close()  # else a peer that has more to send waits for room without end
 
     def _log(self, name: str, error: Exception) -> None:
         """Write the traceback to the file that has the stderr of a component that is a process."""

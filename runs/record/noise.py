@@ -55,9 +55,15 @@ class ProcessTable:
             begin_s = time.monotonic()
             by_pid = dict(_processes(folder))
             at_s = (begin_s + time.monotonic()) / 2
-            is_whole = os.readlink(f"{folder}/self/ns/pid") == ALL_PROCESSES
-            return cls(by_pid, at_s, is_whole and KTHREADD in by_pid)
+            return cls(by_pid, at_s, sees_every_process() and KTHREADD in by_pid)
         return None
+
+
+def sees_every_process() -> bool:
+    """False in a container, and where this system does not tell."""
+    with contextlib.suppress(OSError):
+        return os.readlink(machine.ROOT / "proc/self/ns/pid") == ALL_PROCESSES
+    return False
 
 
 def _processes(folder: str) -> Iterator[tuple[int, Process]]:

@@ -198,6 +198,9 @@ def test_a_gateway_that_spins_on_one_processor_is_warned_of(tmp_path: Path, monk
     said = CliRunner().invoke(main, [*map(str, words), "--pace", "spin:20"])
     assert said.exit_code == 0, said.output
     assert "--pace spin:20 with one processor" in said.stderr
+    planned = CliRunner().invoke(main, ["sweep", "--vary", "pace=sleep,spin:30", "--transports", "memory", "--dry-run"])
+    assert planned.exit_code == 0, planned.output
+    assert "--pace spin:30 with one processor" in planned.stderr
 
 
 def test_answers_never_replace_their_tape(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from cli.main import main
 from exchange.settings import RunSettings
-from experiments.capacity.exchange_rates import least_rate_per_s, objective_of, probe_s
+from experiments.capacity import exchange_rates
+from experiments.capacity.capacity import measured_capacity
+from experiments.capacity.exchange_rates import ExchangeRates, least_rate_per_s, objective_of, probe_s
 from experiments.capacity.search import SearchSettings
 from tests.exchange_command import exchange
 
@@ -22,7 +26,8 @@ def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Pat
     folder, record = tmp_path / "it", said.record
     assert record["ceiling_orders_per_s"] > 10_000
     names = {path.parent.name for path in folder.glob("*/run.json")}
-    assert {probe["run"] for probe in record["probes"]} == {name for name in names if "ceiling" not in name}
+    runs = {probe["run"] for probe in record["probes"] + record["set_aside"]}
+    assert runs == {name for name in names if "ceiling" not in name}
     assert record["objective"] == "p50 <= 9s"
     assert all("noise_share" in probe for probe in record["probes"])
     page = (folder / "capacity.html").read_text()
@@ -50,7 +55,8 @@ def test_the_lowest_rate_is_one_at_which_the_longest_probe_has_enough_orders() -
     ("words", "said"),
     [
         (["--slo", "fast"], "not understood"),
-        (["--slo", "p99.99 <= 1ms"], "not understood"),
+        (["--slo", "p99.99 <= 1ms"], "runs have no p99.99, which needs 100,000 orders"),
+        (["--slo", "p95 <= 1ms"], "runs have no p95, which needs 200 orders"),
         (["--transport", "pigeon"], "known are"),
         (["--from", "0"], "--from"),
         (["--precision", "2"], "--precision"),
@@ -64,3 +70,57 @@ def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -
     assert refused.exit_code == 2
     assert said in " ".join(refused.output.split())
     assert not (tmp_path / "results").exists()
+
+
+def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
+    tape, results = tmp_path / "short.bin", tmp_path / "results"
+    assert exchange("tape", "--orders", 500, "--output", tape).code == 0
+    refused = exchange("capacity", "--tape", tape, "--results", results)
+    assert (refused.code, results.exists()) == (2, False)
+    assert "has 500 orders; p99 <= 1ms needs 1,000" in refused.err
+
+
+def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    assert exchange("tape", "--orders", 2_000, "--output", tape).code == 0
+    words = ("--transport", "memory", "--slo", "p99 <= 9s", "--from", 100_000, "--seconds", 0.1, "--probes", 3)
+    said = exchange("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
+    assert said.code == 0, said.err
+    assert said.record["answer"]["highest_held_orders_per_s"] > 0
+
+
+def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: Iterator[float], **search: Any) -> dict[str, Any]:
+    """capacity.json of a search in which every run holds, beside others that took these shares of the processors."""
+
+    def measure(folder: Path, settings: RunSettings, *_: object) -> dict[str, Any]:
+        is_ceiling = settings.orders_per_s is None
+        return {"name": folder.name, "status": "complete", "reasons": [], "rates": {"orders_per_s": 4_000.0},
+                "completion_us": {"due": {"p99": 100.0, "count": 5_000}},
+                "noise": {"share_of_all_cpus": 0.0 if is_ceiling else next(shares)}}  # fmt: skip
+
+    monkeypatch.setattr(exchange_rates, "measure", measure)
+    settings = SearchSettings(pause_s=0.0, **search)
+    load = ExchangeRates(RunSettings(), objective_of("p99 <= 1ms"), settings)
+    return measured_capacity(load, settings, tmp_path / "it").record
+
+
+def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(tmp_path, monkeypatch, iter([0.3, 0.01, 0.0, 0.2, 0.1, 0.15]))
+    assert [probe["noise_share"] for probe in found["probes"]] == [0.01, 0.0, 0.1]
+    assert [run["noise_share"] for run in found["set_aside"]] == [0.3, 0.2, 0.15]
+    names = [run["run"] for run in found["probes"] + found["set_aside"]]
+    assert len(set(names)) == 6
+    assert all((tmp_path / "it" / name).is_dir() for name in names)
+    assert "3 runs set aside for noise: other work or steal took over 5%" in found["flags"][0]
+    assert "beside 1 of 3 probes, at most 10%" in found["flags"][1]
+    assert (found["redo_noisy"]["most_tries"], found["redo_noisy"]["most_extra_runs"]) == (3, 15)
+
+
+def test_noisy_probes_are_made_again_up_to_the_rule_s_cap_or_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = searched(tmp_path, monkeypatch, iter([0.3] * 9), most_probes=3)
+    assert (len(found["probes"]), len(found["set_aside"])) == (3, 1)
+    kept = searched(tmp_path / "kept", monkeypatch, iter([0.3] * 9), redo_noisy=False)
+    assert (len(kept["set_aside"]), kept["redo_noisy"]) == (0, None)
+    assert "beside 3 of 3 probes" in kept["flags"][0]

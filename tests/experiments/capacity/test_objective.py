@@ -21,7 +21,7 @@ def run(status: str = "complete", p99: float = 500.0, lag: float = 50.0) -> dict
     }
 
 
-NONSENSE = ["", "p99", "p98 <= 1ms", "p99.99 <= 1ms", "p99 <= 0us", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;",
+NONSENSE = ["", "p99", "p100 <= 1ms", "p99 <= 0us", "p99 <= 1", "p99 >= 1ms", "p99 <= 1ms;",
             "loss <= 3", "fast"]  # fmt: skip
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
+from runs.launch import broker_watch
 from runs.launch.broker_watch import BrokerWatch
 from transports.base import PeerGone
 
@@ -64,3 +67,34 @@ def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(wa
         assert watch.pids == []
     watch._url = f"amqp://guest@localhost:{port}/"
     assert watch.pids == []
+
+
+def test_a_broker_in_a_container_of_this_host_is_hidden(watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its CPU would pass for noise, so what others took is unknown."""
+    watch._server = None
+    with socket.create_server(("127.0.0.1", 0)) as forwarder:
+        watch._url = f"amqp://guest@localhost:{forwarder.getsockname()[1]}/"
+        assert not watch.is_hidden
+        monkeypatch.setattr(broker_watch, "FORWARDERS", {psutil.Process().name()})
+        assert watch.is_hidden
+
+
+@pytest.mark.parametrize(
+    ("host", "nic", "in_a_container", "is_hidden"),
+    [
+        ("172.17.0.2", "docker0", False, True),
+        ("172.17.0.1", "eth0", False, True),
+        ("172.17.0.2", "eth0", False, False),
+        ("172.17.0.2", "eth0", True, True),
+        ("10.0.0.1", "docker0", True, False),
+    ],
+)
+def test_a_broker_whose_address_may_be_of_this_host_is_hidden(
+    host: str, nic: str, in_a_container: bool, is_hidden: bool, watch: BrokerWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = SimpleNamespace(family=socket.AF_INET, address="172.17.0.1", netmask="255.255.0.0")
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {nic: [mine]})
+    monkeypatch.setattr(broker_watch, "_is_bridge", lambda nic: nic == "docker0")
+    monkeypatch.setattr(broker_watch, "sees_every_process", lambda: not in_a_container)
+    watch._server, watch._url = None, f"amqp://guest@{host}:1/"
+    assert watch.is_hidden == is_hidden

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from exchange.settings import RunSettings
+from gateway.completion import Intake
 from matching_engine.service import EngineService
 from runs.launch.threads import run_in_threads
-from transports.memory import LISTENERS
+from runs.record.outcome import Outcome
+from transports.memory import CAPACITY_FRAMES, LISTENERS
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +51,24 @@ def test_a_component_that_fails_ends_the_run_with_its_reason(
     assert not LISTENERS
     assert "Traceback" not in capfd.readouterr().err
     assert (tmp_path / "engine.log").exists() == isinstance(error, ZeroDivisionError)
+
+
+def test_a_gateway_that_gave_up_does_not_leave_the_engine_waiting_for_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine once made a gateway give up, and the engine then waited for ten minutes to send it answers."""
+    take = Intake.take
+
+    def deaf_once_greeted(intake: Intake) -> int:
+        return take(intake) if intake.hello is None else 0
+
+    monkeypatch.setattr(Intake, "take", deaf_once_greeted)
+    orders = 4 * CAPACITY_FRAMES
+    settings = RunSettings(transport="memory", orders_per_s=None, orders=orders, window=orders, timeout_s=0.5)
+    outcomes: list[Outcome] = []
+    run = Thread(target=lambda: outcomes.append(run_in_threads(tmp_path, settings, lambda _: None)[1]), daemon=True)
+    run.start()
+    run.join(60)
+    assert outcomes
+    assert outcomes[0].engines[1].stopped
+    assert "the engine said nothing" in str(outcomes[0].gateways[1].stopped)
