@@ -5,6 +5,7 @@ The picture, a ratio plot, has a row for each verdict: the estimate, its interva
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import log
@@ -19,6 +20,7 @@ from runs.metrics import COMPARISON_METRICS
 NAGLE = "nagle"
 SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+TOO_FEW = "too few repeats to tell"
 MOST_ROWS = 30
 NARROWEST = 0.5, 2.0
 """The scale shows at least these ratios, so that a small difference looks small."""
@@ -43,7 +45,9 @@ def headline(record: Record) -> str:
         return found[0] if found else "Nothing was compared"
     differ = [verdict for verdict in record["verdicts"] if verdict["outcome"] == "differ"]
     if not differ:
-        return f"No difference was found in {counted(len(record['verdicts']), 'comparisons')}"
+        is_told = any(verdict.get("low") is not None for verdict in record["verdicts"])
+        words = "No difference was found" if is_told else TOO_FEW.capitalize()
+        return f"{words} in {counted(len(record['verdicts']), 'comparisons')}"
     most = max(differ, key=lambda verdict: abs(log(verdict["ratio"])))
     words = f"{len(differ)} of {counted(len(record['verdicts']), 'comparisons')} differ"
     return f"{words}, most of all {_place(most)}: {most['sentence']} ({record['metrics'][most['metric']]['title']})"
@@ -88,9 +92,16 @@ def _of_side(record: Record, differ: list[Record], cases: int) -> str:
 
 
 def _rest(verdicts: list[Record], others: bool) -> Iterator[str]:
-    for outcome, words in (("cannot tell", "no difference found"), ("not compared", "not compared")):
-        if number := sum(verdict["outcome"] == outcome for verdict in verdicts):
+    found = Counter(map(_without_difference, verdicts))
+    for words in ("no difference found", TOO_FEW, "not compared"):
+        if number := found[words]:
             yield f"{words} in {number}" if others else f"{words} in {number} of {counted(len(verdicts), 'cases')}"
+
+
+def _without_difference(verdict: Record) -> str | None:
+    if verdict["outcome"] == "cannot tell":
+        return "no difference found" if verdict.get("low") is not None else TOO_FEW
+    return "not compared" if verdict["outcome"] == "not compared" else None
 
 
 @dataclass(frozen=True)

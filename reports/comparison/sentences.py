@@ -38,7 +38,10 @@ def circumstances(record: Record) -> list[str]:
 
 def sureness(record: Record) -> str:
     """How sure the intervals and the verdicts are."""
-    rows, confidence = record["statistics"]["rows"], record["statistics"]["confidence"]
+    rows = sum(verdict.get("low") is not None for verdict in record["verdicts"])
+    confidence = record["statistics"]["confidence"]
+    if not rows:
+        return "There is no interval: too few repeats."
     if rows == 1:
         return f"The interval holds the true ratio in {confidence:.0%} of trials."
     return f"All {rows} intervals together hold the true ratios in {confidence:.0%} of trials."

@@ -75,3 +75,19 @@ def test_the_ratio_is_that_of_the_term_nearest_to_breaking() -> None:
     assert objective.log_ratio(run(p99=500.0, lag=200.0)) == pytest.approx(log(2))
     assert objective.log_ratio({**run(), "lag_us": {}}) is None
     assert objective_of("loss = 0").log_ratio(run()) is None
+
+
+@pytest.mark.parametrize(
+    ("reasons", "p99", "holds"),
+    [
+        (["the gateway's p99 lag is 12.0 ms, though the rate was held"], 900.0, True),
+        (["the gateway's p99 lag is 12.0 ms, though the rate was held"], 1_100.0, False),
+        (["the gateway's p99 lag is 12.0 ms", "offered 900 of 1,000 orders/s"], 900.0, False),
+        ([], 900.0, False),
+    ],
+)
+def test_a_run_in_which_only_the_gateway_was_late_is_judged_by_its_figures(
+    reasons: list[str], p99: float, holds: bool
+) -> None:
+    late = {**run("saturated", p99), "reasons": reasons}
+    assert (objective_of("p99 <= 1ms").broken_by(late) is None) == holds

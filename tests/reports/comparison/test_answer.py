@@ -36,6 +36,8 @@ def record(*verdicts: dict[str, Any], study: str = "compare") -> dict[str, Any]:
         ([verdict(2.0), verdict(1.0, "cannot tell", "at 2")],
          "b is 2.0 times faster than a in 1 of 2 cases; no difference found in 1"),
         ([verdict(1.0, "cannot tell")], "a and b: no difference found in 1 of 1 case"),
+        ([{**verdict(0.06, "cannot tell"), "low": None, "high": None}],
+         "a and b: too few repeats to tell in 1 of 1 case"),
         ([verdict(None, "not compared")], "a and b: not compared in 1 of 1 case"),
         ([verdict(0.5), verdict(3.0, block="at 2")],
          "a is 2.0 times faster than b in 1 of 2 cases; b is 3.0 times faster than a in 1 of 2 cases"),
