@@ -24,7 +24,8 @@ def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(tmp_
     folder, record = tmp_path / "it", said.record
     assert (record["benchmark"], record["axis"]["name"]) == ("supply-chain", "base")
     assert record["reach_base"] == {"low": 1, "high": record["ceiling_base"]}
-    assert {probe["run"] for probe in record["probes"]} == {path.parent.name for path in folder.glob("*/bench.json")}
+    probes = {probe["run"] for probe in record["probes"] + record["set_aside"]}
+    assert probes == {path.parent.name for path in folder.glob("*/bench.json")}
     assert all(probe["base"] == int(probe["base"]) for probe in record["probes"])
     assert "supply-chain over zeromq (vertical)" in exchange("results", "show", folder).out
     page = (folder / "capacity.html").read_text()
