@@ -53,6 +53,7 @@ class Publish:
                 session.drain(session.link)
             result.last_ns = time.monotonic_ns()
             result.received = _await_replies(session, self.replies)
+            result.details["replied_ns"] = time.monotonic_ns()
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
         result.sent, result.sent_checksum = source.count, source.checksum

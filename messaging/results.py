@@ -29,7 +29,7 @@ SHARE, MOST_S = 0.02, 10.0
 class Measurements:
     """Repeats, cell by cell in the order of the plan; `stopped` says why some are missing."""
 
-    cells: Sequence[Cell]
+    cells: list[Cell]
     repeats: list[list[Record]] = field(init=False)
     stopped: str | None = UNFINISHED
 

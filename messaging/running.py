@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from messaging.benchmark import Benchmark, Cell, Figures, Settings
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, PARTIAL, measure
 from messaging.options import parameters, settings_of
-from messaging.report import reasons_in_words, show, write_page
+from messaging.report import TOO_SHORT, is_timed, reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
 from reports.formats import number
@@ -34,6 +35,8 @@ SCHEMA = 1
 INTERRUPTED = "interrupted"
 FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
+LONGER, MOST_TIMES_LONGER = 4, 4**4
+"""A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
 SUITE = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery")
 """Options of the suite that hold for every benchmark."""
@@ -137,7 +140,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     """Measure; returns bench.json's content. An error is raised if nothing was measured before it."""
     head, began_s = _head_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
     plan = plan_of(benchmark, settings)
-    measurements = Measurements(plan.cells)
+    measurements = Measurements(list(plan.cells))
     patterns = {transport: plan.patterns(benchmark, transport) for transport in settings["transport"]}
     setup = Setup(patterns, settings.get("amqp_client"), settings.get("delivery"), brokers)
     check_cells(benchmark, plan.cells)
@@ -165,8 +168,9 @@ def _in_turns(
 ) -> str | None:
     """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early."""
     for repeat in range(1, settings["repeats"] + 1):
-        for cell, repeats in zip(measurements.cells, measurements.repeats, strict=True):
-            record = measure(benchmark, cell, setup, settings["timeout_s"])
+        for place, repeats in enumerate(measurements.repeats):
+            cell, record = _long_enough(benchmark, measurements.cells[place], setup)
+            measurements.cells[place] = cell
             repeats.append({"repeat": repeat, **record})
             on_each()
             _report_progress(benchmark, cell, repeat, record)
@@ -175,11 +179,22 @@ def _in_turns(
     return None
 
 
+def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
+    """Measure; if that was too short to be timed, measure again with more messages, unless the user set their number.
+
+    Returns the cell that was measured at last, with which the next repeat begins.
+    """
+    while True:
+        record = measure(benchmark, cell, setup, cell.settings["timeout_s"])
+        may_grow = cell.settings.get("count", 0) is None and cell.times_longer < MOST_TIMES_LONGER
+        if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]) or not may_grow:
+            return cell, record
+        cell = replace(cell, times_longer=cell.times_longer * LONGER)
+
+
 def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
     outcome = (
-        _figures_in_words(benchmark, record["figures"])
-        or "; ".join(reasons_in_words(record["reasons"]))
-        or "too short to be timed"
+        _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"])) or TOO_SHORT
     )
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
 

@@ -10,6 +10,9 @@ from messaging.benchmark import Cell, Figures, Results
 from messaging.flow import Consume, Publish
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind
 
+LEAST_SPAN_NS = 10_000_000
+"""A receiver's clock that ran for less tells no rate: a full buffer is drained faster than anything can be sent."""
+
 
 @dataclass(frozen=True)
 class Streams:
@@ -114,27 +117,33 @@ def _sum(checksums: Iterable[int]) -> int:
 def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
     """Rates of all receivers together, from the first message that one had to the last that one had; latency.
 
-    The clock starts once a first message is there, which therefore does not count.
+    The clock starts once a first message is there, which therefore does not count. No rates if it ran too short.
     """
     begun = [result for result in receivers if result.received]
     span_ns = max((each.last_ns for each in begun), default=0) - min((each.first_ns for each in begun), default=0)
     messages = sum(each.received for each in begun) - 1
-    if span_ns <= 0 or messages < 1:
-        return {}
+    latency = latency_figures(receivers, "latency")
+    if span_ns < LEAST_SPAN_NS or messages < 1:
+        return latency
     per_s = messages * 1e9 / span_ns
-    rates = {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
-    return {**rates, **latency_figures(receivers, "latency")}
+    return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9, **latency}
+
+
+def publisher_figures(size: int, publisher: RoleResult) -> Figures:
+    """The rates by the publisher's clock, as the paper has them: from its first message to the reply."""
+    per_s = publisher.sent * 1e9 / (publisher.details["replied_ns"] - publisher.first_ns)
+    return {"publisher_messages_per_s": per_s, "publisher_megabytes_per_s": per_s * size / 1e6}
 
 
 def with_megabits(figures: Figures) -> Figures:
     """Add the rate in Mb/s, if there is one."""
-    return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if figures else {}
+    return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if "megabytes_per_s" in figures else figures
 
 
 def rates_of_each(size: int, receivers: Sequence[RoleResult]) -> list[float]:
     """Messages/s of each receiver alone, of those that could be measured."""
     each = [flow_figures(size, [receiver]) for receiver in receivers]
-    return [found["messages_per_s"] for found in each if found]
+    return [found["messages_per_s"] for found in each if "messages_per_s" in found]
 
 
 def transfer_figures(size: int, publishers: Sequence[RoleResult], subscribers: Sequence[RoleResult]) -> Figures:

@@ -41,7 +41,9 @@ def packed(cell: Cell) -> int:
 def frames(cell: Cell) -> int:
     """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
     asked_for: int | None = cell.settings.get("count")
-    messages = asked_for or COUNTS.of(MESSAGE_BYTES, cell.has_broker, bool(cell.settings.get("quick")))
+    messages = asked_for or cell.times_longer * COUNTS.of(
+        MESSAGE_BYTES, cell.has_broker, bool(cell.settings.get("quick"))
+    )
     return max(2, -(-messages // packed(cell)) if asked_for else min(messages // packed(cell), messages // 8))
 
 
@@ -50,8 +52,8 @@ STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)
 
 def figures(cell: Cell, results: Results) -> Figures:
     found = STREAM.figures(cell, results)
-    if not found:
-        return {}
+    if "messages_per_s" not in found:
+        return found
     frames_per_s = found.pop("messages_per_s")
     return {**found, "frames_per_s": frames_per_s, "messages_per_s": frames_per_s * packed(cell)}
 

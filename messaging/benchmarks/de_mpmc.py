@@ -41,7 +41,7 @@ BENCHMARK = Benchmark(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabytes_per_s", "MB/s, all"),
         Column("pair_messages_per_s", "of a pair", with_interval=True),
-        Column("latency_mean_us", "mean us"),
+        Column("latency_mean_us", "queued us"),
     ),
     plots=(
         Plot("Bandwidth of all pairs", "megabytes_per_s", "MB/s", x="pairs", x_unit="pairs"),

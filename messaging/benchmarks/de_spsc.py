@@ -6,16 +6,23 @@
 Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in memory: one connection.
 
 The publisher sends as fast as it can, and then awaits the reply; the next size follows. The rate is the consumer's,
-from its first message to its last. Latency is from handing over to receipt, so here it is mostly a wait in queues.
+from its first message to its last; beside it stands the publisher's, from its first message to the reply, as the paper
+computes it. Latency is from handing over to receipt, so here it is mostly a wait in queues.
 """
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published, by_size
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size
 from messaging.options import COUNT, SIZES
-from messaging.streams import Streams
+from messaging.streams import Streams, publisher_figures
 
 STREAM = Streams(lambda cell: cell.count(Counts()))
+
+
+def figures(cell: Cell, results: Results) -> Figures:
+    return {**STREAM.figures(cell, results), **publisher_figures(cell.size, results["publisher"])}
+
+
 PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
 
 BENCHMARK = Benchmark(
@@ -24,12 +31,13 @@ BENCHMARK = Benchmark(
     points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,
-    figures=STREAM.figures,
+    figures=figures,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s", with_interval=True),
-        Column("latency_mean_us", "mean us"),
-        Column("latency_p99_us", "p99 us"),
+        Column("publisher_messages_per_s", "publisher's clock"),
+        Column("latency_mean_us", "queued us"),
+        Column("latency_p99_us", "queued p99"),
     ),
     plots=(
         Plot("Message rate", "messages_per_s", "messages/s"),

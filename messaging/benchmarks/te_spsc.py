@@ -101,7 +101,7 @@ BENCHMARK = Benchmark(
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s"),
-        Column("latency_mean_us", "mean us"),
+        Column("latency_mean_us", "queued us"),
     ),
     plots=(
         Plot("Message rate", "messages_per_s", "messages/s", x="patterns", x_unit="patterns"),

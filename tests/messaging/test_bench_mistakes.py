@@ -148,7 +148,7 @@ def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -
         process.kill()
     record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
     assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
-    assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
+    assert record["rows"][0]["figures"]["publisher_messages_per_s"]["n"] >= 1
     assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
     assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
     assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()
