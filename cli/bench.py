@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.command import Command
+
 if TYPE_CHECKING:
     from messaging.benchmark import Benchmark
+
+
+class BenchCommand(Command):
+    table = "bench"
 
 
 class Benchmarks(click.Group):
@@ -57,7 +63,7 @@ def command_of(benchmark: Benchmark) -> click.Command:
             raise SystemExit(run_benchmark(benchmark, settings, Output(results, name, as_json)))
 
     about = f"{benchmark.about[0].upper()}{benchmark.about[1:]}."
-    return click.Command(
+    return BenchCommand(
         benchmark.name,
         callback=run,
         params=parameters(benchmark),
@@ -75,7 +81,7 @@ def suite_command() -> click.Command:
 
         raise SystemExit(run_suite(typed, Output(results, name, as_json)))
 
-    return click.Command(
+    return BenchCommand(
         "suite",
         callback=run,
         params=parameters(None),

@@ -22,7 +22,7 @@ from runs.options import GROUPS
 
 OTHERS = "Other options"
 FILE, PREFIX = Path("exchange.toml"), "EXCHANGE_"
-CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle")
+CONFIGURED = ("run", "compare", "sweep", "capacity", "nagle", "bench")
 
 
 def _be_quiet(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -46,6 +46,9 @@ LOUDNESS = (
 class Command(click.Command):
     """A command whose options stand in groups and take defaults from a file and the environment."""
 
+    table = ""
+    """Its table in the file, if not its name's: all benchmarks share one."""
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         *own, help_option = super().get_params(ctx)
         return [*own, *LOUDNESS, help_option]
@@ -53,7 +56,7 @@ class Command(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        sources = _sources(_by_key(self), info_name or "")
+        sources = _sources(_by_key(self), self.table or info_name or "")
         extra.setdefault("default_map", {name: value for _, defaults in sources for name, value in defaults.items()})
         context = super().make_context(info_name, args, parent, **extra)
         if used := configured(context):
@@ -95,7 +98,7 @@ def _sources(keys: Mapping[str, str], command: str) -> list[tuple[str, dict[str,
     known = keys.keys() if shared.keys() <= keys.keys() else _keys_of_all()
     _check(shared, known, str(FILE))
     own = tables.get(command, {})
-    _check(own, keys, f"{FILE}, [{command}]")
+    _check(own, _keys_of(command) if own else (), f"{FILE}, [{command}]")
     variables = {key: PREFIX + key.replace("-", "_").upper() for key in keys}
     environment = {key: os.environ[name] for key, name in variables.items() if name in os.environ}
     return [
@@ -128,7 +131,17 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
 
 
 def _keys_of_all() -> set[str]:
-    return {key for name in CONFIGURED for key in _by_key(importlib.import_module(f"cli.{name}").command)}
+    return {key for name in CONFIGURED for key in _keys_of(name)}
+
+
+def _keys_of(name: str) -> set[str]:
+    """The keys of a command; those of all benchmarks for bench."""
+    command: click.Command = importlib.import_module(f"cli.{name}").command
+    if not isinstance(command, click.Group):
+        return set(_by_key(command))
+    context = click.Context(command)
+    parts = (command.get_command(context, part) for part in command.list_commands(context))
+    return {key for part in parts if isinstance(part, Command) for key in _by_key(part)}
 
 
 def _line(sources: Iterable[tuple[str, dict[str, Any]]], used: Mapping[str, Any], keys: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
 from reports.drawing.canvas import empty_axes, linear_y, log_y
-from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
+from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import MUTED, line_colours
 from reports.drawing.figures import Drawing, Figure, drawings
 from reports.exports import grouped
@@ -66,14 +66,16 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
     labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]
     for published in plot.beside:
         if published.level is not None:
-            axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
+            line = axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
+            name_parts("the paper", line, [])
             labels.append(EndLabel(published.level, "the paper", MUTED))
         if published.points:
             labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
     _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
     (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
-    return Chart(axes, _numbers(plot, lines))
+    numbers = _numbers(plot, lines)
+    return Chart(axes, numbers, hover=numbers)
 
 
 def _looks(transports: dict[str, str]) -> dict[str, tuple[str, str]]:
@@ -93,7 +95,8 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
     x, y = np.array(published.points).T
     end = min(last, float(x[-1]))
     shown = np.append(x[x < end], end)
-    axes.plot(shown, np.interp(shown, x, y), color=MUTED, linestyle="--", linewidth=1.3)
+    (line,) = axes.plot(shown, np.interp(shown, x, y), color=MUTED, linestyle="--", linewidth=1.3)
+    name_parts(f"the paper, {published.what}", line, [])
     return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.what}", MUTED)
 
 
@@ -145,8 +148,10 @@ def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style
     x = np.array([float(row["point"][plot.x]) for row in rows])
     y = np.array([estimate["median"] for estimate in found])
     ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
-    axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linestyle=style, linewidth=1.4, elinewidth=1.2, capsize=2)
-    axes.plot(x, y, "o", color=colour)
+    whiskers: dict[str, Any] = {"linewidth": 1.4, "elinewidth": 1.2, "capsize": 2}
+    bars = axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linestyle=style, **whiskers)
+    line, caps, whisker_lines = bars.lines
+    name_parts(name, line, [*caps, *whisker_lines, *axes.plot(x, y, "o", color=colour)])
     return EndLabel(float(y[-1]), name, colour)
 
 

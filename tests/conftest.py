@@ -31,6 +31,7 @@ SHARING = {
     "tests/reports/run/test_page_in_browser.py": "browser",
     "tests/reports/run/test_bench_page_in_browser.py": "browser",
     "tests/cli/test_serve.py": "browser",
+    "tests/cli/test_pages_in_browser.py": "browser",
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
     "tests/transports/rabbitmq/test_running_node.py": "running node",

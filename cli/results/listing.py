@@ -19,7 +19,8 @@ from exchange.words import counted, printable
 from reports.formats import is_number
 from runs.record.reading import UNFINISHED
 
-LEAST_NAME = 12
+LEAST_NAME, NAME_END, LEAST_WHAT = 12, 18, 6
+"""Columns of a name at least; those that tell a run from another, as zeromq-8000-7806a6; and those of what it was."""
 ENOUGH = 34
 """Columns for the words about a trial; a longer sentence is cut before figures or names are."""
 ABSENT = "-"
@@ -61,16 +62,28 @@ def moment_of(row: Row) -> tuple[float, str]:
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
-    """A title, and a line for each row. A long name loses its beginning, other long words lose their end."""
-    heads = _aligned([TITLES[1:], *((started_of(row), row.status, row.what) for row in rows)])
+    """A title, and a line for each row. A long name loses its beginning, other long words lose their end.
+
+    Figures lose nothing: where there is no room for them, the time is left out.
+    """
+    columns = shutil.get_terminal_size().columns
     bodies = [body.rstrip() for body in _bodies(rows)]
-    names = [TITLES[0], *(row.name for row in rows)]
-    columns_left = shutil.get_terminal_size().columns - len(heads[0]) - 2
-    body_width = min(max(map(len, bodies)), max(len(bodies[0]), ENOUGH))
-    name_width = min(max(map(len, names)), max(LEAST_NAME, columns_left - body_width))
+    figures = max(len(body) for body, row in zip(bodies, [None, *rows], strict=True) if not row or has_figures(row))
+    least = LEAST_NAME + LEAST_WHAT + max(len(row.status) for row in rows) + figures + 3
+    with_time = columns >= least + len("11-22 23:59 ")
+    heads = _aligned([TITLES[1:3], *((started_of(row), row.status) for row in rows)])
+    heads = heads if with_time else _aligned([TITLES[2:3], *((row.status,) for row in rows)])
+    left = columns - len(heads[0]) - 3
+    names, whats = [TITLES[0], *(row.name for row in rows)], [TITLES[3], *(row.what for row in rows)]
+    longest_what, longest_name = max(map(len, whats)), max(map(len, names))
+    body = max(figures, min(max(map(len, bodies)), ENOUGH))
+    what_width = min(longest_what, max(LEAST_WHAT, left - body - min(longest_name, NAME_END)))
+    name_width = min(longest_name, max(LEAST_NAME, left - max(figures, body) - what_width))
+    body_width = max(figures, left - what_width - name_width)
     return [
-        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(body, columns_left - name_width)}".rstrip()
-        for name, head, body in zip(names, heads, bodies, strict=True)
+        f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(what, what_width):<{what_width}} "
+        f"{_beginning_of(text, body_width)}".rstrip()
+        for name, head, what, text in zip(names, heads, whats, bodies, strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from exchange.json_records import LoadAxis
 from reports.capacity.table import columns_of, headline, method, percent, three_digits, value_of
 from reports.drawing.canvas import empty_axes, log_y
-from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends
+from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import BLUE, MUTED, ORANGE
 from reports.drawing.figures import Figure, drawings
 from reports.drawing.templates import templates
@@ -81,23 +81,24 @@ def _chance(record: Record) -> Chart:
     rates, chances, low, high = (np.array([point[name] for point in curve]) for name in names)
     if curve:
         axes.fill_between(rates, 100 * low, 100 * high, color=BLUE, alpha=BAND_OPACITY, linewidth=0)
-        axes.plot(rates, 100 * chances, color=BLUE)
+        name_parts("curve", axes.plot(rates, 100 * chances, color=BLUE)[0], [])
     labels = []
     for holds, text, colour in ((True, "held", BLUE), (False, "failed", ORANGE)):
         chosen = [probe[axis.name] for probe in record["probes"] if probe["holds"] is holds]
-        axes.plot(chosen, [100 * holds] * len(chosen), "o", color=colour, alpha=0.6, clip_on=False)
+        dots = axes.plot(chosen, [100 * holds] * len(chosen), "o", color=colour, alpha=0.6, clip_on=False)
+        name_parts(text, dots[0], [])
         if chosen:
             labels.append(EndLabel(100.0 * holds, text, colour))
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 25, 50, 75, 100])
     label_ends(axes, labels)
     columns = ("series", axis.name, "chance", "low", "high")
-    rows = [("curve", *(point[name] for name in names)) for point in curve]
-    return Chart(axes, Numbers(columns, [*rows, *_numbers(record)]))
-
-
-def _numbers(record: Record) -> list[tuple[Any, ...]]:
-    return [("probe", probe[LoadAxis.of(record).name], float(probe["holds"]), None, None) for probe in record["probes"]]
+    shares = [tuple(point[name] for name in names) for point in curve]
+    probes = [("probe", probe[axis.name], float(probe["holds"]), None, None) for probe in record["probes"]]
+    hover = [("curve", rate, *(100 * share for share in of_rate)) for rate, *of_rate in shares]
+    hover += [(_outcome(probe["holds"]), probe[axis.name]) for probe in record["probes"]]
+    numbers = Numbers(columns, [*(("curve", *point) for point in shares), *probes])
+    return Chart(axes, numbers, hover=Numbers(columns, hover))
 
 
 def _ratios(record: Record) -> Chart:
@@ -111,12 +112,19 @@ def _ratios(record: Record) -> Chart:
             chosen = [p for p in measured if p["holds"] is holds and (p["log_ratio"] <= 0) is within]
             fill = "none" if within is not holds else colour
             x, y = [p[axis.name] for p in chosen], [_ratio(p) for p in chosen]
-            axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
+            dots = axes.plot(x, y, "o", color=colour, markerfacecolor=fill, alpha=0.8)
+            name_parts(f"{_outcome(holds)} {'within' if within else 'beyond'}", dots[0], [])
     axes.axhline(1.0, color=MUTED, linewidth=1.0, linestyle="--")
     log_y(axes)
     label_ends(axes, [EndLabel(1.0, "bound", MUTED)])
     rows = [(p["run"], p[axis.name], exp(p["log_ratio"])) for p in measured]
-    return Chart(axes, Numbers(("run", axis.name, "figure_over_bound"), list(rows)))
+    hover = [(_outcome(p["holds"]), p[axis.name], exp(p["log_ratio"])) for p in measured]
+    columns = ("run", axis.name, "figure_over_bound")
+    return Chart(axes, Numbers(columns, list(rows)), hover=Numbers(("series", *columns[1:]), list(hover)))
+
+
+def _outcome(holds: bool) -> str:
+    return "held" if holds else "failed"
 
 
 def _ratio(probe: Record) -> float:

@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reports.comparison.sentences import beside_the_rate, cpu_metric
 from reports.drawing.canvas import empty_axes, linear_y, log_y
-from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends
+from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends, name_parts
 from reports.drawing.colours import ROLE_COLOURS, line_colours
 from reports.drawing.figures import Figure
 from reports.exports import grouped
@@ -90,7 +90,8 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
     _log_rates(axes, arms)
     log_y(axes)
     label_ends(axes, labels)
-    return Chart(axes, numbers_of_arms(((contender_of(arm), metric, arm) for arm in arms), "us"))
+    numbers = numbers_of_arms(((contender_of(arm), metric, arm) for arm in arms), "us")
+    return Chart(axes, numbers, hover=numbers)
 
 
 def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Numbers:
@@ -104,19 +105,26 @@ def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float
     """Draw medians with whiskers, slightly beside the whiskers of the other lines."""
     arms = sorted(arms, key=rate_of)
     x = np.array([rate_of(arm) for arm in arms]) * dodge
-    y = draw_whiskers(axes, x, arms, metric, colour, marker_size=6)
-    return EndLabel(float(y[-1]), arms[-1]["contender"], colour)
+    name = contender_of(arms[-1])
+    y = draw_whiskers(axes, x, arms, metric, (name, colour), marker_size=6)
+    return EndLabel(float(y[-1]), name, colour)
 
 
-def draw_whiskers(axes: Axes, x: Floats, arms: list[Record], metric: str, colour: str, marker_size: float) -> Floats:
+def draw_whiskers(
+    axes: Axes, x: Floats, arms: list[Record], metric: str, name_and_colour: tuple[str, str], marker_size: float
+) -> Floats:
     """Draw a line of medians with their middle halves; a mark is hollow if the arm did not hold its rate."""
+    name, colour = name_and_colour
     found = [arm["metrics"][metric] for arm in arms]
     y = np.array([estimate["median"] for estimate in found], np.float64)
     whiskers = np.array([ends(estimate) for estimate in found]).T
-    axes.errorbar(x, y, yerr=np.abs(whiskers - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
+    bars = axes.errorbar(x, y, yerr=np.abs(whiskers - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
+    line, caps, whisker_lines = bars.lines
+    parts = [*caps, *whisker_lines]
     for is_held, fill in ((True, colour), (False, "none")):
         chosen = np.array([arm["held"] is is_held for arm in arms])
-        axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=marker_size, markerfacecolor=fill)
+        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=marker_size, markerfacecolor=fill)
+    name_parts(name, line, parts)
     return y
 
 
@@ -159,11 +167,13 @@ def _stacked(arms: list[Record]) -> Chart:
     shown = {name: heights for name, heights in heights_of.items() if any(heights)}
     foot = np.zeros(len(arms))
     for name, heights in shown.items():
-        axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=ROLE_COLOURS[name], label=name)
+        bars = axes.bar(range(len(arms)), heights, BAR_WIDTH, bottom=foot, color=ROLE_COLOURS[name], label=name)
+        name_parts(name, bars[0], bars[1:])
         foot += heights
     axes.set_xticks(range(len(arms)), [axis_number(rate_of(arm)) for arm in arms])
     rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]
-    return Chart(axes, Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows)))
+    numbers = Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows))
+    return Chart(axes, numbers, hover=numbers, x_places={rate_of(arm): place for place, arm in enumerate(arms)})
 
 
 def _cpu_s(arm: Record, component: str) -> float:

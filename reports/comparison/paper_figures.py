@@ -118,12 +118,13 @@ def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: lis
     axes = empty_axes(axis, "orders/s")
     for line in lines:
         x = np.array([rate_of(arm) for arm in line.arms])
-        draw_whiskers(axes, x, line.arms, line.metric, line.colour, marker_size=5)
+        draw_whiskers(axes, x, line.arms, line.metric, (line.name, line.colour), marker_size=5)
     _linear_rates(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
     linear_y(axes)
     label_ends(axes, labels)
     named = ((line.name, line.metric, arm) for line in lines for arm in line.arms)
-    return Chart(axes, numbers_of_arms(named, unit))
+    numbers = numbers_of_arms(named, unit)
+    return Chart(axes, numbers, hover=numbers)
 
 
 def _linear_rates(axes: Axes, rates: list[float]) -> None:

@@ -6,12 +6,14 @@ A value of NaN was not measured: it is a gap in the line, never a zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -42,6 +44,12 @@ class Chart:
     """The colour of an image's shades."""
     x_scale: str = ""
     """The name of the x axis' scale for the page's script, if it is none of matplotlib's."""
+    hover: Numbers | None = None
+    """What the pointer shows: series, x, y, and the ends of an interval; None: what the drawing's lines show."""
+    x_places: Mapping[float, float] | None = None
+    """Where on the x axis each x of `hover` is drawn, if not at its value."""
+    cells: Mapping[str, Any] | None = None
+    """The cells of a heat map, for the pointer."""
 
     @property
     def figure(self) -> Figure:
@@ -107,6 +115,13 @@ def draw(axes: Axes, line: Line, *, text: str, colour: str) -> EndLabel:
 def series_id(what: str, text: str) -> str:
     """The id of a series' line or label in the drawing, by which the page's script finds both."""
     return f"{what}-{re.sub(r'[^a-zA-Z0-9]+', '-', text).strip('-')}"
+
+
+def name_parts(text: str, line: Artist, others: Iterable[Artist]) -> None:
+    """Give a series' line and its other parts, as marks and whiskers, the ids by which the page's script finds them."""
+    line.set_gid(series_id("line", text))
+    for number, part in enumerate(others, start=1):
+        part.set_gid(f"{series_id('part', text)}--{number}")
 
 
 def label_ends(axes: Axes, labels: list[EndLabel]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,29 @@ def inline_svg(chart: Chart, name: str, title: str) -> Markup:
     body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue()), tint), name))
     body = re.sub(r" font-family: [^;]*;", "", body)
     axes = " ".join(f'data-{which}="{scale}"' for which, scale in _scales(chart).items())
+    axes += _data("values", _values(chart, chart.hover) if chart.hover else None) + _data("cells", chart.cells)
     head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}" {axes}>'
     return Markup(head + body)
+
+
+def _data(name: str, value: Mapping[str, Any] | None) -> str:
+    """An attribute for the page's script, in single quotes, since JSON is full of double ones; empty for None."""
+    text = json.dumps(value, separators=(",", ":"))
+    for character in "&<'":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return "" if value is None else f" data-{name}='{text}'"
+
+
+def _values(chart: Chart, hover: Numbers) -> dict[str, list[list[float]]]:
+    """By series, its points for the page's script: the place in the drawing, then the numbers to show."""
+    places = chart.x_places or {}
+    found: dict[str, list[list[float]]] = {}
+    for series, x, *numbers in hover.rows:
+        assert isinstance(x, float | int)
+        in_drawing = float(chart.axes.transData.transform((places.get(x, x), 1.0))[0]) * 72 / chart.figure.dpi
+        shown = [float(f"{number:.5g}") for number in numbers if isinstance(number, float | int)]
+        found.setdefault(str(series), []).append([round(in_drawing, 1), x, *shown])
+    return found
 
 
 def _scales(chart: Chart) -> dict[str, str]:

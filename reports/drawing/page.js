@@ -1,7 +1,9 @@
 "use strict";
 // Charts of a page: the value under the pointer, series that one can hide, and a zoom over time or percentiles.
 // A chart is an SVG with the scale of each axis in data-x and data-y: name, values at its ends, places of its ends.
-// Each series has a line, id NAME-line-SERIES, and a label, id NAME-label-SERIES. Without this script all is readable.
+// Each series has a line, id NAME-line-SERIES, more parts as its whiskers, id NAME-part-SERIES--1, and a label, id
+// NAME-label-SERIES. data-values has, by series, points of [place, x, y, low, high]: what the pointer shows; without it
+// the lines' own places tell. data-cells has a heat map's counts. Without this script all is readable.
 
 const SCALES = {
   linear: [value => value, place => place],
@@ -54,22 +56,48 @@ function word(axis, place) {
   return `${Number(axis.value(place).toFixed(Math.max(0, Math.ceil(axis.at(place)))))} %`;
 }
 
-function seriesOf(svg, prefix) {
-  return [...svg.querySelectorAll(`g[id^="${prefix}-line-"]`)].map(group => {
-    const label = svg.querySelector(`[id="${group.id.replace("-line-", "-label-")}"]`);
-    const paths = [...group.querySelectorAll(":scope > path")].map(path => ({
-      path, whole: path.getAttribute("d"),
+const slug = name => name.replace(/[^a-zA-Z0-9]+/g, "-").replace(/^-|-$/g, "");
+
+function seriesOf(svg, prefix, values) {
+  const drawn = [...svg.querySelectorAll(`g[id^="${prefix}-line-"]`)].map(line => line.id.slice(`${prefix}-line-`.length));
+  const named = Object.fromEntries(Object.keys(values || {}).map(name => [slug(name), name]));
+  return [...new Set([...drawn, ...Object.keys(named)])].map(key => {
+    const line = svg.querySelector(`g[id="${prefix}-line-${key}"]`), label = svg.querySelector(`[id="${prefix}-label-${key}"]`);
+    const groups = [line, ...svg.querySelectorAll(`g[id^="${prefix}-part-${key}--"]`)].filter(Boolean);
+    const paths = groups.flatMap(group => [...group.querySelectorAll(":scope > path")]).map(path => ({
+      path, whole: path.getAttribute("d"), isLine: path.parentElement === line,
       points: [...path.getAttribute("d").matchAll(/([ML])\s*(\S+)\s+(\S+)/g)].map(([, how, x, y]) => [how, Number(x), Number(y)]),
     }));
-    const marks = [...group.querySelectorAll("use")].map(mark => [mark, Number(mark.getAttribute("x")), Number(mark.getAttribute("y"))]);
-    return { group, label, paths, marks, points: paths.flatMap(({ points }) => points), name: label ? label.textContent.trim() : "" };
+    const marks = groups.flatMap(group => [...group.querySelectorAll("use")])
+      .map(mark => [mark, Number(mark.getAttribute("x")), Number(mark.getAttribute("y"))]);
+    const points = paths.filter(({ isLine }) => isLine).flatMap(({ points }) => points);
+    const name = label ? label.textContent.trim() : named[key] || "";
+    return { groups, label, paths, marks, points, name, values: values && (values[named[key]] || []) };
   });
+}
+
+// The cell of a heat map under the pointer, in words: its seconds, its times, its orders.
+function cellAt(cells, x, y, px, py) {
+  const { step, low, high, rows, columns } = cells;
+  const column = Math.floor(x.value(px) / step), row = Math.floor((y.value(py) - low) / (high - low) * rows);
+  const [first, ...counts] = columns[column] || [];
+  const edge = n => number(10 ** (low + (high - low) * n / rows)), orders = counts[row - first] || 0;
+  return [`seconds ${column * step} to ${(column + 1) * step}`,
+    `${edge(row)} to ${edge(row + 1)} µs: ${orders ? number(orders) : "no"} order${orders === 1 ? "" : "s"}`];
+}
+
+// The points nearest to a place: [name, words, distance] for each series that has one there.
+function nearest(series, at) {
+  return series.flatMap(({ name, values }) => values.length ? [[name, values.reduce(
+    (best, point) => Math.abs(point[0] - at) < Math.abs(best[0] - at) ? point : best)]] : []);
 }
 
 function chart(svg) {
   const figure = svg.closest("figure"), prefix = svg.querySelector("g[id]").id.replace(/-figure_1$/, "");
-  const x = axisOf(svg.dataset.x), y = axisOf(svg.dataset.y), series = seriesOf(svg, prefix);
-  if (!series.length) return;
+  const x = axisOf(svg.dataset.x), y = axisOf(svg.dataset.y), [values, cells] = ["values", "cells"].map(
+    name => JSON.parse(svg.dataset[name] || "null"));
+  const series = seriesOf(svg, prefix, values);
+  if (!series.length && !cells) return;
   svg.classList.add("touchable");
   const left = Math.min(x.from, x.to), right = Math.max(x.from, x.to), top = Math.min(y.from, y.to), bottom = Math.max(y.from, y.to);
   const shown = () => series.filter(one => one.name && !one.hidden);
@@ -99,8 +127,8 @@ function chart(svg) {
 
   function redraw() {
     const isWhole = view[0] === left && view[1] === right;
-    for (const { group, paths, marks } of series) {
-      group.setAttribute("clip-path", isWhole ? "none" : `url(#${prefix}-zoom)`);
+    for (const { groups, paths, marks } of series) {
+      for (const group of groups) group.setAttribute("clip-path", isWhole ? "none" : `url(#${prefix}-zoom)`);
       for (const { path, whole, points } of paths)
         path.setAttribute("d", isWhole ? whole : points.map(([how, px, py]) => `${how}${toView(px, py).join(" ")}`).join(""));
       for (const [mark, px, py] of marks) {
@@ -125,7 +153,7 @@ function chart(svg) {
 
   function zoom(from, to) {
     [from, to] = [Math.max(left, from), Math.min(right, to)];
-    if (to - from < 0.5) return;
+    if (to - from < 0.5 || !series.some(({ points }) => points.length > 2 && new Set(points.map(([, px]) => px)).size > 2)) return;
     const seen = shown().flatMap(({ points }) => points.filter(([, px]) => px >= from && px <= to).map(([, , py]) => py));
     const isWhole = from <= left && to >= right;
     const pad = seen.length ? Math.max((Math.max(...seen) - Math.min(...seen)) * 0.08, 1) : 0;
@@ -134,18 +162,31 @@ function chart(svg) {
     redraw();
   }
 
-  function say(px) {
+  // What the pointer shows: a heading, and a line for each series.
+  function wordsAt(px, py) {
+    if (cells) return cellAt(cells, x, y, px, py);
     const at = fromView(px);
+    if (values) {
+      const all = nearest(shown(), at), best = all.reduce((one, other) => Math.abs(other[1][0] - at) < Math.abs(one[1][0] - at) ? other : one, all[0]);
+      if (!best) return null;
+      const near = all.filter(([, point]) => point.length > 2 || point[1] === best[1][1]);
+      return [`at ${number(best[1][1], 4)}`, ...near.map(([name, [, , value, low, high]]) =>
+        value === undefined ? name : `${name}: ${number(value)}${low === undefined ? "" : ` (${number(low)} to ${number(high)})`}`)];
+    }
     const near = shown().map(({ name, points }) => {
       const finite = points.filter(([, qx]) => qx >= view[0] - 0.01 && qx <= view[1] + 0.01);
       const known = points.length === 2 && points[0][2] === points[1][2] ? points : finite;
       return [name, known.reduce((best, point) => !best || Math.abs(point[1] - at) < Math.abs(best[1] - at) ? point : best, null)];
     }).filter(([, point]) => point);
-    const heading = document.createElement("b");
-    heading.textContent = x.name === "nines" ? word(x, at) : `at ${word(x, at)}`;
-    said.replaceChildren(heading, ...near.map(([name, point]) => {
-      const line = document.createElement("span");
-      line.textContent = `${name}: ${word(y, point[2])}`;
+    return [x.name === "nines" ? word(x, at) : `at ${word(x, at)}`, ...near.map(([name, point]) => `${name}: ${word(y, point[2])}`)];
+  }
+
+  function say(px, py) {
+    const words = wordsAt(px, py);
+    if (!words) return quiet();
+    said.replaceChildren(...words.map((text, n) => {
+      const line = document.createElement(n ? "span" : "b");
+      line.textContent = text;
       return line;
     }));
     cursor.setAttribute("x1", px);
@@ -170,12 +211,12 @@ function chart(svg) {
       box.setAttribute("width", Math.min(Math.abs(at[0] - dragged), right - left));
       box.setAttribute("visibility", "visible");
     }
-    inside(at) ? say(at[0]) : quiet();
+    inside(at) ? say(...at) : quiet();
   });
   svg.addEventListener("pointerleave", quiet);
   svg.addEventListener("pointerdown", event => {
     const at = place(event);
-    if (inside(at) && event.button === 0 && event.pointerType !== "touch") {
+    if (inside(at) && !cells && event.button === 0 && event.pointerType !== "touch") {
       dragged = at[0];
       event.preventDefault();
     }
@@ -203,7 +244,7 @@ function chart(svg) {
   for (const one of series.filter(({ label }) => label)) {
     const toggle = () => {
       one.hidden = !one.hidden;
-      one.group.style.display = one.hidden ? "none" : "";
+      for (const group of one.groups) group.style.display = one.hidden ? "none" : "";
       one.label.style.opacity = one.hidden ? 0.45 : "";
       one.label.setAttribute("aria-pressed", String(!one.hidden));
     };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def heat(folder: RunFolder) -> Chart | None:
     _log_ticks(axes, found.edges_us)
     time_x(axes, span_s(folder))
     _draw_scale(axes, int(found.counts.max()), tint)
-    return Chart(axes, _numbers(found), tint)
+    return Chart(axes, _numbers(found), tint, cells=_cells(found))
 
 
 def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
@@ -107,6 +108,16 @@ def _draw_scale(axes: Axes, most: int, tint: str) -> None:
         swatch.set_facecolor(shade)
         axes.add_patch(swatch)
         axes.text(1.1, foot + SWATCH / 2, axis_number(count), color=MUTED, transform=axes.transAxes, va="center")
+
+
+def _cells(found: HeatMap) -> dict[str, Any]:
+    """For the pointer: each column's first row that holds an order, and its counts from there on."""
+    low, high = np.log10(found.edges_us[[0, -1]]).tolist()
+    columns = []
+    for counts in found.counts.T:
+        used = np.flatnonzero(counts)
+        columns.append([int(used[0]), *counts[used[0] : used[-1] + 1].tolist()] if len(used) else [])
+    return {"step": found.point_s, "low": low, "high": high, "rows": len(found.counts), "columns": columns}
 
 
 def _numbers(found: HeatMap) -> Numbers:

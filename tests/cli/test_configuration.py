@@ -88,3 +88,16 @@ def test_a_component_takes_no_defaults(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("EXCHANGE_SEED", "8")
     words = ["--engine", "tcp://127.0.0.1:1", "--reporter", "tcp://127.0.0.1:2", "--run", "x"]
     assert parsed("gateway", *words)["seed"] == 1
+
+
+def test_benchmarks_share_a_table_and_a_key_of_none_is_refused() -> None:
+    Path("exchange.toml").write_text(
+        'rate = "4k"\n[bench]\ntransport = "memory"\nsizes = "64"\ncount = 10\nrepeats = 1\n'
+    )
+    quiet = CliRunner().invoke(main, ["bench", "de-spsc", "-q"])
+    assert quiet.exit_code == 0, quiet.output
+    assert quiet.stderr == ""
+    assert "64 B  memory" in quiet.stdout
+    assert "--sizes 64" in CliRunner().invoke(main, ["bench", "de-spsc"]).stderr
+    Path("exchange.toml").write_text("[bench]\nsises = 64\n")
+    assert "did you mean sizes?" in refused("bench", "de-spsc")

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import orjson
 import pytest
+from click.testing import CliRunner
 from kept_folders import DAY, put_bytes, put_run, put_trial, results
+
+from cli.main import main
 
 LOCAL = f"{datetime.fromisoformat(f'{DAY}:20+00:00').astimezone():%m-%d %H:%M}"
 LONG = "20261121-144220-zeromq+inproc-16000-dd2dd4"
@@ -138,3 +141,13 @@ def test_a_run_without_a_record_says_when_something_of_it_was_last_written(tmp_p
     for folder, hours in {"killed/spool": 3, "killed": 5}.items():
         os.utime(tmp_path / folder, times=(time.time() - hours * 3600,) * 2)
     assert "written 3 hours ago" in results(tmp_path, "list").stdout
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_figure_is_cut_and_a_name_keeps_its_end_at_any_width(there: Path, columns: int) -> None:
+    put = CliRunner().invoke(main, ["results", "list", "--results", str(there)], env={"COLUMNS": str(columns)})
+    lines = [line for line in put.stdout.splitlines() if (" run " in line and "saturated" in line) or "inproc" in line]
+    assert max(map(len, put.stdout.splitlines())) <= columns or columns == 60
+    assert "p50 us  p99 us" in put.stdout.splitlines()[0] or "p50 us p99 us" in put.stdout.splitlines()[0]
+    assert [line.split()[-2:] for line in lines] == [["110", "330"], ["110", "330"]]
+    assert lines[0].split()[0].endswith("00-dd2dd4")

@@ -16,6 +16,7 @@ from synthetic_run import SyntheticRun
 from experiments.trials.results import results
 from reports.comparison.page import write_page as write_comparison
 from reports.run.completion import CLOCK_LABELS, percentile_curves
+from reports.run.heat import heat_map
 from reports.run.page import write_page
 from reports.run.run_folder import read_run_folder
 from tests.experiments.trials.sample_trials import plan, put_all
@@ -198,3 +199,25 @@ def test_a_run_that_measured_nothing_still_opens(browser: Browser, tmp_path: Pat
         assert "Interrupted." in page.locator("#banner").inner_text()
         assert page.locator("figure svg").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_the_pointer_counts_the_orders_of_a_cell_of_the_heat_map(browser: Browser, complete_run: Path) -> None:
+    found = heat_map(read_run_folder(complete_run).spool["completion"], 1)
+    assert found is not None
+    row = int(found.counts[:, 2].argmax())
+    with opened(browser, complete_run) as page:
+        low, high, top, bottom = (
+            float(n) for n in (page.locator("#heat svg").get_attribute("data-y") or "").split()[1:]
+        )
+        us = np.sqrt(found.edges_us[row] * found.edges_us[row + 1])
+        place = top + (np.log10(us) - low) / (high - low) * (bottom - top)
+        point_at(page, "heat", 0.5)
+        box = page.locator("#heat svg").bounding_box()
+        assert box is not None
+        left, right = (float(n) for n in (page.locator("#heat svg").get_attribute("data-x") or "").split()[3:])
+        page.mouse.move(
+            box["x"] + (left + 0.5 * (right - left)) / 440 * box["width"], box["y"] + place / 270 * box["height"]
+        )
+        heading, line = page.locator("#heat .hover").inner_text().splitlines()
+    assert heading == "seconds 2 to 3"
+    assert line.rpartition(": ")[2] == f"{found.counts[row, 2]:,} orders"

@@ -1,0 +1,136 @@
+"""Each kind of page, made of recorded folders, in a real Chromium: to be read, and to be touched."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from playwright.sync_api import Browser, Locator
+
+from cli.main import main
+from tests.cli.test_recorded_results import unpack
+
+PAGES = {
+    "run-zeromq": "report.html", "compare": "comparison.html", "nagle": "comparison.html", "sweep": "comparison.html",
+    "capacity": "capacity.html", "bench-request-reply": "bench.html", "suite": "bench.html",
+}  # fmt: skip
+TOUCHED = {name: page for name, page in PAGES.items() if name != "run-zeromq"}
+"""The recorded run is shorter than a second; test_page_in_browser.py touches a longer one's page."""
+SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = unpack(tmp_path_factory.mktemp("recorded"))
+    for name in PAGES:
+        done = CliRunner().invoke(main, ["report", str(results / name), "--no-spark"])
+        assert done.exit_code == 0, done.output
+    return results
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("name", "file"), PAGES.items())
+def test_nothing_is_wider_than_the_screen(
+    browser: Browser, reported: Path, name: str, file: str, size: str, scheme: str
+) -> None:
+    page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
+    page.goto((reported / name / file).as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
+    page.close()
+
+
+@pytest.mark.parametrize(("name", "file"), TOUCHED.items())
+def test_the_pointer_shows_on_every_chart_the_numbers_behind_it(
+    browser: Browser, reported: Path, name: str, file: str
+) -> None:
+    page = browser.new_page(viewport=SIZES["desk"])
+    page.goto((reported / name / file).as_uri())
+    for details in page.locator("details").all():
+        details.evaluate("one => one.open = true")
+    charts = page.locator("figure:has(svg[data-values])").all()
+    assert len(charts) == page.locator("figure svg[data-x]").count() > 0
+    for chart in charts:
+        values = json.loads(chart.locator("svg").get_attribute("data-values") or "{}")
+        series, (place, x, *numbers) = next((name, points[0]) for name, points in values.items())
+        point_at(chart, place)
+        heading, *lines = chart.locator(".hover").inner_text().splitlines()
+        assert number_in(heading) == pytest.approx(x, rel=0.001)
+        shown = next(line for line in lines if line.startswith(series))
+        if numbers:
+            assert number_in(shown.removeprefix(f"{series}: ")) == pytest.approx(numbers[0], rel=0.006)
+    page.close()
+
+
+def test_the_numbers_that_a_comparison_s_page_shows_are_those_of_its_record(browser: Browser, reported: Path) -> None:
+    record = json.loads((reported / "compare" / "comparison.json").read_bytes())
+    page = browser.new_page()
+    page.goto((reported / "compare" / "comparison.html").as_uri())
+    chart = page.locator("figure:has(svg[data-values])", has_text="p50").first
+    values = json.loads(chart.locator("svg").get_attribute("data-values") or "{}")
+    for arm in record["arms"]:
+        found = arm["metrics"]["due_p50_us"]
+        (point,) = [each for each in values[arm["contender"]] if each[1] == arm["settings"]["orders_per_s"]]
+        assert point[2] == pytest.approx(found["median"], rel=1e-4)
+    page.close()
+
+
+def test_a_series_is_hidden_with_its_whiskers_and_marks(browser: Browser, reported: Path) -> None:
+    page = browser.new_page()
+    page.goto((reported / "compare" / "comparison.html").as_uri())
+    chart = page.locator("figure:has(svg[data-values])").first
+    parts = chart.locator('g[id*="-line-tcp"], g[id*="-part-tcp--"]')
+    assert parts.count() >= 4
+    label = chart.get_by_role("button", name="tcp")
+    label.focus()
+    page.keyboard.press("Enter")
+    assert label.get_attribute("aria-pressed") == "false"
+    assert [part.evaluate("one => one.style.display") for part in parts.all()] == ["none"] * parts.count()
+    page.close()
+
+
+def test_every_number_that_a_run_s_page_prints_is_in_its_record(browser: Browser, reported: Path) -> None:
+    known = set(numbers_of(json.loads((reported / "run-zeromq" / "run.json").read_bytes())))
+    page = browser.new_page()
+    page.goto((reported / "run-zeromq" / "report.html").as_uri())
+    printed = {float(data.get_attribute("value") or "nan") for data in page.locator("data").all()}
+    tiles = {float(data.get_attribute("value") or "nan") for data in page.locator(".headline data").all()}
+    page.close()
+    assert len(tiles) >= 6
+    assert tiles <= known
+    assert len(printed - known) <= len(derived(known, printed))
+
+
+def derived(known: set[float], printed: set[float]) -> set[float]:
+    """The printed numbers that are quotients of recorded ones: cores in use, answers an order."""
+    return {
+        number for number in printed - known if any(abs(number * one - other) <= 1e-9 * abs(other) + 1e-12
+        for one in known for other in known if other)
+    }  # fmt: skip
+
+
+def numbers_of(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [number for each in value.values() for number in numbers_of(each)]
+    if isinstance(value, list):
+        return [number for each in value for number in numbers_of(each)]
+    return [float(value)] if isinstance(value, int | float) else []
+
+
+def number_in(text: str) -> float:
+    found = re.search(r"-?[\d,]+(?:\.\d+)?", text)
+    assert found, text
+    return float(found.group().replace(",", ""))
+
+
+def point_at(chart: Locator, place: float) -> None:
+    """Move the pointer to a place of the drawing, in its own units from the left."""
+    svg = chart.locator("svg")
+    box = svg.bounding_box()
+    assert box is not None
+    svg.hover(position={"x": place / 440 * box["width"], "y": 0.5 * box["height"]}, force=True)
+    chart.locator(".hover").wait_for()
