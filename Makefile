@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures lock clean
+.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures pictures lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
@@ -43,6 +43,9 @@ bench: setup ## how fast our own code is, against the references in benchmarks/r
 
 figures: setup ## the figures of README and docs/results-of-record.md, measured anew: half an hour of a quiet machine
 	@.ci/figures
+
+pictures: setup-dev ## the pictures of pages in docs/pictures, made anew
+	@$(BIN)/python .ci/pictures
 
 lock: ## resolve the dependencies anew (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \

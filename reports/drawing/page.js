@@ -35,6 +35,7 @@ function element(name, attributes, parent, text) {
 }
 
 const PERCENTS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999, 99.9995, 99.9999];
+const EDGE = 4; // How far outside of the axes the pointer still counts: a point may lie on their edge.
 const DECADES = Array.from({ length: 18 }, (_, n) => n - 5);
 
 // Round values between two places of an axis: with steps of 1, 2 or 5, or those that a log axis or percentiles have.
@@ -80,7 +81,8 @@ function seriesOf(svg, prefix, values) {
 function cellAt(cells, x, y, px, py) {
   const { step, low, high, rows, columns } = cells;
   const column = Math.floor(x.value(px) / step), row = Math.floor((y.value(py) - low) / (high - low) * rows);
-  const [first, ...counts] = columns[column] || [];
+  if (!columns[column] || row < 0 || row >= rows) return null;
+  const [first, ...counts] = columns[column];
   const edge = n => number(10 ** (low + (high - low) * n / rows)), orders = counts[row - first] || 0;
   return [`seconds ${column * step} to ${(column + 1) * step}`,
     `${edge(row)} to ${edge(row + 1)} µs: ${orders ? number(orders) : "no"} order${orders === 1 ? "" : "s"}`];
@@ -123,7 +125,7 @@ function chart(svg) {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     return [at.x, at.y];
   };
-  const inside = ([px, py]) => px >= left && px <= right && py >= top && py <= bottom;
+  const inside = ([px, py]) => px >= left - EDGE && px <= right + EDGE && py >= top - EDGE && py <= bottom + EDGE;
 
   function redraw() {
     const isWhole = view[0] === left && view[1] === right;
