@@ -6,21 +6,23 @@ Times are lognormal; one in fifty also waits for an acknowledgement that Nagle's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from exchange.measurements import CLOCKS, LogBuckets, Meter
-from spark.dataset.manifest import SCHEMA, IngestedRun, Manifest
+from spark.dataset.ingesting import stored_schema
+from spark.dataset.runs import RUNS as RUNS_TABLE
+from spark.dataset.runs import RUNS_A_FILE, IngestedRun
 from spark.run_facts import RunFacts
+from spark.summary.rows import READ
 from spark.tables.histograms import PERCENTS
-from spark.tables.schemas import KINDS, table_schema
 
 RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000
 EXPERIMENT = "made-up"
@@ -34,18 +36,35 @@ Record = dict[str, Any]
 
 def write_runs(folder: Path) -> list[dict[str, float]]:
     """Write them all. Returns the exact percentiles of each run, in us."""
-    exact = [_write_run(folder, run) for run in range(RUNS)]
-    _write_manifest(folder)
+    exact = []
+    for part in range(0, RUNS, RUNS_A_FILE):
+        runs = range(part, min(part + RUNS_A_FILE, RUNS))
+        with ExitStack() as files:
+            writers = {kind: _writer(files, folder, kind, part // RUNS_A_FILE) for kind in (*READ, RUNS_TABLE)}
+            exact += [_write_run(folder, writers, run) for run in runs]
     return exact
 
 
-def _write_run(folder: Path, run: int) -> dict[str, float]:
+def _writer(files: ExitStack, folder: Path, table: str, part: int) -> pq.ParquetWriter:
+    file = folder / table / f"experiment={EXPERIMENT}" / f"part-{part}.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return files.enter_context(pq.ParquetWriter(file, _schema(table), compression="gzip"))
+
+
+def _schema(table: str) -> pa.Schema:
+    return to_arrow_schema(StructType([field for field in stored_schema(table) if field.name != "experiment"]))
+
+
+def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int) -> dict[str, float]:
     random = np.random.default_rng(run)
     times_ns = np.stack([_times_ns(random) for _ in range(SECONDS)])
-    for kind, records in _records(times_ns).items():
-        table = pa.Table.from_pylist(list(records), schema=to_arrow_schema(table_schema(kind)))
-        pq.write_table(table, _file(folder / kind / "ingest=1", run), compression="gzip")
-    pq.write_table(pa.table({"value_ns": times_ns.ravel()}), _file(folder / ROWS, run))
+    about = IngestedRun(record=_record(run), fingerprint="", part=0).row()
+    for table, rows in {**_records(times_ns), RUNS_TABLE: iter([about])}.items():
+        named = [{**row, "run": f"{run:03}"} for row in rows]
+        writers[table].write_table(pa.Table.from_pylist(named, schema=_schema(table)))
+    rows_file = folder / ROWS / f"experiment={EXPERIMENT}" / f"run={run:03}" / "part-0.parquet"
+    rows_file.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"value_ns": times_ns.ravel()}), rows_file)
     return {name: np.percentile(times_ns, p, method="inverted_cdf") / 1e3 for name, p in PERCENTS.items()}
 
 
@@ -83,31 +102,9 @@ def _origin(second: int, source: str) -> Record:
     return {"run_id": "0" * 16, "source": source, "wall_ns": (second + 1) * NS, "monotonic_ns": (second + 1) * NS}
 
 
-def _file(folder: Path, run: int) -> Path:
-    at = folder / f"experiment={EXPERIMENT}" / f"run={run:03}"
-    at.mkdir(parents=True)
-    return at / "part-0.parquet"
-
-
-def _write_manifest(folder: Path) -> None:
-    runs = tuple(
-        IngestedRun(record=_record(run), fingerprint="", ingest=1, rows=dict.fromkeys(KINDS, 0), unread={},
-                    files=_files(folder, run))
-        for run in range(RUNS)
-    )  # fmt: skip
-    content = {"schema": SCHEMA, **asdict(Manifest(number=1, runs=runs))}
-    (folder / "manifest-000001.json").write_bytes(orjson.dumps(content))
-
-
 def _record(run: int) -> RunFacts:
     rate = float(ORDERS_PER_S)
     return RunFacts(
         experiment=EXPERIMENT, run=f"{run:03}", status="complete", transport="zeromq", offered_orders_per_s=rate,
         offered_each_second_per_s=rate, orders_per_s=rate, warm_up_s=0.0, duration_s=float(SECONDS),
     )  # fmt: skip
-
-
-def _files(folder: Path, run: int) -> dict[str, list[str]]:
-    found = (folder / kind / "ingest=1" / f"experiment={EXPERIMENT}" / f"run={run:03}" for kind in KINDS)
-    files = {at.parts[-4]: [str(path.relative_to(folder)) for path in at.glob("*.parquet")] for at in found}
-    return {kind: names for kind, names in files.items() if names}

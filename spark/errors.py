@@ -39,6 +39,10 @@ class BadQueryError(SparkError):
     """A query does not parse, names what is not there, or would write."""
 
 
+class TablesBusyError(SparkError):
+    """Another job is changing the tables."""
+
+
 class SparkJobError(SparkError):
     """A Spark job failed for a reason of its own."""
 

@@ -15,7 +15,7 @@ from spark.live.query import FollowedRun
 from spark.run_facts import RunFacts, read_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
-from spark.summary.rows import RunFile, runs_table, seconds_table, summary_rows
+from spark.summary.rows import RecordsFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import tables_folder, write_table
 from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
 from spark.tables.spool import ingest
@@ -41,7 +41,7 @@ def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool
 
 def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> None:
     """Write summary.parquet, a row for the run, and seconds.parquet, from the tables of the kinds."""
-    files = {f"file:{(tables / kind).resolve()}.parquet": RunFile(record, kind) for kind in KINDS}
+    files = {f"file:{(tables / kind).resolve()}.parquet": RecordsFile(kind, (record,)) for kind in KINDS}
     rows = summary_rows(spark, files, [record]).persist()
     try:
         write_table(runs_table(rows), tables / "summary.parquet")

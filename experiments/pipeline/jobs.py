@@ -15,8 +15,8 @@ from experiments.pipeline.output import print_ingest, print_summary
 from experiments.pipeline.run_sources import RunSources, find_runs
 from runs.errors import UserError
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.ingesting import RunSource, ingest_runs
-from spark.dataset.manifest import Manifest, read_manifest
+from spark.dataset.ingesting import ingest_runs
+from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
 from spark.jobs import prepare as write_archive
@@ -34,10 +34,7 @@ def ingest(results: Path, tables: str | None, again: bool) -> int:
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
     with open_dataset(INGEST_MASTER, url) as (spark, folder):
-        before = read_manifest(folder)
-        new = [source for source in found.sources if again or not _is_ingested(source, before)]
-        after = ingest_runs(spark, folder, new) if new else before
-        print_ingest(new, after, found.left_out, folder.url)
+        print_ingest(ingest_runs(spark, folder, found.sources, again), found.left_out, folder.url)
     return 1 if found.left_out else 0
 
 
@@ -45,9 +42,9 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> int
     """Summarize all runs in the tables; return the exit code."""
     url = tables or default_tables(Path(results))
     with open_dataset(master, url) as (spark, folder):
-        manifest = summarize_runs(spark, folder)
-        print_summary(spark, folder, manifest, as_json)
-    _warn_of_missing(Path(results), manifest)
+        runs = summarize_runs(spark, folder)
+        print_summary(spark, folder, len(runs), as_json)
+    _warn_of_missing(Path(results), runs)
     return 0
 
 
@@ -96,16 +93,12 @@ def default_tables(results: Path) -> str:
     return str(results / TABLES)
 
 
-def _is_ingested(source: RunSource, manifest: Manifest) -> bool:
-    name = (source.record.experiment, source.record.run)
-    return any(run.name == name and run.fingerprint == source.fingerprint for run in manifest.runs)
-
-
-def _warn_of_missing(results: Path, manifest: Manifest) -> None:
+def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
     """Print how many runs below `results` are not in the tables."""
     if not results.is_dir():
         return
-    missing = [source for source in _sources(results).sources if not _is_ingested(source, manifest)]
+    there = {(run.name, run.fingerprint) for run in runs}
+    missing = [source for source in _sources(results).sources if (source.name, source.fingerprint) not in there]
     if missing:
         click.echo(f"{counted(len(missing), 'runs')} of {results} not in it: exchange spark ingest {results}", err=True)
 

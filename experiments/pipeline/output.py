@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -14,9 +14,8 @@ from rich.text import Text
 from exchange.words import counted
 from reports.tables import FoldingTable, key, plain_table, terminal
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.ingesting import RunSource
-from spark.dataset.manifest import Manifest
-from spark.dataset.summarizing import read_files
+from spark.dataset.ingesting import Ingested
+from spark.dataset.summarizing import read_table
 
 MOST_REASONS = 5
 MOST_ROWS = 40
@@ -32,31 +31,29 @@ COLUMNS = {
 """By title in the terminal: the column in the table of arms, and its format."""
 
 
-def print_ingest(new: Sequence[RunSource], after: Manifest, left_out: Mapping[str, str], url: str) -> None:
-    """Print which runs went in, which did not and why, and how many lines are in quarantine."""
-    names = {(source.record.experiment, source.record.run) for source in new}
+def print_ingest(ingested: Ingested, left_out: Mapping[str, str], url: str) -> None:
+    """Print how many runs went in, which did not and why, and how many lines are in quarantine."""
     for reason in list(left_out.values())[:MOST_REASONS]:
         click.echo(f"left out: {reason}", err=True)
     if len(left_out) > MOST_REASONS:
         click.echo(f"left out: {len(left_out) - MOST_REASONS} more", err=True)
-    for run in after.runs:
-        for problem, unread in run.unread.items() if run.name in names else ():
-            click.echo(f"{run.record.run}: {counted(unread.lines, 'lines')} in quarantine, {problem}", err=True)
-    rows = sum(sum(run.rows.values()) for run in after.runs if run.name in names)
-    click.echo(f"{counted(len(names), 'runs')} went in, {rows:,} records; {len(after.runs)} are there")
+    for (_, run), problems in sorted(ingested.unread.items()):
+        for problem, unread in problems.items():
+            click.echo(f"{run}: {counted(unread.lines, 'lines')} in quarantine, {problem}", err=True)
+    click.echo(f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records; {ingested.runs} are there")
     click.echo(f"tables: {url}")
 
 
-def print_summary(spark: SparkSession, folder: DatasetFolder, manifest: Manifest, as_json: bool) -> None:
+def print_summary(spark: SparkSession, folder: DatasetFolder, runs: int, as_json: bool) -> None:
     """Print a row an arm; with `as_json` all columns of the table of arms."""
-    rows = [row.asDict() for row in read_files(spark, folder, manifest.summary["arms"]).collect()]
+    rows = [row.asDict() for row in read_table(spark, folder, "arms").collect()]
     if as_json:
-        click.echo(json.dumps({"tables": folder.url, "runs": len(manifest.runs), "arms": rows}, indent=2))
+        click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
         return
     terminal().print(_table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
-    click.echo(f"medians of {counted(len(manifest.runs), 'runs')}; tables: {folder.url}")
+    click.echo(f"medians of {counted(runs, 'runs')}; tables: {folder.url}")
 
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:

@@ -18,7 +18,6 @@ from exchange.words import counted
 from experiments.pipeline.jobs import open_dataset
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError
-from spark.dataset.manifest import read_manifest
 from spark.dataset.views import create_views, query
 from spark.errors import BadQueryError
 
@@ -31,7 +30,7 @@ Output = Callable[[DataFrame], None]
 def sql(statement: str, tables: str, master: str, output: Output) -> int:
     """Answer one statement; return the exit code. UserError if the statement or the tables are wrong."""
     with open_dataset(master, tables) as (spark, folder):
-        create_views(spark, folder, read_manifest(folder))
+        create_views(spark, folder)
         try:
             output(query(spark, statement))
         except BadQueryError as error:

@@ -1,11 +1,11 @@
-"""Tables of many runs, in any folder that Hadoop's file systems reach.
+"""Tables of many runs, in any folder that Hadoop's file systems reach. Every reader reads them right at any moment.
 
-    TABLES/manifest-000003.json                                            names every file of every table
-    TABLES/completion/ingest=3/experiment=E/run=R/part-....parquet         a table a kind, a folder a run
-    TABLES/summary/summary=4/part-....parquet                              the summary's tables
+    TABLES/completion/experiment=E/part-0.parquet      a table a kind; a file holds whole runs, up to RUNS_A_FILE
+    TABLES/runs/experiment=E/part-0.parquet            a row a run: the facts of its run.json
+    TABLES/summary/part-0.parquet                      the summary's tables, each one file
 
-A reader takes the manifest with the highest number, and the files that it names. A job writes its manifest last, whole,
-by rename, so files that a killed job left are in no table; a later job removes them.
+A job writes whole files into a hidden folder, renames that folder, which makes the job count, and then moves each file
+to its place by rename. What a killed job had not yet moved, the next one moves.
 
-    ingesting, summarizing ──▶ manifest ──▶ folder
+    ingesting, summarizing ──▶ runs ──▶ replacing ──▶ folder
 """

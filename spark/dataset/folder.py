@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
+from spark.tables.files import escaped
 
 
 class DatasetFolder:
@@ -18,9 +19,10 @@ class DatasetFolder:
     def __init__(self, spark: SparkSession, url: str) -> None:
         self._jvm: Any = cast(Any, spark._jvm)  # pyspark has no types for it
         self.url = as_url(url)
+        self._conf: Any = spark._jsc.hadoopConfiguration()
         root = self._jvm.org.apache.hadoop.fs.Path(self.url)
         try:
-            self._files: Any = root.getFileSystem(spark._jsc.hadoopConfiguration())
+            self._files: Any = root.getFileSystem(self._conf)
         except Py4JJavaError as error:
             raise DatasetUnreadableError(
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
@@ -32,22 +34,25 @@ class DatasetFolder:
         """Return the full path as Spark's writers take it; its readers take names with brackets for patterns."""
         return f"{self._root_path}/{name}"
 
-    def names(self, prefix: str = "") -> list[str]:
-        """Return names directly in this folder that begin with `prefix`; none if the folder does not exist."""
+    @property
+    def local(self) -> Path | None:
+        """The folder, if it is on this machine."""
+        return Path(self._root_path.removeprefix("file:")) if self._root_path.startswith("file:/") else None
+
+    def pattern(self, name: str) -> str:
+        """Return a path as Spark's readers take it."""
+        return escaped(self.path(name))
+
+    def names(self) -> list[str]:
+        """Return all names directly in this folder, sorted; none if it does not exist."""
         if not self._files.exists(self._root):
             return []
-        names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
-        return sorted(name for name in names if name.startswith(prefix))
-
-    def folders(self, name: str) -> list[str]:
-        """Return the names of the folders in the folder `name`; none if it does not exist."""
-        path = self._path(name)
-        if not self._files.exists(path):
-            return []
-        return sorted(str(found.getPath().getName()) for found in self._files.listStatus(path) if found.isDirectory())
+        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._root))
 
     def files(self, name: str) -> list[str]:
-        """Return every Parquet file anywhere below the folder `name`, by its name relative to this folder."""
+        """Return every part anywhere below the folder `name`, relative to this folder; none if it does not exist."""
+        if not self._files.exists(self._path(name)):
+            return []
         found, below = self._files.listFiles(self._path(name), True), []
         start = len(self._root_path) + 1
         while found.hasNext():
@@ -56,23 +61,26 @@ class DatasetFolder:
                 below.append(str(path.toString())[start:])
         return sorted(below)
 
-    def read(self, name: str) -> str:
-        stream = self._files.open(self._path(name))
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+    def touch(self, name: str) -> None:
+        """Make an empty file."""
+        self._files.create(self._path(name), True).close()
 
-    def write(self, name: str, content: str) -> None:
-        """Write a file, which appears whole, by rename."""
-        hidden = self._path(f".{name}.part")
-        stream = self._files.create(hidden, True)
-        try:
-            stream.write(bytearray(content.encode()))
-        finally:
-            stream.close()
-        if not self._files.rename(hidden, self._path(name)):
-            raise OSError(f"{self.path(name)} cannot be written: another job was faster, or may not rename there")
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file or folder; a file of the new name is replaced at once."""
+        if self.local is not None:
+            target = self.local / new
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (self.local / old).replace(target)
+            return
+        self._files.mkdirs(self._path(new).getParent())
+        hadoop = self._jvm.org.apache.hadoop.fs
+        options = self._jvm.java.lang.reflect.Array.newInstance(
+            self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 1
+        )
+        options[0] = hadoop.Options.Rename.OVERWRITE
+        hadoop.FileContext.getFileContext(self._root.toUri(), self._conf).rename(
+            self._path(old), self._path(new), options
+        )
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder and all in it, if it is there."""

@@ -1,27 +1,32 @@
 """The spools of finished runs to a dataset; a line that is in no other table is counted and put in quarantine.
 
-    spool files --parse--> records --one partition a run--> a table a kind --> manifest
-
-An ingest that is killed leaves the tables as they were, since the manifest comes last.
+spool files --parse--> records ─┬─▶ a file a kind and part ──replace──▶ tables
+rows of the parts' other runs  ─┘
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
+from pyspark.sql.types import StructField, StructType
 
 from spark.dataset.folder import DatasetFolder, local_uri
-from spark.dataset.manifest import IngestedRun, Manifest, Name, read_manifest, write_manifest
+from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
+from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
 from spark.run_facts import RunFacts
-from spark.tables.files import spark_path
-from spark.tables.schemas import KEYS, KINDS
+from spark.summary.rows import local_rows
+from spark.tables.files import escaped, spark_path
+from spark.tables.schemas import INT, KEYS, KINDS, TEXT, table_schema
 from spark.tables.spool import Unread, count_problems, is_copy, read_records, rows_of_kind
 
 QUARANTINE = "quarantine"
+PROBLEMS = StructType([StructField(name, TEXT) for name in ("problem", "file", "example")])
 LEAST_PARTITIONS = 2
 RUNS_A_PARTITION = 8
 """A partition is one task, which must hold its runs' lines in memory."""
@@ -35,32 +40,59 @@ class RunSource:
     spool: Path
     fingerprint: str
 
+    @property
+    def name(self) -> Name:
+        return self.record.experiment, self.record.run
 
-def ingest_runs(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource]) -> Manifest:
-    """Add these runs to the dataset, in place of former tables of theirs; return the new manifest."""
-    before = read_manifest(folder)
-    number = before.number + 1
-    records = read_records(_lines(spark, sources)).persist()
+
+@dataclass(frozen=True)
+class Ingested:
+    """What an ingest did: how many records went in, the lines that did not by run, and how many runs are there."""
+
+    runs: int
+    new_runs: int = 0
+    records: int = 0
+    unread: Mapping[Name, Mapping[str, Unread]] = field(default_factory=dict)
+
+
+def ingest_runs(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource], again: bool) -> Ingested:
+    """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs."""
+    with changing(folder):
+        there = read_runs(spark, folder)
+        old = {(run.name, run.fingerprint) for run in there}
+        new = [source for source in sources if again or (source.name, source.fingerprint) not in old]
+        all_runs = {run.name for run in there} | {source.name for source in new}
+        if not new:
+            return Ingested(len(all_runs))
+        parts = free_parts(there, [source.name for source in new])
+        runs = [
+            IngestedRun(record=source.record, fingerprint=source.fingerprint, part=part)
+            for source, part in zip(new, parts, strict=True)
+        ]
+        with _records(spark, new, parts) as records:
+            counted = _counted(records)
+            _Replacement(spark, folder, runs).write(_tables(spark, records, runs))
+    lines = sum(lines for counts in counted.values() for _, problem, lines, _ in counts if problem is None)
+    unread = {
+        name: {problem: Unread(lines, example or "") for _, problem, lines, example in counts if problem}
+        for name, counts in counted.items()
+    }
+    return Ingested(len(all_runs), len(new), lines, unread)
+
+
+@contextmanager
+def _records(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> Iterator[DataFrame]:
+    records = read_records(_lines(spark, sources, parts)).persist()
     try:
-        counted = _counted(records)
-        for kind in KINDS:
-            rows = rows_of_kind(records, kind, KEYS).sortWithinPartitions(*KEYS, "wall_ns", "source")
-            _write_by_run(rows, folder, _subfolder(kind, number))
-        quarantined = records.where("problem IS NOT NULL").select(*KEYS, "problem", "file", "example")
-        _write_by_run(quarantined, folder, _subfolder(QUARANTINE, number))
+        yield records
     finally:
         records.unpersist()
-    files = {kind: _files_by_run(folder, kind, number) for kind in (*KINDS, QUARANTINE)}
-    after = before.with_runs(_ingested(source, number, counted, files) for source in sources)
-    write_manifest(folder, after)
-    _remove_unused(folder, before, after)
-    return after
 
 
-def _lines(spark: SparkSession, sources: Sequence[RunSource]) -> DataFrame:
-    """Read (value, *KEYS, file, is_copy); a copy stands earlier in its run's spool, too."""
-    names = [(local_uri(spark, s.spool), s.record.experiment, s.record.run) for s in sources]
-    runs = spark.createDataFrame(names, f"folder string, {', '.join(f'{key} string' for key in KEYS)}")
+def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> DataFrame:
+    """Read (value, *KEYS, PART, file, is_copy); a copy stands earlier in its run's spool, too."""
+    names = [(local_uri(spark, s.spool), *s.name, part) for s, part in zip(sources, parts, strict=True)]
+    runs = spark.createDataFrame(names, f"folder string, {', '.join(f'{key} string' for key in KEYS)}, {PART} int")
     text = spark.read.text([spark_path(source.spool) for source in sources], pathGlobFilter="*.jsonl")
     path = fn.col("_metadata.file_path")
     lines = text.select(
@@ -70,7 +102,7 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource]) -> DataFrame:
     )
     # A line without a run would be a mistake of ours, and must not be lost silently.
     run = fn.coalesce("run", fn.raise_error(fn.concat(fn.lit("no run is known at "), "folder"))).alias("run")
-    named = lines.join(fn.broadcast(runs), "folder", "left").select("value", "experiment", run, "file")
+    named = lines.join(fn.broadcast(runs), "folder", "left").select("value", "experiment", run, PART, "file")
     partitions = max(LEAST_PARTITIONS, len(sources) // RUNS_A_PARTITION)
     return named.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
 
@@ -83,47 +115,63 @@ def _counted(records: DataFrame) -> dict[Name, list[tuple[str | None, str | None
     return counted
 
 
-def _ingested(
-    source: RunSource,
-    number: int,
-    counted: dict[Name, list[tuple[str | None, str | None, int, str | None]]],
-    files: dict[str, dict[Name, list[str]]],
-) -> IngestedRun:
-    name = (source.record.experiment, source.record.run)
-    counts = counted.get(name, [])
-    return IngestedRun(
-        record=source.record,
-        fingerprint=source.fingerprint,
-        ingest=number,
-        rows=dict.fromkeys(KINDS, 0) | {kind: lines for kind, problem, lines, _ in counts if kind and problem is None},
-        unread={problem: Unread(lines, example or "") for _, problem, lines, example in counts if problem},
-        files={kind: by_run[name] for kind, by_run in files.items() if name in by_run},
-    )
+def _tables(spark: SparkSession, records: DataFrame, runs: Sequence[IngestedRun]) -> dict[str, DataFrame]:
+    """Return the new rows of each table, with KEYS and PART."""
+    keys = (*KEYS, PART)
+    tables = {kind: rows_of_kind(records, kind, keys) for kind in KINDS}
+    tables[QUARANTINE] = records.where("problem IS NOT NULL").select(*keys, *PROBLEMS.names)
+    rows = [run.row() for run in runs]
+    tables[RUNS] = local_rows(spark, rows, StructType([*RUNS_SCHEMA, StructField(PART, INT)]))
+    return tables
 
 
-def _write_by_run(rows: DataFrame, folder: DatasetFolder, name: str) -> None:
-    """Write a folder a run, with one file in it if the run's rows are in one partition."""
-    rows.write.mode("overwrite").partitionBy(*KEYS).parquet(folder.path(name), compression="gzip")
+def stored_schema(table: str) -> StructType:
+    """Return the columns of a table, with those of KEYS first."""
+    if table == RUNS:
+        return RUNS_SCHEMA
+    rows = PROBLEMS if table == QUARANTINE else table_schema(table)
+    return StructType([*(StructField(key, TEXT) for key in KEYS), *rows])
 
 
-def _files_by_run(folder: DatasetFolder, kind: str, number: int) -> dict[Name, list[str]]:
-    """List the files of this ingest, by the run that the names of their folders say."""
-    found: dict[Name, list[str]] = {}
-    for file in folder.files(_subfolder(kind, number)):
-        experiment, run = (folder.unescaped(part.partition("=")[2]) for part in file.split("/")[2:4])
-        found.setdefault((experiment, run), []).append(file)
-    return found
+class _Replacement:
+    """Stages, for each table, the files that hold `runs`: their rows, and the rows of other runs that share a file."""
+
+    def __init__(self, spark: SparkSession, folder: DatasetFolder, runs: Sequence[IngestedRun]) -> None:
+        self._spark, self._folder = spark, folder
+        self._parts = {(run.record.experiment, run.part) for run in runs}
+        self._names = spark.createDataFrame([run.name for run in runs], f"{KEYS[0]} string, {KEYS[1]} string")
+
+    def write(self, tables: Mapping[str, DataFrame]) -> None:
+        """Write all tables at once, since Spark plans each for longer than it works on it."""
+        with ThreadPoolExecutor(len(tables)) as threads:
+            for done in [threads.submit(self._write, name, rows) for name, rows in tables.items()]:
+                done.result()
+
+    def _write(self, table: str, new: DataFrame) -> None:
+        replaced = [file for file in self._folder.files(table) if self._is_touched(file)]
+        rows = new.unionByName(self._others(table, replaced)) if replaced else new
+        order = [name for name in ("experiment", PART, "run", "wall_ns", "source") if name in rows.columns]
+        in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
+        writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)
+        writer.parquet(self._folder.path(staged(table)), compression="gzip")
+        written = {replaced_file(file) for file in self._folder.files(staged(table))}
+        for file in replaced:
+            if staged(file) not in written:
+                number = file.rpartition("part-")[2].removesuffix(".parquet")
+                self._folder.touch(staged(f"{file.rpartition('/')[0]}/part={number}/{EMPTIED}"))
+
+    def _others(self, table: str, files: Sequence[str]) -> DataFrame:
+        """Read the rows of these files that are of other runs."""
+        reader = self._spark.read.schema(stored_schema(table)).option("basePath", self._folder.path(table))
+        rows = reader.parquet(*(escaped(self._folder.path(file)) for file in files))
+        return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")
+
+    def _is_touched(self, file: str) -> bool:
+        return experiment_and_part(self._folder, file) in self._parts
 
 
-def _subfolder(kind: str, number: int) -> str:
-    return f"{kind}/ingest={number}"
-
-
-def _remove_unused(folder: DatasetFolder, before: Manifest, after: Manifest) -> None:
-    """Remove ingests of which neither manifest names a file: their runs were all replaced, or they were killed."""
-    for kind in (*KINDS, QUARANTINE):
-        used = {file.split("/")[1] for manifest in (before, after) for file in manifest.files(kind)}
-        for subfolder in folder.folders(kind):
-            number = subfolder.removeprefix("ingest=")
-            if subfolder not in used and number.isdecimal() and int(number) < after.number:
-                folder.remove(f"{kind}/{subfolder}")
+def experiment_and_part(folder: DatasetFolder, file: str) -> tuple[str, int]:
+    """Return what the name KIND/experiment=E/part-N.parquet says."""
+    _, experiment, name = file.split("/")
+    number = name.removeprefix("part-").removesuffix(".parquet")
+    return folder.unescaped(experiment.partition("=")[2]), int(number)

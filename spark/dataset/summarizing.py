@@ -11,18 +11,21 @@ median. Intervals and verdicts are those of the trial's own page; tables hold on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.manifest import Manifest, read_manifest, write_manifest
+from spark.dataset.ingesting import experiment_and_part
+from spark.dataset.replacing import changing, staged
+from spark.dataset.runs import IngestedRun, read_runs
 from spark.errors import DatasetUnreadableError
+from spark.run_facts import RunFacts
 from spark.summary.columns import FACTS, OFFERED, RATE, TIMES
-from spark.summary.rows import RunFile, run_facts, runs_table, seconds_table, summary_rows
-from spark.tables.files import escaped
+from spark.summary.rows import READ, RecordsFile, run_facts, runs_table, seconds_table, summary_rows
 
 MEASURED = (RATE, *FACTS, *TIMES)
 ARM = ("experiment", "arm", "transport", OFFERED)
@@ -30,57 +33,50 @@ COUNTED_STATUSES = ("complete", "saturated")
 COMPARED = ("due_p50_us", "due_p99_us", "handed_over_mean_us", RATE, "cpu_s_per_million")
 
 
-def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> Manifest:
-    """Write the summary's tables anew, and then the manifest that names them."""
-    before = read_manifest(folder)
-    if not before.runs:
-        raise DatasetUnreadableError(
-            f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
-        )
-    # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
-    rows = summary_rows(spark, run_files(folder, before), [run.record for run in before.runs]).localCheckpoint()
-    arms = arms_table(run_facts(rows)).localCheckpoint()
-    tables = {
-        "summary": runs_table(rows), "seconds": seconds_table(rows), "arms": arms, "comparison": comparison_table(arms)
-    }  # fmt: skip
-    after = before.with_summary(_written(tables, folder, before.number + 1))
-    write_manifest(folder, after)
-    for name in tables:
-        for subfolder in folder.folders(name):
-            if subfolder not in {f"summary={before.number}", f"summary={after.number}"}:
-                folder.remove(f"{name}/{subfolder}")
-    return after
+def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedRun]:
+    """Replace the summary's tables; return the runs that they are made of."""
+    with changing(folder):
+        runs = read_runs(spark, folder)
+        if not runs:
+            raise DatasetUnreadableError(
+                f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
+            )
+        # Checkpoints keep the rows without their plans, which Spark would look through again for each of the tables.
+        rows = summary_rows(spark, records_files(folder, runs), [run.record for run in runs]).localCheckpoint()
+        arms = arms_table(run_facts(rows)).localCheckpoint()
+        _write({
+            "summary": runs_table(rows), "seconds": seconds_table(rows),
+            "arms": arms, "comparison": comparison_table(arms),
+        }, folder)  # fmt: skip
+    return runs
 
 
-def run_files(folder: DatasetFolder, manifest: Manifest) -> dict[str, RunFile]:
-    """Return every file that the manifest names for a run, by path."""
+def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[str, RecordsFile]:
+    """Return every file that a summary reads, by path."""
+    in_file: defaultdict[tuple[str, int], list[RunFacts]] = defaultdict(list)
+    for run in runs:
+        in_file[run.record.experiment, run.part].append(run.record)
     return {
-        folder.path(file): RunFile(run.record, kind)
-        for run in manifest.runs
-        for kind, files in run.files.items()
-        for file in files
+        folder.path(file): RecordsFile(kind, tuple(in_file[experiment_and_part(folder, file)]))
+        for kind in READ
+        for file in folder.files(kind)
     }
 
 
-def read_files(spark: SparkSession, folder: DatasetFolder, files: list[str]) -> DataFrame:
+def read_table(spark: SparkSession, folder: DatasetFolder, name: str) -> DataFrame:
     """Read one of the summary's tables."""
-    return spark.read.parquet(*(escaped(folder.path(file)) for file in files))
+    return spark.read.parquet(folder.pattern(name))
 
 
-def _written(tables: Mapping[str, DataFrame], folder: DatasetFolder, number: int) -> dict[str, list[str]]:
-    """Write all tables at once, since Spark plans each for longer than it works on it; return the files of each."""
+def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
+    """Write all tables at once, since Spark plans each for longer than it works on it."""
     with ThreadPoolExecutor(len(tables)) as threads:
-        writing = {
-            name: threads.submit(_write_whole, table, folder, f"{name}/summary={number}")
-            for name, table in tables.items()
-        }
-        return {name: files.result() for name, files in writing.items()}
+        for done in [threads.submit(_write_whole, rows, folder.path(staged(name))) for name, rows in tables.items()]:
+            done.result()
 
 
-def _write_whole(rows: DataFrame, folder: DatasetFolder, name: str) -> list[str]:
-    """Write one file; return its name."""
-    rows.coalesce(1).write.mode("overwrite").parquet(folder.path(name), compression="gzip")
-    return folder.files(name)
+def _write_whole(rows: DataFrame, path: str) -> None:
+    rows.coalesce(1).write.mode("overwrite").parquet(path, compression="gzip")
 
 
 def arms_table(measured: DataFrame) -> DataFrame:

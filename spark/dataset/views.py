@@ -7,40 +7,33 @@ from typing import Any, cast
 
 from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.ingesting import QUARANTINE
-from spark.dataset.manifest import Manifest
+from spark.dataset.replacing import refuse_older
+from spark.dataset.runs import RUNS
 from spark.errors import BadQueryError, DatasetUnreadableError
-from spark.tables.files import escaped
-from spark.tables.schemas import KEYS, KINDS
+from spark.tables.schemas import KEYS
 
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 LOOKING = ("Show", "Describe", "Explain")
 """The commands among SQL's statements that change nothing, by the beginnings of their plans' names in Spark."""
 
 
-def create_views(spark: SparkSession, folder: DatasetFolder, manifest: Manifest) -> list[str]:
-    """Name every table that has rows, and return the names. DatasetUnreadableError if there is no run."""
-    if not manifest.runs:
+def create_views(spark: SparkSession, folder: DatasetFolder) -> None:
+    """Name every table that has rows. DatasetUnreadableError if there is none, or if tables have an older layout."""
+    refuse_older(folder)
+    tables = [name for name in folder.names() if not name.startswith(".") and folder.files(name)]
+    if RUNS not in tables:
         raise DatasetUnreadableError(
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )
     # A run may be called 0042, and that is no number.
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    by_run = {kind: files for kind in (*KINDS, QUARANTINE) if (files := manifest.files(kind))}
-    for kind, files in by_run.items():
-        rows = _read(spark.read.option("basePath", folder.path(kind)), folder, files)
-        others = [name for name in rows.columns if name not in (*KEYS, "ingest")]
-        rows.select(*KEYS, *others).createOrReplaceTempView(kind)
-    for name, files in manifest.summary.items():
-        _read(spark.read, folder, files).createOrReplaceTempView(name)
-    return sorted([*by_run, *manifest.summary])
-
-
-def _read(reader: DataFrameReader, folder: DatasetFolder, files: list[str]) -> DataFrame:
-    return reader.parquet(*(escaped(folder.path(file)) for file in files))
+    for name in tables:
+        rows = spark.read.parquet(folder.pattern(name))
+        keys = [key for key in KEYS if key in rows.columns]
+        rows.select(*keys, *(each for each in rows.columns if each not in keys)).createOrReplaceTempView(name)
 
 
 def query(spark: SparkSession, sql: str) -> DataFrame:

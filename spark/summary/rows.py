@@ -48,19 +48,20 @@ READ: dict[str, tuple[str, ...]] = {
 }
 """The columns that are read of each kind that is summarized."""
 FIGURE_COLUMNS = {RATE, *MEASURED}
-RUNS_A_TASK = 16
-FOLDER = "folder_of_run"
-FOLDER_PATTERN = f"/({'/'.join(f'{key}=[^/]*' for key in KEYS)})/[^/]*$"
-"""Finds a run's folder in a path; files in no such folder belong to one run."""
+TASKS_A_PART = 4
+"""More tasks than parts, so that two parts seldom fall into one task."""
+PART = "part"
+PART_PATTERN = "/(experiment=[^/]*/part-[^/]*)$"
+"""Finds what files of the same runs share in their paths; other files all belong to one run."""
 TABLE = to_arrow_schema(ROWS)
 
 
 @dataclass(frozen=True)
-class RunFile:
-    """The run whose records a file holds, and their kind."""
+class RecordsFile:
+    """The kind of the records in a file, and their runs; of several runs, a column `run` tells which."""
 
-    run: RunFacts
     kind: str
+    runs: tuple[RunFacts, ...]
 
 
 def rows_of_run(run: RunFacts, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
@@ -68,14 +69,28 @@ def rows_of_run(run: RunFacts, tables: Iterable[tuple[str, pa.Table]]) -> list[R
 
     `tables`: (kind, some of the run's records with the columns READ), in any order.
     """
-    facts: list[Fact] = []
-    times = Times(run.warm_up_s, run.gateways)
-    for kind, records in tables:
+    records = RunRecords(run)
+    for kind, table in tables:
+        records.take(kind, table)
+    return records.rows()
+
+
+class RunRecords:
+    """Collects the records of one run, table by table."""
+
+    def __init__(self, run: RunFacts) -> None:
+        self._run = run
+        self._facts: list[Fact] = []
+        self._times = Times(run.warm_up_s, run.gateways)
+
+    def take(self, kind: str, records: pa.Table) -> None:
         if kind == COMPLETION:
-            times.take(records)
+            self._times.take(records)
         else:
-            facts += [{**record, "kind": kind} for record in records.to_pylist()]
-    return _rows(run, facts, times)
+            self._facts += [{**record, "kind": kind} for record in records.to_pylist()]
+
+    def rows(self) -> list[Row]:
+        return _rows(self._run, self._facts, self._times)
 
 
 def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
@@ -133,10 +148,10 @@ def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
     return records if pc.all(mask).as_py() else records.filter(mask)
 
 
-def summary_rows(spark: SparkSession, files: Mapping[str, RunFile], runs: Collection[RunFacts]) -> DataFrame:
+def summary_rows(spark: SparkSession, files: Mapping[str, RecordsFile], runs: Collection[RunFacts]) -> DataFrame:
     """Return ROWS of these runs, in one partition, in order. `files`: those of all runs, by their paths in Spark."""
     read = {path: file for path, file in files.items() if file.kind in READ}
-    with_files = {_name(file.run) for file in read.values()}
+    with_files = {_name(run) for file in read.values() for run in file.runs}
     without = [row for run in runs if _name(run) not in with_files for row in rows_of_run(run, ())]
     parts = [*([_of_files(spark, read)] if read else []), *([local_rows(spark, without, ROWS)] if without else [])]
     together = parts[0].unionAll(parts[1]) if len(parts) > 1 else parts[0]
@@ -163,30 +178,48 @@ def run_facts(rows: DataFrame) -> DataFrame:
     return rows.where("second IS NULL").select(*KEYS, "status", "transport", "arm", OFFERED, RATE, *MEASURED, *FACTS)
 
 
-def _of_files(spark: SparkSession, files: Mapping[str, RunFile]) -> DataFrame:
+def _of_files(spark: SparkSession, files: Mapping[str, RecordsFile]) -> DataFrame:
     whole = whole_files(spark, [escaped(path) for path in files])
-    named = whole.withColumn(FOLDER, fn.regexp_extract(PATH, FOLDER_PATTERN, 1))
-    tasks = 1 + len({_name(file.run) for file in files.values()}) // RUNS_A_TASK
-    return named.repartition(tasks, FOLDER).groupBy(FOLDER).applyInArrow(_reader(files), ROWS)
+    named = whole.withColumn(PART, fn.regexp_extract(PATH, PART_PATTERN, 1))
+    tasks = TASKS_A_PART * len({tuple(map(_name, file.runs)) for file in files.values()})
+    return named.repartition(tasks, PART).groupBy(PART).applyInArrow(_reader(files), ROWS)
 
 
-def _reader(files: Mapping[str, RunFile]) -> Callable[[pa.Table], pa.Table]:
+def _reader(files: Mapping[str, RecordsFile]) -> Callable[[pa.Table], pa.Table]:
     def read(group: pa.Table) -> pa.Table:
-        """Return the rows of one run, from the contents of its files."""
+        """Return the rows of the runs that share files, from the contents of these files."""
         paths = group[PATH].to_pylist()
         if strange := [path for path in paths if path not in files]:  # a mistake of ours, which must not pass unseen
             raise DatasetUnreadableError(f"no run is known of {strange[0]}")
-        return as_table(rows_of_run(files[paths[0]].run, _tables(group, files)))
+        runs = {run.run: RunRecords(run) for run in files[paths[0]].runs}
+        for kind, records in _tables(group, files, len(runs) > 1):
+            for run, of_run in _by_run(records, list(runs)):
+                if run not in runs:
+                    raise DatasetUnreadableError(f"no run {run} is known, and {paths[0]} has records of it")
+                runs[run].take(kind, of_run)
+        return as_table([row for records in runs.values() for row in records.rows()])
 
     return read
 
 
-def _tables(group: pa.Table, files: Mapping[str, RunFile]) -> Iterator[tuple[str, pa.Table]]:
+def _tables(group: pa.Table, files: Mapping[str, RecordsFile], with_run: bool) -> Iterator[tuple[str, pa.Table]]:
+    """Decode files: (kind, some records with the columns READ), and their run if it is asked for."""
     kinds = [files[path].kind for path in group[PATH].to_pylist()]
     for kind in set(kinds):
         of_kind = group.filter(pa.array([kind == each for each in kinds])).to_batches()
-        for _, table in tables_of(iter(of_kind), READ[kind], RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE):
+        columns = (*READ[kind], *(["run"] if with_run else []))
+        for _, table in tables_of(iter(of_kind), columns, RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE):
             yield kind, table
+
+
+def _by_run(records: pa.Table, runs: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Split records by their run; if there is one run only, they are its own."""
+    if len(runs) == 1:
+        yield runs[0], records
+        return
+    without = records.drop_columns(["run"])
+    for run in pc.unique(records["run"]).to_pylist():
+        yield run, _where(without, pc.equal(records["run"], run))
 
 
 def _name(run: RunFacts) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -13,21 +14,21 @@ from spark_tables import Row, run_record, table, tables
 
 from spark.errors import SparkJobError, typed_errors
 from spark.run_facts import RunFacts
-from spark.summary.rows import READ, RunFile, as_table, rows_of_run, summary_rows
+from spark.summary.rows import READ, RecordsFile, as_table, rows_of_run, summary_rows
 
 NAMES = ("first", "second [1] *", "third")
 
 
-def written(folder: Path, run: RunFacts, made_up: MadeUpRun) -> dict[str, RunFile]:
-    """Write two files of each kind where ingest would leave them."""
-    at = folder / f"experiment={run.experiment}" / f"run={run.run}"
-    at.mkdir(parents=True)
+def written(folder: Path, part: int, *runs: tuple[RunFacts, MadeUpRun]) -> dict[str, RecordsFile]:
+    """Write a file of each kind where ingest would leave it."""
     files = {}
     for kind in READ:
-        for part in range(2):
-            file = at / f"{kind}-{part}.parquet"
-            pq.write_table(table(kind, made_up.records[part::2]), file)
-            files[f"file:{file}"] = RunFile(run, kind)
+        file = folder / kind / f"experiment={runs[0][0].experiment}" / f"part-{part}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = [(run.run, table(kind, made_up.records)) for run, made_up in runs]
+        named = [records.append_column("run", pa.array([run] * len(records))) for run, records in rows]
+        pq.write_table(pa.concat_tables(named), file)
+        files[f"file:{file}"] = RecordsFile(kind, tuple(run for run, _ in runs))
     return files
 
 
@@ -37,21 +38,21 @@ def rows_of(run: RunFacts, made_up: MadeUpRun | None = None) -> list[Row]:
     return rows[-1:] + rows[:-1]
 
 
-def read(spark: SparkSession, files: dict[str, RunFile], runs: Sequence[RunFacts]) -> list[Row]:
+def read(spark: SparkSession, files: dict[str, RecordsFile], runs: Sequence[RunFacts]) -> list[Row]:
     return [row.asDict() for row in summary_rows(spark, files, runs).collect()]
 
 
 def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     made = [(run_record(run=name), MadeUpRun(seconds=2, orders_per_s=10 + n)) for n, name in enumerate(NAMES)]
     silent = run_record(run="no records")
-    files = {path: file for run, made_up in made for path, file in written(tmp_path, run, made_up).items()}
+    files = written(tmp_path, 0, *made[:2]) | written(tmp_path, 1, made[2])
     rows = [*(row for of_run in made for row in rows_of(*of_run)), *rows_of(silent)]
     expected = as_table(sorted(rows, key=lambda row: (row["run"], row.get("second", -1)))).to_pylist()
     assert read(spark, files, [silent, *(run for run, _ in made)]) == expected
 
 
 def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    files = written(tmp_path, run_record(), MadeUpRun(seconds=1, orders_per_s=10))
+    files = written(tmp_path, 0, (run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
     torn = next(iter(files))
     Path(torn.removeprefix("file:")).write_bytes(b"PAR1 and no more")
     with pytest.raises(SparkJobError, match=r"\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):

@@ -17,7 +17,6 @@ from cli.main import main
 from experiments.pipeline import jobs
 from experiments.pipeline.run_sources import RunSources, find_runs
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.manifest import Manifest, read_manifest
 
 Typed = Callable[..., Result]
 
@@ -54,7 +53,6 @@ class Dataset:
     """The tables that the two commands made, and their output."""
 
     folder: DatasetFolder
-    manifest: Manifest
     ingest: Result
     summary: Result
 
@@ -76,4 +74,4 @@ def typed(spark: SparkSession) -> Iterator[Typed]:
 def dataset(spark: SparkSession, recorded: RecordedRuns, typed: Typed) -> Dataset:
     folder = DatasetFolder(spark, str(recorded.results / "tables"))
     ingest, summary = typed("ingest", recorded.results), typed("summary", recorded.results)
-    return Dataset(folder, read_manifest(folder), ingest, summary)
+    return Dataset(folder, ingest, summary)

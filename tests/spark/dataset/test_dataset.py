@@ -1,21 +1,22 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun
-from spark_tables import summary_of
+from spark_tables import run_record, summary_of
 
 from experiments.pipeline.run_sources import find_runs
-from spark.dataset import ingesting
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.ingesting import ingest_runs
-from spark.dataset.manifest import IngestedRun, Manifest, read_manifest
+from spark.dataset.replacing import changing
+from spark.dataset.runs import RUNS_A_FILE, IngestedRun, free_parts, read_runs
 from spark.dataset.summarizing import summarize_runs
-from spark.errors import DatasetUnreadableError
+from spark.errors import DatasetUnreadableError, TablesBusyError
 from spark.jobs import write_summary
 from spark.run_facts import read_run
 from spark.tables.files import tables_folder
@@ -33,34 +34,30 @@ def test_the_runs_of_a_folder_are_found_by_trial_and_those_without_a_record_are_
     assert [Path(folder).name for folder in recorded.found.left_out] == ["killed"]
 
 
-def records_of(tables: DatasetFolder, run: IngestedRun, kind: str) -> pa.Table:
-    """Read tables as a reader other than Spark does: by the manifest."""
-    files = [pq.ParquetFile(Path(tables.path(file).removeprefix("file:"))) for file in run.files[kind]]
-    return pa.concat_tables([file.read() for file in files])
+def rows_of(folder: DatasetFolder, table: str) -> list[dict[str, Any]]:
+    """Read a table as a reader other than Spark does, which knows its folder only."""
+    rows: list[dict[str, Any]] = pq.read_table(Path(folder.url.removeprefix("file://")) / table).to_pylist()
+    return rows
 
 
 def test_every_record_is_in_its_table_under_its_run(dataset: Dataset, recorded: RecordedRuns) -> None:
-    (run,) = (run for run in dataset.manifest.runs if run.name == ALONE)
     for kind in KINDS:
-        table = records_of(dataset.folder, run, kind)
-        assert len(table) == run.rows[kind] == sum(record["kind"] == kind for record in recorded.alone.records)
-        assert table.column_names == table_schema(kind).names
+        rows = [row for row in rows_of(dataset.folder, kind) if (row["experiment"], row["run"]) == ALONE]
+        assert len(rows) == sum(record["kind"] == kind for record in recorded.alone.records)
+        assert set(rows[0]) == {*table_schema(kind).names, "experiment", "run"}
 
 
-def test_damaged_and_copied_lines_are_counted_and_in_quarantine(dataset: Dataset) -> None:
-    (run,) = (run for run in dataset.manifest.runs if run.name == ALONE)
-    assert {problem: unread.lines for problem, unread in run.unread.items()} == {NO_RECORD: 1, COPY: 1}
-    (file,) = run.files["quarantine"]
-    rows = pq.read_table(Path(dataset.folder.url.removeprefix("file://")) / file).to_pylist()
-    assert {row["problem"] for row in rows} == {NO_RECORD, COPY}
+def test_damaged_and_copied_lines_are_in_quarantine(dataset: Dataset) -> None:
+    rows = rows_of(dataset.folder, "quarantine")
+    assert sorted(row["problem"] for row in rows) == sorted([NO_RECORD, COPY])
     assert {row["file"] for row in rows} <= {"000001.jsonl", "000002.jsonl"}
     assert "no JSON at all" in {row["example"] for row in rows}
 
 
-def rows_of(dataset: Dataset, table: str) -> list[dict[str, object]]:
-    """Read tables as a reader other than Spark does: by the manifest."""
-    root = Path(dataset.folder.url.removeprefix("file://"))
-    return pa.concat_tables([pq.read_table(root / name) for name in dataset.manifest.summary[table]]).to_pylist()
+def test_a_table_has_one_file_for_the_runs_of_an_experiment(dataset: Dataset) -> None:
+    files = dataset.folder.files("completion")
+    assert files == ["completion/experiment=a-trial/part-0.parquet", "completion/experiment=alone/part-0.parquet"]
+    assert dataset.folder.files("arms") == ["arms/part-0.parquet"]
 
 
 def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
@@ -70,15 +67,15 @@ def test_a_run_among_others_has_the_figures_that_it_has_by_itself(
     ingest(spark, folder / "spool", own := tables_folder(folder))
     write_summary(spark, own, read_run(folder))
     run, seconds = summary_of(folder)
-    assert [row for row in rows_of(dataset, "summary") if row["run"] == "first"] == [run]
-    assert [row for row in rows_of(dataset, "seconds") if row["run"] == "first"] == seconds
+    assert [row for row in rows_of(dataset.folder, "summary") if row["run"] == "first"] == [run]
+    assert [row for row in rows_of(dataset.folder, "seconds") if row["run"] == "first"] == seconds
 
 
 def test_arms_are_medians_of_repeats_and_a_comparison_holds_transports_against_each_other(dataset: Dataset) -> None:
-    arms = {(row["experiment"], row["transport"]): row for row in rows_of(dataset, "arms")}
+    arms = {(row["experiment"], row["transport"]): row for row in rows_of(dataset.folder, "arms")}
     assert arms.keys() == {("a-trial", "zeromq"), ("a-trial", "amqp"), ("alone", "zeromq")}
     assert {row["repeats"] for row in arms.values()} == {1}
-    assert rows_of(dataset, "comparison") == []  # they were offered different rates
+    assert rows_of(dataset.folder, "comparison") == []  # they were offered different rates
 
 
 @pytest.fixture
@@ -86,44 +83,93 @@ def tables(spark: SparkSession, tmp_path: Path) -> DatasetFolder:
     return DatasetFolder(spark, str(tmp_path / "tables"))
 
 
-def test_a_killed_ingest_is_in_no_table_and_the_next_one_replaces_runs_and_removes_what_it_left(
-    spark: SparkSession, tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def counted_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
+    """The rows of each table and run, as any reader counts them."""
+    names = [name for name in tables.names() if not name.startswith(".")]
+    return dict(Counter((name, row["run"]) for name in names for row in rows_of(tables, name)))
+
+
+@pytest.mark.parametrize("moved", [None, 0, 3])
+def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
+    spark: SparkSession, tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int | None
 ) -> None:
+    """Killed before it decides (None), or after so many of its files were moved."""
     trial_of(tmp_path / "results", "first", "second")
     first, second = find_runs(tmp_path / "results").sources
-    before = ingest_runs(spark, tables, [first])
+    ingest_runs(spark, tables, [first], again=False)
+    before, renames = counted_rows(tables), iter(range(100))
+    rename = DatasetFolder.rename
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+    def killed(folder: DatasetFolder, old: str, new: str) -> None:
+        if next(renames) == (0 if moved is None else moved + 1):
+            raise KeyboardInterrupt
+        rename(folder, old, new)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingesting, "write_manifest", killed)
+        patch.setattr(DatasetFolder, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
-            ingest_runs(spark, tables, [first, second])
-    assert read_manifest(tables) == before
-    assert len(records_of(tables, before.runs[0], "traffic")) == before.runs[0].rows["traffic"]
-    of_kind = Path(tables.url.removeprefix("file://")) / "completion"
-    (abandoned := of_kind / "ingest=0").mkdir()
-    (of_kind / "ingest=mine").mkdir()
-
-    after = ingest_runs(spark, tables, [first, second])
-    assert (len(after.runs), after.runs[0].rows) == (2, before.runs[0].rows)
-    assert {len(records_of(tables, run, "completion")) for run in after.runs} == {before.runs[0].rows["completion"]}
-    assert not abandoned.exists()
-    # A reader may still hold the manifest before; and what is not ours is left alone.
-    assert tables.folders("completion") == ["ingest=1", "ingest=2", "ingest=mine"]
-    assert tables.names("manifest-") == ["manifest-000001.json", "manifest-000002.json"]
+            ingest_runs(spark, tables, [first, second], again=True)
+    seen = counted_rows(tables)
+    assert {key: seen[key] for key in before} == before  # whole, and once
+    assert (len(seen) > len(before)) == bool(moved)
+    with changing(tables):
+        completed = counted_rows(tables)
+    assert (len(completed) == len(before)) == (moved is None)
+    ingest_runs(spark, tables, [first, second], again=True)
+    after = counted_rows(tables)
+    assert {run for _, run in after} == {"first", "second"}
+    assert {key: after[key] for key in before} == before
+    assert all(after[table, "second"] == rows for (table, _), rows in before.items())
 
 
-def test_missing_tables_and_a_damaged_manifest_are_each_told(spark: SparkSession, tables: DatasetFolder) -> None:
-    assert read_manifest(tables) == Manifest()
+def test_a_table_loses_the_rows_that_a_run_no_longer_has(
+    spark: SparkSession, tables: DatasetFolder, tmp_path: Path
+) -> None:
+    MadeUpRun(seconds=1).write(tmp_path / "results" / "run", "no JSON at all")
+    sources = find_runs(tmp_path / "results").sources
+    ingest_runs(spark, tables, sources, again=False)
+    assert len(rows_of(tables, "quarantine")) == 1
+    (spool,) = (tmp_path / "results" / "run" / "spool").glob("*2.jsonl")
+    spool.write_text("".join(line for line in spool.read_text().splitlines(True) if line.startswith("{")))
+    ingest_runs(spark, tables, sources, again=True)
+    assert tables.files("quarantine") == []
+
+
+def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> None:
+    with changing(tables), pytest.raises(TablesBusyError, match="another job is changing the tables"), changing(tables):
+        raise AssertionError("both are in")
+
+
+def test_a_file_system_beyond_this_machine_replaces_files_by_rename(
+    tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("old", "new"):
+        (tmp_path / "tables" / "kind" / name).mkdir(parents=True)
+        (tmp_path / "tables" / "kind" / name / "part-0").write_text(name)
+    monkeypatch.setattr(DatasetFolder, "local", None)
+    tables.rename("kind/new/part-0", "kind/old/part-0")
+    assert tables.files("kind") == ["kind/old/part-0"]
+    assert (tmp_path / "tables" / "kind" / "old" / "part-0").read_text() == "new"
+
+
+def test_missing_tables_and_those_of_an_older_version_are_each_told(
+    spark: SparkSession, tables: DatasetFolder, tmp_path: Path
+) -> None:
+    assert read_runs(spark, tables) == []
     with pytest.raises(DatasetUnreadableError, match=r"no runs have tables.*exchange spark ingest"):
         summarize_runs(spark, tables)
-    tables.write("manifest-000001.json", '{"schema": 9}')
-    with pytest.raises(
-        DatasetUnreadableError, match=r"manifest-000001\.json is damaged, or of another version.*schema 9"
-    ):
-        read_manifest(tables)
+    (tmp_path / "tables" / "manifest-000001.json").write_text("{}")
+    with pytest.raises(DatasetUnreadableError, match=r"older version \(manifest-000001\.json\).*spark ingest"):
+        summarize_runs(spark, tables)
+
+
+def test_a_run_keeps_its_file_and_a_new_run_goes_where_there_is_room() -> None:
+    there = [
+        IngestedRun(record=run_record(run=f"{number}"), fingerprint="", part=number // RUNS_A_FILE)
+        for number in range(RUNS_A_FILE + 1)
+    ]
+    new = [("a-trial", "0"), ("a-trial", "new"), ("alone", "new"), ("a-trial", str(RUNS_A_FILE))]
+    assert free_parts(there, new) == [0, 1, 0, 1]
 
 
 def test_a_trial_s_warm_ups_are_not_among_its_repeats(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""The table of runs: the facts of each run.json that was ingested, and the number of the file with the run's rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.types import StructField as Field
+from pyspark.sql.types import StructType
+
+from spark.dataset.folder import DatasetFolder
+from spark.run_facts import RunFacts
+from spark.summary.columns import FACTS
+from spark.tables.schemas import DOUBLE, INT, TEXT
+
+RUNS = "runs"
+PART = "part"
+RUNS_A_FILE = 64
+"""A new run goes into a file that has room, and stays there; so few files are written anew, and none grows too large
+for a task."""
+
+TYPES = {"status": TEXT, "transport": TEXT, "arm": TEXT, "gateways": INT}
+RUN_FIELDS = [field.name for field in fields(RunFacts) if field.name not in ("experiment", "run", "facts")]
+RUNS_SCHEMA = StructType(
+    [
+        *(Field(name, TEXT, nullable=False) for name in ("experiment", "run", "fingerprint")),
+        *(Field(name, TYPES.get(name, DOUBLE)) for name in (*RUN_FIELDS, *FACTS)),
+    ]
+)
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestedRun:
+    """`fingerprint` is of the run.json that was read; `part` is the number of the files that hold the run's rows."""
+
+    record: RunFacts
+    fingerprint: str
+    part: int
+
+    @property
+    def name(self) -> Name:
+        return self.record.experiment, self.record.run
+
+    def row(self) -> dict[str, Any]:
+        """Return a row of RUNS_SCHEMA, and PART."""
+        own = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
+        return {**own, **self.record.facts, "fingerprint": self.fingerprint, PART: self.part}
+
+
+def part_of_file() -> Column:
+    """Return the number in the name of the file that a row is read from."""
+    return fn.regexp_extract(fn.col("_metadata.file_name"), r"^part-(\d+)", 1).cast("int").alias(PART)
+
+
+def read_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedRun]:
+    """Read the runs that are in the tables, in order; none if there are no tables."""
+    if not folder.files(RUNS):
+        return []
+    rows = spark.read.schema(RUNS_SCHEMA).parquet(folder.pattern(RUNS)).select("*", part_of_file()).collect()
+    return sorted((_ingested(row.asDict()) for row in rows), key=lambda run: run.name)
+
+
+def _ingested(row: dict[str, Any]) -> IngestedRun:
+    record = RunFacts(
+        **{name: row[name] for name in ("experiment", "run", *RUN_FIELDS)},
+        facts={name: row[name] for name in FACTS},
+    )
+    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=row[PART])
+
+
+def free_parts(there: Iterable[IngestedRun], names: Sequence[Name]) -> list[int]:
+    """Return the part of each named run: the one that has it, or the first of its experiment that has room."""
+    parts = {run.name: run.part for run in there}
+    used = Counter((experiment, part) for (experiment, _), part in parts.items())
+    for name in names:
+        if name not in parts:
+            part = 0
+            while used[name[0], part] >= RUNS_A_FILE:
+                part += 1
+            parts[name] = part
+            used[name[0], part] += 1
+    return [parts[name] for name in names]
