@@ -42,6 +42,21 @@ def engines_of(run: Running, killed: set[int]) -> Iterator[psutil.Process]:
     return (child for child in run.family() if child.pid not in killed and "engine" in child.cmdline())
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(
+    transport: str, running: Start, tmp_path: Path
+) -> None:
+    orders = 1_000_000
+    words = ("--transport", transport, "--rate", 20_000, "--orders", orders, "--recover", "--timeout", 60)
+    run = running(*words, "--no-page").under_way()
+    kill_engines(run, 20, orders, seed=20)
+    record = run.finish().record
+    assert record["status"] in VALID, record["reasons"]
+    assert record["checksums"] == matched(orders, tmp_path)
+    assert record["recovered"]["restarts"] == 20
+
+
 @pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
 def test_an_engine_that_is_killed_twice_loses_no_order_and_answers_none_twice(
     transport: str, running: Start, tmp_path: Path
