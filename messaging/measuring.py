@@ -21,7 +21,7 @@ from runs.record.noise import NoiseMeter
 from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
-READY_S = 60.0
+READY_S = 180.0
 COUNT_EVERY_S = 1.0
 
 

@@ -111,7 +111,7 @@ def test_a_reporter_that_was_killed_leaves_what_a_record_can_be_made_of(by_hand:
     by_hand.kill("reporter")
     said = exchange("results", "repair", tmp_path / "first")
     assert (said.code, "the reporter died before it wrote run.json" in said.out) == (0, True)
-    assert by_hand.record["counts"]["orders_sent"] >= 2000
+    assert by_hand.record["counts"]["orders_sent"] > 0
     assert not (tmp_path / "first" / "begun.json").exists()
 
 

@@ -31,7 +31,7 @@ def kill_engines(run: Running, kills: int, orders: int, seed: int) -> None:
     """Kill the run's engine whenever its journal has grown to a seeded size, of which most is still to come."""
     chance, journal = random.Random(seed), run.folder / "journal" / "engine.journal"
     killed: set[int] = set()
-    for size in sorted(chance.uniform(0.05, 0.7) * ORDER_BYTES * orders for _ in range(kills)):
+    for size in sorted(chance.uniform(0.05, 0.4) * ORDER_BYTES * orders for _ in range(kills)):
         until(lambda size=size: journal.stat().st_size > size, "a longer journal")
         engine = until(lambda: next(engines_of(run, killed), None), "another engine")
         engine.kill()

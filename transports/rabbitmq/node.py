@@ -23,7 +23,7 @@ from transports.rabbitmq.settings import NodeSettings, RabbitMqError
 LOOPBACK = Where()
 USER = "exchange"
 VHOST = "/"
-READY_S = 60.0
+READY_S = 180.0
 LOOK_EVERY_S = 0.02
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 CONNECTION_START = struct.pack(">HH", 10, 10)

@@ -78,7 +78,7 @@ def follow(shells: Shells, lineup: Lineup, moments: list[Moment] | None = None) 
 def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells) -> None:
     lineup = Lineup((1, 2), (1,))
     for name in lineup.names:
-        shells.start(name, says("kill -9 $$" if name == "gateway.2" else "exec sleep 20"))
+        shells.start(name, says("kill -9 $$" if name == "gateway.2" else "exec sleep 300"))
     outcome = follow(shells, lineup).outcome()
     assert outcome.failures == ("the gateway.2 was killed by SIGKILL",)
     assert {"engine.2", "gateway", "reporter"} <= set(outcome.missing)
@@ -98,10 +98,10 @@ def test_results_are_told_apart_by_name_and_seconds_are_added_up(shells: Shells)
 
 def test_who_has_another_reporter_may_go_on_for_longer(shells: Shells, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair ends when it is done; its reporter and it are then to end together."""
-    monkeypatch.setattr(watch, "PATIENCE_S", 0.4)
+    monkeypatch.setattr(watch, "PATIENCE_S", 2.0)
     lineup = Lineup((1, 2), (1, 2))
     for name in lineup.names:
-        wait = ["sleep 1"] * name.endswith(".2")
+        wait = ["sleep 4"] * name.endswith(".2")
         shells.start(name, says(*wait, result(name.partition(".")[0])))
     outcome = follow(shells, lineup).outcome()
     assert (outcome.missing, outcome.failures) == ([], ())
@@ -110,11 +110,11 @@ def test_who_has_another_reporter_may_go_on_for_longer(shells: Shells, monkeypat
 def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to_end(
     shells: Shells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "PATIENCE_S", 0.4)
+    monkeypatch.setattr(watch, "PATIENCE_S", 2.0)
     lineup = Lineup((1, 2), (1, 2))
     for name in lineup.names:
         goes_on = name == "engine" or name.endswith(".2")
-        shells.start(name, says("exec sleep 20" if goes_on else result(name)))
+        shells.start(name, says("exec sleep 300" if goes_on else result(name)))
     outcome = follow(shells, lineup).outcome()
     assert "the engine did not end with the others" in outcome.failures
     assert set(outcome.gateways) == {1}
@@ -124,12 +124,12 @@ def test_who_does_not_end_with_its_reporter_is_named_and_the_others_are_asked_to
 
 def test_a_stall_of_the_launcher_is_nobody_s_lateness(shells: Shells, monkeypatch: pytest.MonkeyPatch) -> None:
     """The display of a second takes longer than the patience; meanwhile all end."""
-    monkeypatch.setattr(watch, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(watch, "PATIENCE_S", 2.0)
     lineup, second = Lineup((1,), (1,)), json.dumps({"event": "second", "sent": 5, "answered": 4})
     shells.start("gateway", says(result("gateway"), f"echo '{second}'"))
     for role in ("engine", "reporter"):
         shells.start(role, says("sleep 0.1", result(role)))
-    stalled = Watch(cast(ProcessGroup, shells), lineup, lambda moment: time.sleep(1), timeout_s=0.0)
+    stalled = Watch(cast(ProcessGroup, shells), lineup, lambda moment: time.sleep(3), timeout_s=0.0)
     stalled.follow()
     stalled.close()
     assert (stalled.outcome().missing, stalled.outcome().failures) == ([], ())

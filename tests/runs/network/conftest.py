@@ -10,7 +10,7 @@ import pytest
 from runs.errors import UserError
 from runs.network.probe import probe
 from runs.network.profile import parse
-from tests.machine import until
+from tests.machine import lacks, until
 
 
 @pytest.fixture
@@ -18,10 +18,12 @@ def available() -> Callable[[str], str]:
     """The network, if it can be had; the test is skipped with the reason otherwise."""
 
     def check(text: str) -> str:
+        machine = probe()
         try:
-            probe().mechanism(parse(text))
+            machine.mechanism(parse(text))
         except UserError as refusal:
-            pytest.skip(refusal.message)
+            leave_out = pytest.skip if machine.findings["tools"].works else lacks
+            leave_out(refusal.message)
         return text
 
     return check

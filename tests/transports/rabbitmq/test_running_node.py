@@ -10,12 +10,13 @@ import pytest
 
 from exchange.results import Usage
 from tests.broker import accepted_with_nodelay, family, files_others_may_touch
+from tests.machine import PATIENCE_S
 from transports.rabbitmq import Node, NodeUsage
 from transports.rabbitmq.node import greeting_of
 
 
 def test_it_speaks_amqp_and_says_which_rabbitmq_it_is(rabbitmq_node: Node) -> None:
-    greeting = greeting_of(rabbitmq_node.host, rabbitmq_node.port, patience_s=5)
+    greeting = greeting_of(rabbitmq_node.host, rabbitmq_node.port, patience_s=PATIENCE_S)
     assert greeting is not None
     facts = rabbitmq_node.facts()
     assert (greeting.product, greeting.version) == ("RabbitMQ", facts["version"])
@@ -68,7 +69,7 @@ def test_accepted_sockets_have_tcp_nodelay(rabbitmq_node: Node) -> None:
 def test_its_usage_grows_and_has_the_names_of_a_component_s(rabbitmq_node: Node) -> None:
     before = rabbitmq_node.usage()
     for _ in range(20):
-        assert greeting_of(rabbitmq_node.host, rabbitmq_node.port, patience_s=5)
+        assert greeting_of(rabbitmq_node.host, rabbitmq_node.port, patience_s=PATIENCE_S)
     used = rabbitmq_node.usage().since(before)
     of_a_component = Usage.now().since(Usage.now())
     assert set(used) == {*of_a_component, "rss_bytes"}
