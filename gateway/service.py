@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
+STILL_HERE_NS = 1_000_000_000
 
 
 class Gateway:
@@ -62,6 +63,7 @@ class Gateway:
         self._stopped: str | None = None
         self._stop_asked = False
         self._end_sent = False
+        self._still_here_ns = self._sent_before = 0
         self._late_backlog: list[int] = []
         self._sockets_before: list[dict[str, Any]] = []
         self._wall_less_monotonic_ns = 0
@@ -132,6 +134,7 @@ class Gateway:
     def _start(self) -> None:
         self._sockets_before = self._engine.sockets()
         now_ns = self._received_ns = time.monotonic_ns()
+        self._still_here_ns = now_ns + STILL_HERE_NS
         self._wall_less_monotonic_ns = time.time_ns() - now_ns
         self._pacer.start(now_ns)
         self._journal.start(now_ns)
@@ -144,6 +147,7 @@ class Gateway:
         took = self._intake.take()
         now_ns = time.monotonic_ns()
         self._turn_second(now_ns)
+        self._say_still_here(now_ns)
         if now_ns >= self._deadline_ns:
             self._deadline_ns = NEVER_NS
             self._offering.stop()
@@ -215,6 +219,15 @@ class Gateway:
         if self._intake.end is None:
             self._turns.settle()
         return True
+
+    def _say_still_here(self, now_ns: int) -> None:
+        """After a second without an order send an empty frame: the engine bears the silence of nobody for long."""
+        if now_ns < self._still_here_ns:
+            return
+        is_idle, self._sent_before = self._offering.sent == self._sent_before, self._offering.sent
+        self._still_here_ns = now_ns + STILL_HERE_NS
+        if is_idle and not self._offering.pending and not self._end_sent:
+            self._engine.send(FrameBatch.of(b""), 0)
 
     def _turn_second(self, now_ns: int) -> None:
         """Close the second that has passed, before the next one counts anything."""

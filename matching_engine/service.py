@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matching_engine.recovery import Recovery
 
 ANSWER_BYTES = 1 << 21
-FAR_NS = 2**62
+BETWEEN_FRAMES_S = 2.0
+"""A gateway sends a frame every second, an empty one where no order is due."""
 ORDER_BYTES = LAYOUTS[Order].size
 
 
@@ -50,6 +51,7 @@ class EngineService:
         self._stopped: str | None = None
         self._stop_asked = False
         self._sockets_before: list[dict[str, Any]] = []
+        self._heard_ns = 0
 
     def stop(self, reason: str) -> None:
         """End the session early; what was measured still goes to the reporter."""
@@ -111,11 +113,15 @@ class EngineService:
             self._wait(until_ns)
 
     def _give_up_waiting(self) -> None:
-        """No gateway came in time; one that has ended its session need not come."""
-        if self._gateway_end is None:
+        """No gateway came in time, or it went silent; one that has ended its session need not come."""
+        if self._gateway_end is not None:
+            if self._recovery:
+                self._recovery.is_confirmed = True
+        elif self._greeted:
+            patience_s = self._timeout_s + BETWEEN_FRAMES_S
+            self._stopped = f"the gateway said nothing for {patience_s:g} s" + self._gateway.excuse()
+        else:
             self._stopped = f"no gateway came to {self._gateway.url} within {self._timeout_s:g} s"
-        elif self._recovery:
-            self._recovery.is_confirmed = True
 
     @property
     def _is_over(self) -> bool:
@@ -143,6 +149,8 @@ class EngineService:
         taken = self._turns.take(self._orders, self._answers, unsampled * ORDER_BYTES, until_ns)
         if taken is None:
             return False
+        if taken.came:
+            self._heard_ns = time.monotonic_ns()
         self._sums["orders"].update(self._orders.span(0, taken.matched))
         self._send_answers(0, taken.sent)
         self._take(taken.matched, taken.at, taken.byte)
@@ -155,14 +163,15 @@ class EngineService:
         self._orders.clear()
         frames = self._gateway.receive(self._orders)
         if frames:
+            self._heard_ns = time.monotonic_ns()
             self._take()
         return frames
 
     def _is_alone(self, deadline_ns: int) -> bool:
-        """Whether no gateway came in time."""
+        """Whether no gateway came in time, or the one that came went silent."""
         is_waiting = not self._greeted or self._gateway_end is not None
-        is_late = is_waiting and time.monotonic_ns() > deadline_ns
-        return is_late and is_silent(self._gateway, self._receive)
+        until_ns = deadline_ns if is_waiting else self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
+        return time.monotonic_ns() > until_ns and is_silent(self._gateway, self._receive)
 
     def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
         """Match the frames that came, from `first` on; a frame that is no order goes to `_read_foreign`.
@@ -208,13 +217,19 @@ class EngineService:
         self._sums["answers"].update(self._answers.span(first, self._answers.count))
 
     def _hand_over(self, first: int = 0) -> None:
-        """Send `_answers` from `first` on. This ends, since a gateway goes on receiving until it is gone."""
+        """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
         if first == self._answers.count:
             return
         first = self._gateway.send(self._answers, first)
+        taken_ns = time.monotonic_ns()
         while first < self._answers.count and self._stopped is None:
-            self._gateway.wait(FAR_NS, readable=False, writable=True)
-            first = self._gateway.send(self._answers, first)
+            until_ns = taken_ns + int(self._timeout_s * 1e9)
+            self._gateway.wait(until_ns, readable=False, writable=True)
+            before, first = first, self._gateway.send(self._answers, first)
+            if first > before:
+                taken_ns = time.monotonic_ns()
+            elif time.monotonic_ns() > until_ns:
+                self._stopped = f"the gateway took no answer for {self._timeout_s:g} s"
 
     def _start(self) -> None:
         """Start the clock, with the first frame after the hello."""
@@ -234,6 +249,8 @@ class EngineService:
             self._reporting.message(self._messages_sent.sample(_answers(counts), now_ns))
 
     def _read_foreign(self, frame: bytes) -> None:
+        if not frame:  # an idle gateway is still there
+            return
         match read(frame):
             case Hello() as hello if not self._greeted:
                 self._greet(hello)

@@ -9,7 +9,7 @@ import click
 
 from exchange.words import printable
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 class UserError(click.ClickException):

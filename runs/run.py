@@ -117,7 +117,9 @@ def record_by_hand(
     `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
     """
     name, lineup = named("reporter", instance), Lineup.of(settings).part_of(instance)
-    outcome = outcome_of(lineup, {**read_results(reporter.results), name: reporter})
+    results, unreadable = read_results(reporter.results)
+    outcome = outcome_of(lineup, {**results, name: reporter})
+    outcome.failures = unreadable
     own = {"pairs": settings.pairs, "reporters": settings.reporters}
     known = _known_of_gateways(outcome, own, {} if cpu is None else {name: cpu})
     record = write_record(folder, make_record(folder, replace(before, **known), outcome))

@@ -42,6 +42,9 @@ class SpoolWriter:
         self.files += 1
         final = self._folder / spool_file(self.files, self._instance)
         hidden = self._folder / f".{final.name}.part"
-        hidden.write_bytes(b"\n".join(self._lines) + b"\n")
-        hidden.rename(final)
+        try:
+            hidden.write_bytes(b"\n".join(self._lines) + b"\n")
+            hidden.rename(final)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(final)) from error
         self._lines, self._bytes = [], 0

@@ -64,5 +64,5 @@ def _figures(first: Record, second: Record) -> Iterator[Record]:
         {f"{cell['fault']} over {cell['over']}": cell["orders"]["lost"] for cell in record["cells"] if "orders" in cell}
         for record in (first, second)
     ]
-    for field in found[0].keys() & found[1].keys():
+    for field in (name for name in found[0] if name in found[1]):
         yield {"field": field, "first": found[0][field], "second": found[1][field]}

@@ -73,7 +73,7 @@ def show(record: Record) -> None:
     head, *others = answer(record)
     console.print(head, style="bold", markup=False)
     for line in others:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+        console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
     console.print()
     console.print(_matrix(record))
     console.print(LEGEND, style="dim", markup=False)

@@ -265,10 +265,11 @@ class Watch:
         """Results of all components. A killed component's result is the one that its reporter has received."""
         reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
         received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
-        outcome = outcome_of(self._lineup, read_results({**received, **self._results}))
+        results, unreadable = read_results({**received, **self._results})
+        outcome = outcome_of(self._lineup, results)
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
-        outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures)
+        outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures) + unreadable
         outcome.restarts = self._supervisor.restarts if self._supervisor else 0
         outcome.noise, outcome.affinity = self._noise.noise, self._affinity
         if self._broker:

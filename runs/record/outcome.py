@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exchange.instances import instance_of, named, role_of
-from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult, StreamCounts
+from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult
 from runs.lineup import Lineup
 from runs.record.noise import Noise
 
@@ -86,16 +86,21 @@ def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
     )
 
 
-def read_results(records: Mapping[str, dict[str, Any]]) -> dict[str, Result]:
-    """The components' results, from their records."""
-    return {name: _result(role_of(name), record) for name, record in records.items()}
+KINDS: dict[str, type[Result]] = {"gateway": GatewayResult, "engine": EngineResult, "reporter": ReporterResult}
 
 
-def _result(role: str, record: dict[str, Any]) -> Result:
-    if role == "reporter":
-        return ReporterResult(**record)
-    streams = {name: StreamCounts(**record[name]) for name in ("orders", "answers")}
-    return GatewayResult(**{**record, **streams}) if role == "gateway" else EngineResult(**{**record, **streams})
+def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Result], tuple[str, ...]]:
+    """The components' results, from their records, and a sentence for each record that is malformed."""
+    import msgspec
+
+    found: dict[str, Result] = {}
+    unreadable = []
+    for name, record in records.items():
+        try:
+            found[name] = msgspec.convert(record, KINDS[role_of(name)])
+        except msgspec.ValidationError as error:
+            unreadable.append(f"the {name}'s result cannot be read: {error}")
+    return found, tuple(unreadable)
 
 
 OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")

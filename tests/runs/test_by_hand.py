@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from exchange.instances import instance_of, role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from runs.run import conditions_here, record_by_hand
-from tests.exchange_command import Said, command, exchange
+from tests.exchange_command import Said, command, exchange, measured_here
 from tests.machine import PATIENCE_S, until
 
 
@@ -56,6 +57,13 @@ class ByHand:
             said[role] = Said(process.returncode, out, err)
             assert "Traceback" not in err
         return said
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self._started[name].send_signal(number)
+
+    def wait(self, name: str) -> None:
+        """Until it has ended by itself."""
+        self._started[name].wait(PATIENCE_S)
 
     def kill(self, name: str) -> None:
         self._started[name].kill()
@@ -113,6 +121,50 @@ def test_a_reporter_that_was_killed_leaves_what_a_record_can_be_made_of(by_hand:
     assert (said.code, "the reporter died before it wrote run.json" in said.out) == (0, True)
     assert by_hand.record["counts"]["orders_sent"] > 0
     assert not (tmp_path / "first" / "begun.json").exists()
+
+
+@pytest.mark.parametrize("over", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
+def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
+    over: str, by_hand: ByHand, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a broker its host freezes, so nobody closes a connection; over one its death is not noticed either."""
+    if over == "amqp":
+        broker = request.getfixturevalue("brokers")("amqp")
+        by_hand.engine = by_hand.reporter = broker.url
+        for name, value in broker.environment.items():
+            monkeypatch.setenv(name, value)
+    by_hand.start("reporter", "--timeout", 5)
+    by_hand.start("engine", "--timeout", 5)
+    by_hand.start("gateway", "--timeout", 5, "--rate", 2000, "--duration", 600)
+    spool = tmp_path / "first" / "spool"
+    until(lambda: any('"traffic"' in path.read_text() for path in spool.glob("*.jsonl")), "a second in the spool")
+    by_hand.signal("gateway", signal.SIGSTOP if over == "zeromq" else signal.SIGKILL)
+    for name in ("engine", "reporter"):
+        by_hand.wait(name)
+    by_hand.kill("gateway")
+    said = by_hand.end()
+    assert (said["engine"].code, said["reporter"].code) == (1, 1)
+    assert "the gateway said nothing for 7 s" in said["engine"].err
+    assert by_hand.record["status"] == "partial"
+    assert by_hand.record["counts"]["orders_sent"] >= 2000
+
+
+def test_a_gateway_without_orders_for_longer_than_the_timeout_is_no_silent_one(tmp_path: Path) -> None:
+    said = measured_here(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
+    assert (said.code, said.record["status"], said.record["counts"]["junk_frames"]) == (0, "complete", 0), said.err
+
+
+def test_a_result_that_cannot_be_read_is_named_and_the_others_count(tmp_path: Path) -> None:
+    _, engine = ended(RunSettings(), seed=1)
+    forged = {"gateway": {"orders": 7}, "engine": asdict(engine)}
+    reporter = ReporterResult(
+        received=4, announced=4, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0, results=forged
+    )
+    assert record_by_hand(tmp_path, conditions_here("x"), reporter, 1, RunSettings(), cpu=None) == 1
+    record = json.loads((tmp_path / "run.json").read_bytes())
+    assert record["status"] == "partial"
+    assert "the gateway's result cannot be read: Expected `object`, got `int` - at `$.orders`" in record["reasons"][0]
+    assert record["counts"]["orders_received"] == 1
 
 
 @pytest.mark.long
