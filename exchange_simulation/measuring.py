@@ -89,6 +89,9 @@ class RunOptions(TypedDict, total=False):
     speed: float
     pace: str
     record: bool
+    recover: bool
+    journal: str
+    sync: str
     pairs: int
     reporters: int
     policy: str

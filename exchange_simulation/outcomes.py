@@ -273,13 +273,16 @@ class Benchmark(Outcome):
         return list(self.record["reasons"])
 
     def figure(self, name: str, transport: str, **point: object) -> Estimate:
-        """A figure of the one cell with this transport and point, as size_bytes=64. LookupError if it is not one."""
+        """A figure of the one cell with this transport and point, as size_bytes=64. LookupError if there is no such."""
         wanted = {"transport": transport, **point}
         cells = ((row, {"transport": row["transport"], **row["point"]}) for row in self.record["rows"])
         found = [row for row, own in cells if wanted.items() <= own.items()]
         if len(found) != 1:
             raise LookupError(f"{len(found)} cells have {wanted}; rows() lists the cells")
-        return Estimate.of(found[0]["figures"][name])
+        figures = found[0]["figures"]
+        if name not in figures:
+            raise LookupError(f"the cell has no figure {name}; it has {', '.join(figures)}")
+        return Estimate.of(figures[name])
 
     def rows(self) -> list[Row]:
         return [{"transport": row["transport"], **row["point"], **flat(row["figures"])} for row in self.record["rows"]]

@@ -75,7 +75,7 @@ class Prober:
     probes: list[Record] = field(default_factory=list)
     set_aside: list[Record] = field(default_factory=list)
     """Probes that were made again because the machine was not theirs."""
-    _made: int = 0
+    _begun: int = 0
 
     def probe(self, value: float) -> Outcome:
         """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
@@ -98,10 +98,10 @@ class Prober:
 
     def _measured(self, value: float) -> Record:
         """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
-        if self._made:
+        if self._begun:
             time.sleep(self.pause_s)
-        self._made += 1
-        folder = new_run_folder(self.folder, f"{self._made:03}-{value:.0f}")
+        self._begun += 1
+        folder = new_run_folder(self.folder, f"{self._begun:03}-{value:.0f}")
         return {"run": folder.name, **self._whole(lambda: self.load.probe(folder, value))}
 
     def ceiling(self) -> float:

@@ -161,7 +161,7 @@ def _found(run: Run, folder: Path, load: Load, window: Window, hangs: bool) -> d
         "hangs": hangs,
         "record_from": origin,
         "status": record["status"] if record else None,
-        "said": "the run hung, and was killed" if hangs else _said(record, run),
+        "said": "the run hung, and was killed" if hangs else _own_words(record, run),
         "orders": counts(record, folder, samples, window, load.rate_per_s),
         **service(samples, window),
         "fault_s": [round(each, 3) for each in fault_s],
@@ -182,7 +182,7 @@ def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     return None, None
 
 
-def _said(record: dict[str, Any] | None, run: Run) -> str:
+def _own_words(record: dict[str, Any] | None, run: Run) -> str:
     """The first sentence that the run said about what happened; of its record, behind the numbers of orders."""
     reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
     if reasons:

@@ -76,11 +76,11 @@ def counts(
     record: dict[str, Any] | None, folder: Path, samples: Samples | None, window: Window, rate_per_s: float
 ) -> dict[str, int | None]:
     """Orders sent, answered, lost, doubled, reordered, and those that the record does not tell of."""
-    told = (record or {}).get("counts", {})
-    sent, answered = told.get("orders_sent", 0), told.get("orders_answered", 0)
+    counted = (record or {}).get("counts", {})
+    sent, answered = counted.get("orders_sent", 0), counted.get("orders_answered", 0)
     orders = folder / "orders.bin"
     evident = max(
-        told.get("orders_received", 0),
+        counted.get("orders_received", 0),
         int(samples.ids.max()) if samples else 0,
         orders.stat().st_size // LAYOUTS[Order].size if orders.exists() else 0,
         0 if record else round((window.began_ns - window.start_ns) * rate_per_s / 1e9),

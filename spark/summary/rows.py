@@ -193,10 +193,10 @@ def _reader(files: Mapping[str, RecordsFile]) -> Callable[[pa.Table], pa.Table]:
             raise DatasetUnreadableError(f"no run is known of {strange[0]}")
         runs = {run.run: RunRecords(run) for run in files[paths[0]].runs}
         for kind, records in _tables(group, files, len(runs) > 1):
-            for run, of_run in _by_run(records, list(runs)):
+            for run, rows in _by_run(records, list(runs)):
                 if run not in runs:
                     raise DatasetUnreadableError(f"no run {run} is known, and {paths[0]} has records of it")
-                runs[run].take(kind, of_run)
+                runs[run].take(kind, rows)
         return as_table([row for records in runs.values() for row in records.rows()])
 
     return read
