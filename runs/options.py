@@ -157,16 +157,17 @@ TABLE = (
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Load": (
-        "sizes", "count", "orders_per_s", "rates", "arrivals", "orders", "duration_s", "seconds", "seed", "prices",
-        "price_model", "window", "tape", "speed", "pairs", "pace", "start_per_s",
+        "bench", "sizes", "count", "orders_per_s", "rates", "arrivals", "orders", "duration_s", "seconds", "seed",
+        "prices", "price_model", "window", "tape", "speed", "pairs", "pace", "start_per_s",
     ),
     "Transport": (
-        "transport", "transports", "amqp_client", "delivery", "nagle", "roles", "topology", "network", "packing",
+        "transport", "transports", "amqp_client", "delivery", "deliveries", "nagle", "roles", "topology", "network",
+        "packing",
     ),
     "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "journal", "sync", "salvage"),
     "Measuring": (
-        "file", "vary", "slo", "quick", "repeats", "precision", "most_probes", "longest_s", "pause_s",
-        "redo_noisy", "until_decided", "max_repeats",
+        "file", "vary", "slo", "faults", "listing", "run_options", "quick", "repeats", "precision",
+        "most_probes", "longest_s", "pause_s", "redo_noisy", "until_decided", "max_repeats",
         "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
     ),
     "Output": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -108,8 +109,10 @@ class Running:
         self.family = self.process.children(recursive=True)
 
     def _is_under_way(self) -> bool:
-        self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
-        return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
+        with contextlib.suppress(psutil.Error):  # a child that has just ended
+            self.roles = [child for child in self.process.children() if "bench" in child.cmdline()]
+            return len(self.roles) == 2 and all(sum(role.cpu_times()[:2]) > 0.1 for role in self.roles)
+        return False
 
 
 @pytest.fixture
