@@ -22,7 +22,7 @@ def command(
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
     """
-    from runs.component import Events, Service, serve
+    from runs.component import Events, Service, serve, yielding
     from runs.services import open_reporter
 
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
@@ -35,7 +35,8 @@ def command(
         return service, link.url
 
     if launched:
-        serve(events, lambda: open_in(lambda: folder), cpu)
+        with yielding():
+            serve(events, lambda: open_in(lambda: folder), cpu)
         return
     from runs.files import new_run_folder
     from runs.record.begun import note_begun

@@ -107,6 +107,6 @@ class RecordWriter:
         }  # fmt: skip
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
 
-    def frame(self, kind: str, payload: dict[str, Any]) -> bytes:
+    def frame(self, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> bytes:
         """The document as a message for the reporter."""
-        return encode(Statistics(self.document(kind, payload)))
+        return encode(Statistics(self.document(kind, payload, read_ns)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from exchange.results import Usage
 from exchange.settings import POLICIES
 
 SECOND_NS = 1_000_000_000
+BETWEEN_RECORDS_NS = 2_000_000
+"""From writing one record of a second to writing the next; messages that are due go in between."""
 
 
 class Disagreement(Exception):
@@ -85,12 +88,18 @@ class Sink(Protocol):
 
 
 class Reporting:
-    """One source's reports, second by second since its clock started."""
+    """One source's reports, second by second since its clock started.
+
+    The records of a second hold what was read when it ended, and are written one by one after that: writing all of
+    them at once takes a millisecond, in which no order would go and no answer would be read.
+    """
 
     def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
         self._sink, self._terms, self._source = sink, terms, source
         self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
+        self._unwritten: deque[Callable[[], None]] = deque()
+        self._write_ns = 0
         self._start_ns = 0
         self._at_start = self._at_stop = self._usage()
         self.second = 0
@@ -102,13 +111,19 @@ class Reporting:
         self._at_start = self._usage()
 
     def stop(self) -> None:
-        """Stop counting CPU, once the end is answered."""
+        """Stop counting CPU, once the end is answered, and write every record."""
         self._at_stop = self._usage()
         self._process(self._at_stop)
+        self.write_all()
 
     @property
     def next_second_ns(self) -> int:
         return self._start_ns + (self.second + 1) * SECOND_NS
+
+    @property
+    def next_ns(self) -> int:
+        """When there is something to do: the second ends, or the next record is to be written."""
+        return min(self._write_ns, self.next_second_ns) if self._unwritten else self.next_second_ns
 
     def next_second(self, now_ns: int) -> None:
         """Close the current second, and begin the one that `now_ns` is in."""
@@ -116,7 +131,8 @@ class Reporting:
         self.second = (now_ns - self._start_ns) // SECOND_NS
 
     def _process(self, usage: Usage) -> None:
-        self.record(PROCESS, {"second": self.second, **usage.since(self._at_start)})
+        second = self.second
+        self.record_later(PROCESS, lambda: {"second": second, **usage.since(self._at_start)})
 
     def usage(self) -> dict[str, Any]:
         """Usage between start and stop."""
@@ -127,7 +143,25 @@ class Reporting:
         self._sink.post(encode(message._replace(meter=tagged(message.meter, self._terms.instance))))
 
     def record(self, kind: str, payload: dict[str, Any]) -> None:
-        self._sink.post(self._records.frame(kind, payload))
+        """Write a record, and before it those that are still unwritten."""
+        self.record_later(kind, lambda: payload)
+        self.write_all()
+
+    def record_later(self, kind: str, payload: Callable[[], dict[str, Any]]) -> None:
+        """Have `write_next` make the payload; the record bears the time of now."""
+        read_ns = time.time_ns(), time.monotonic_ns()
+        self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
+
+    def write_next(self, now_ns: int) -> bool:
+        """Write a record if it is time to. True as long as some are unwritten."""
+        if self._unwritten and now_ns >= self._write_ns:
+            self._unwritten.popleft()()
+            self._write_ns = now_ns + BETWEEN_RECORDS_NS
+        return bool(self._unwritten)
+
+    def write_all(self) -> None:
+        while self._unwritten:
+            self._unwritten.popleft()()
 
     def close(self, result: dict[str, Any]) -> None:
         """Send the result as the last record, then the end, with count and checksum of all but hello and end."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from exchange.measurements import Meter, RateMeter
+from exchange.measurements import LogBuckets, Meter, RateMeter
 from exchange.messages import Timestamp
 from exchange.records import COMPLETION, TRAFFIC
 from exchange.session import Reporting
@@ -60,10 +63,10 @@ class Journal:
     def _report_completion(self, last: bool) -> None:
         for clock, buckets in self._completion.close_second(last):
             about = {"second": self._reporting.second, "clock": clock, "last_order": last}
-            self._reporting.record(COMPLETION, {**about, **buckets.sparse()})
+            self._reporting.record_later(COMPLETION, partial(_completion, about, buckets))
 
     def close_second(self) -> None:
-        """Report the current second."""
+        """Report the current second; its records are written later, one by one."""
         second = self._reporting.second
         self._report_completion(last=False)
         sent, answered, received = self._sent, self._completion.answered, self.messages_received
@@ -73,5 +76,10 @@ class Journal:
             "orders_answered": answered - self._answered_before,
             "messages_received": received - self._received_before,
         }
-        self._reporting.record(TRAFFIC, traffic)
+        self._reporting.record_later(TRAFFIC, lambda: traffic)
         self._sent_before, self._answered_before, self._received_before = sent, answered, received
+
+
+def _completion(about: dict[str, Any], buckets: LogBuckets) -> dict[str, Any]:
+    """The payload of a record of completion times."""
+    return {**about, **buckets.sparse()}

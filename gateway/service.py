@@ -18,7 +18,7 @@ from gateway.journal import Journal
 from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
 from gateway.seeds import settings_of_pair
-from gateway.turns import Turns
+from gateway.turns import Taken, Turns
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -146,11 +146,7 @@ class Gateway:
         """One turn of the loop. The turn that takes the engine's end is the last."""
         took = self._intake.take()
         now_ns = time.monotonic_ns()
-        self._turn_second(now_ns)
-        self._say_still_here(now_ns)
-        if now_ns >= self._deadline_ns:
-            self._deadline_ns = NEVER_NS
-            self._offering.stop()
+        self._keep_time(now_ns)
         if took or not self._awaiting:
             self._received_ns = now_ns
         if self._recovery is not None:
@@ -159,9 +155,21 @@ class Gateway:
             self._note_backlog()
         if self._offering.done and not self._end_sent and self._intake.end is None:
             self._send_end()
-        self._outbox.flush()
+        self._report(now_ns)
         if self._intake.end is None:
             self._wait()
+
+    def _keep_time(self, now_ns: int) -> None:
+        self._turn_second(now_ns)
+        self._say_still_here(now_ns)
+        if now_ns >= self._deadline_ns:
+            self._deadline_ns = NEVER_NS
+            self._offering.stop()
+
+    def _report(self, now_ns: int) -> None:
+        """Write one record, or send what was written."""
+        if not self._reporting.write_next(now_ns):
+            self._outbox.flush()
 
     @property
     def _awaiting(self) -> bool:
@@ -185,10 +193,9 @@ class Gateway:
     def _wait(self) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
         unsent = self._offering.pending or (self._offering.done and not self._end_sent)
-        until_ns = min(self._reporting.next_second_ns, self._deadline_ns)
-        if not unsent and not self._outbox.pending and self._take_turns(until_ns):
+        if not unsent and self._take_turns():
             return
-        until_ns = min(until_ns, self._offering.next_due_ns() - self._settings.spin_ns)
+        until_ns = min(self._next_ns, self._offering.next_due_ns() - self._settings.spin_ns)
         if until_ns > time.monotonic_ns():
             self._engine.wait(until_ns, writable=unsent)
 
@@ -201,24 +208,37 @@ class Gateway:
 
     def _keep_reporting(self) -> bool:
         """Report each second while there is no engine. False once the gateway was asked to stop."""
-        self._turn_second(time.monotonic_ns())
-        self._outbox.flush()
+        now_ns = time.monotonic_ns()
+        self._turn_second(now_ns)
+        self._report(now_ns)
         return not self._stop_asked
 
-    def _take_turns(self, until_ns: int) -> bool:
-        """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
+    @property
+    def _next_ns(self) -> int:
+        """When there is something to do besides orders and answers."""
+        return min(self._reporting.next_ns, self._deadline_ns)
+
+    def _take_turns(self) -> bool:
+        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
         if self._recovery is not None and self._recovery.awaits_answer:
             return False
-        until_ns = min(until_ns, self._received_ns + self._timeout_ns)
-        taken = self._turns.take(until_ns, self._received_ns)
-        if taken is None:
-            return False
-        self._received_ns = taken.heard_ns
-        if taken.sent:
-            self._note_backlog()
-        if self._intake.end is None:
+        while taken := self._turns.take(min(self._next_ns, self._received_ns + self._timeout_ns), self._received_ns):
+            self._received_ns = taken.heard_ns
+            if taken.sent:
+                self._note_backlog()
+            now_ns = time.monotonic_ns()
+            if not self._goes_on(taken, now_ns):
+                break
+            self._keep_time(now_ns)
+            self._report(now_ns)
+        if taken and self._intake.end is None:
             self._turns.settle()
-        return True
+        return taken is not None
+
+    def _goes_on(self, taken: Taken, now_ns: int) -> bool:
+        """Whether the turns go on as they are; else the loop in Python takes the next one."""
+        is_over = self._offering.done or self._intake.end is not None or self._recovery is not None
+        return taken.goes_on and not is_over and now_ns < self._received_ns + self._timeout_ns
 
     def _say_still_here(self, now_ns: int) -> None:
         """After a second without an order send an empty frame: the engine bears the silence of nobody for long."""

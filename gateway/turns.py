@@ -52,6 +52,8 @@ class Taken(NamedTuple):
     """When the last frames that were recorded came."""
     heard_ns: int
     """The time from which a silence of the engine counts."""
+    goes_on: bool
+    """Whether the next turn may be compiled too; else it is the Python loop's, which can do everything."""
 
 
 @inlined
@@ -90,6 +92,7 @@ def take_turns(
     timespec = np.empty(2, np.int64)
     sent = answered = read = samples = 0
     first_handed_ns = handed_ns = answer_ns = 0
+    is_stuck = False
     while True:
         came = receive(numbers, memory, answers, offsets, read, largest)
         now_ns = monotonic_ns(timespec)
@@ -112,6 +115,7 @@ def take_turns(
         if end > sent:
             gone, orders = sent * ahead.packing, last_order(ahead, end - 1)
             if not are_free(tables, ahead.first_id + gone, orders - gone):
+                is_stuck = True
                 break
             handed_ns = monotonic_ns(timespec)
             taken = send(numbers, memory, ahead.buffer, ahead.offsets, sent, end)
@@ -123,14 +127,16 @@ def take_turns(
                 unanswered += orders - gone
                 sent = taken
             if taken < end or sent == ahead.frames:
+                is_stuck = taken < end
                 break
             continue  # the send may have taken in the news of an answer
 
         wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns) - spin_ns, until_ns)
         if wake_ns > now_ns:
             sleep(numbers, memory, wake_ns)
+    goes_on = not is_stuck and numbers[NOTICE] == 0
     return Taken(
-        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns
+        sent, first_handed_ns, handed_ns, answered, came, read, samples, now_ns, answer_ns, heard_ns, goes_on
     )  # fmt: skip
 
 

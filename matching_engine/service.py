@@ -11,7 +11,7 @@ from exchange.messages import LAYOUTS, End, Hello, Message, Order, Resume, encod
 from exchange.results import EngineResult, StreamChecksum, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import Counts, MatchingEngine, Stop
-from matching_engine.turns import Turns
+from matching_engine.turns import Taken, Turns
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -102,15 +102,11 @@ class EngineService:
     def _step(self, deadline_ns: int) -> None:
         if not self._receive() and self._is_alone(deadline_ns):
             self._give_up_waiting()
-        now_ns = time.monotonic_ns()
-        if self._started and now_ns >= self._reporting.next_second_ns:
-            self._reporting.next_second(now_ns)
-        self._outbox.flush()
-        until_ns = self._reporting.next_second_ns if self._started else deadline_ns
+        self._report()
         if self._recovery:
-            until_ns = min(until_ns, self._sync(now_ns, self._recovery))
+            self._sync(self._recovery)
         if not self._is_over and self._stopped is None:
-            self._wait(until_ns)
+            self._wait(deadline_ns)
 
     def _give_up_waiting(self) -> None:
         """No gateway came in time, or it went silent; one that has ended its session need not come."""
@@ -128,35 +124,54 @@ class EngineService:
         """Whether the session has ended; one that can be resumed ends once the gateway says that it has the end."""
         return self._gateway_end is not None and (self._recovery is None or self._recovery.is_confirmed)
 
-    def _sync(self, now_ns: int, recovery: Recovery) -> int:
-        """Sync the journal if that is due. Returns when it is due next; the session ends where it is impossible."""
+    def _report(self) -> None:
+        """Close the second that has passed, and write one record, or send what was written."""
+        now_ns = time.monotonic_ns()
+        if self._started and now_ns >= self._reporting.next_second_ns:
+            self._reporting.next_second(now_ns)
+        if not self._reporting.write_next(now_ns):
+            self._outbox.flush()
+
+    def _sync(self, recovery: Recovery) -> None:
+        """Sync the journal if that is due; the session ends where it is impossible."""
         try:
-            recovery.journal.sync_if_due(now_ns)
+            recovery.journal.sync_if_due(time.monotonic_ns())
         except OSError as error:
             self._stopped = self._stopped or str(error)
-        return recovery.journal.next_sync_ns
 
-    def _wait(self, until_ns: int) -> None:
+    def _wait(self, deadline_ns: int) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
-        if not self._started or self._recovery or self._outbox.pending or not self._take_turns(until_ns):
-            self._gateway.wait(until_ns)
+        if self._started and self._recovery is None and self._take_turns():
+            return
+        until_ns = self._reporting.next_ns if self._started else deadline_ns
+        if self._recovery:
+            until_ns = min(until_ns, self._recovery.journal.next_sync_ns)
+        self._gateway.wait(until_ns)
 
-    def _take_turns(self, until_ns: int) -> bool:
-        """Take turns in compiled code until Python is needed. False, at once, where that cannot be done now."""
+    def _take_turns(self) -> bool:
+        """Take turns in compiled code, and report in between. False where the link lends nothing now."""
+        while taken := self._take_some():
+            is_over = self._gateway_end is not None or self._stopped is not None or self._is_unheard
+            if is_over or not taken.goes_on:
+                break
+            self._report()
+        if taken and self._gateway_end is None:
+            self._turns.settle()
+        return taken is not None
+
+    def _take_some(self) -> Taken | None:
+        """Take turns in compiled code until Python is needed, and do what they left to do."""
         self._orders.clear()
         self._answers.clear()
         unsampled = self._interval - self._engine.counts.orders % self._interval
-        taken = self._turns.take(self._orders, self._answers, unsampled * ORDER_BYTES, until_ns)
-        if taken is None:
-            return False
-        if taken.came:
-            self._heard_ns = time.monotonic_ns()
-        self._sums["orders"].update(self._orders.span(0, taken.matched))
-        self._send_answers(0, taken.sent)
-        self._take(taken.matched, taken.at, taken.byte)
-        if self._gateway_end is None:
-            self._turns.settle()
-        return True
+        enough_bytes = unsampled * ORDER_BYTES
+        taken = self._turns.take(self._orders, self._answers, enough_bytes, self._reporting.next_ns)
+        if taken is not None:
+            self._heard_ns = time.monotonic_ns() if taken.came else self._heard_ns
+            self._sums["orders"].update(self._orders.span(0, taken.matched))
+            self._send_answers(0, taken.sent)
+            self._take(taken.matched, taken.at, taken.byte)
+        return taken
 
     def _receive(self) -> int:
         """Receive once and take what came; the number of frames."""
@@ -170,8 +185,13 @@ class EngineService:
     def _is_alone(self, deadline_ns: int) -> bool:
         """Whether no gateway came in time, or the one that came went silent."""
         is_waiting = not self._greeted or self._gateway_end is not None
-        until_ns = deadline_ns if is_waiting else self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
-        return time.monotonic_ns() > until_ns and is_silent(self._gateway, self._receive)
+        is_late = time.monotonic_ns() > deadline_ns if is_waiting else self._is_unheard
+        return is_late and is_silent(self._gateway, self._receive)
+
+    @property
+    def _is_unheard(self) -> bool:
+        """Whether the last look at the link found that the gateway has been silent for too long."""
+        return time.monotonic_ns() > self._heard_ns + int((self._timeout_s + BETWEEN_FRAMES_S) * 1e9)
 
     def _take(self, first: int = 0, at: int = 0, byte: int = 0) -> None:
         """Match the frames that came, from `first` on; a frame that is no order goes to `_read_foreign`.

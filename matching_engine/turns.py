@@ -34,7 +34,7 @@ HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )  # fmt: skip
 """The type of every engine's kernel, so that the turn is compiled once for all."""
-TURNS = types.UniTuple(_LONG, 6)(
+TURNS = types.UniTuple(_LONG, 7)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
     _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG,
@@ -55,6 +55,8 @@ class Taken(NamedTuple):
     """Frames of answers."""
     sent: int
     """Those of them that were sent."""
+    goes_on: int
+    """1 if the next turn may be compiled too; 0 if it is the Python loop's, which can do everything."""
 
 
 @cached_kernel(lending, signature=TURNS)
@@ -63,10 +65,11 @@ def take_turns(
     handle: Any, packing: int, arena: Any, index: Any,
     orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
     enough_bytes: int, until_ns: int,
-) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched."""
     timespec = np.empty(2, np.int64)
     matched = count = sent = at = byte = 0
+    is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
         if came > matched:
@@ -76,13 +79,15 @@ def take_turns(
             )  # fmt: skip
             sent = send(numbers, memory, answers, answer_ends, sent, count)
             is_full = came + 1 == len(order_ends) or order_ends[came] + largest_order > len(orders)
-            if why != DONE or sent < count or is_full or order_ends[matched] >= enough_bytes:
+            is_stuck = why != DONE or sent < count
+            if is_stuck or is_full or order_ends[matched] >= enough_bytes:
                 break
         else:
             sleep(numbers, memory, until_ns)
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
-    return came, matched, at, byte, count, sent
+    goes_on = not is_stuck and numbers[NOTICE] == 0
+    return came, matched, at, byte, count, sent, int(goes_on)
 
 
 class Turns:

@@ -13,7 +13,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn, Protocol, cast
 
@@ -47,6 +47,24 @@ def stay_on(cpu: int) -> None:
         os.sched_setaffinity(0, {cpu})
     except (OSError, AttributeError) as error:
         raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
+
+
+@contextlib.contextmanager
+def yielding() -> Iterator[None]:
+    """In this context, this thread and those that it starts preempt no other when they wake.
+
+    They still get their share of a processor. Without this, the launcher and the reporter would take the processor
+    from a gateway or an engine in the middle of an order.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)
 
 
 def do_without_scipy() -> None:

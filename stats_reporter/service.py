@@ -27,7 +27,8 @@ GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
 THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
 TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
-POLL_NS = 200_000_000
+SHORTEST_SLEEP_S, LONGEST_SLEEP_S, END_SLEEP_S = 0.05, 1.0, 0.2
+"""Short sleeps only once a source has ended: a reporter that wakes for nothing disturbs what is measured."""
 QUIET_S = 1.0
 BETWEEN_RECORDS_S = 2.0
 """A working source sends something every second."""
@@ -119,7 +120,9 @@ class Reporter:
                 self._spool.roll()
                 if self._awaits_sources:
                     self._notify_ended()
-                    self._link.wait(time.monotonic_ns() + POLL_NS)
+                    longest_s = min(END_SLEEP_S if self._ends else LONGEST_SLEEP_S, self._timeout_s)
+                    sleep_s = min(max(self._spool.left_s, SHORTEST_SLEEP_S), longest_s)
+                    self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
+from runs.component import yielding
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Supervisor, Watch
@@ -52,7 +53,8 @@ def launch(
         supervisor = Supervisor(start, settings.timeout_s) if settings.recover else None
         watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, supervisor)
         try:
-            watch.follow()
+            with yielding():
+                watch.follow()
             until_recorded.enter_context(heeded_at_the_end())
         finally:
             watch.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import orjson
 import pytest
 
@@ -95,7 +97,33 @@ def test_seconds_count_from_the_start_and_a_pause_skips_some(drawer):
     assert (reporting.second, reporting.next_second_ns) == (1, start_ns + 2 * SECOND_NS)
     reporting.next_second(start_ns + 5 * SECOND_NS - 1)
     assert (reporting.second, reporting.next_second_ns) == (4, start_ns + 5 * SECOND_NS)
+    reporting.write_all()
     assert [record["payload"]["second"] for record in drawer.records] == [0, 1]
+
+
+def test_records_of_a_second_are_written_one_by_one_with_the_time_of_its_end(drawer):
+    reporting = Reporting(drawer, TERMS, Source.GATEWAY)
+    reporting.start(0)
+    reporting.record_later("traffic", lambda: {"second": 0})
+    reporting.next_second(SECOND_NS)
+    read_ns = time.monotonic_ns()
+    assert reporting.next_ns < SECOND_NS  # at once
+    assert reporting.write_next(SECOND_NS)
+    assert reporting.write_next(SECOND_NS + 1)  # too early for another
+    assert [record["kind"] for record in drawer.records] == ["traffic"]
+    assert SECOND_NS < reporting.next_ns < 2 * SECOND_NS
+    assert not reporting.write_next(reporting.next_ns)
+    assert [record["kind"] for record in drawer.records] == ["traffic", "process"]
+    assert reporting.next_ns == 2 * SECOND_NS
+    assert max(record["monotonic_ns"] for record in drawer.records) < read_ns
+
+
+def test_a_record_that_may_not_wait_comes_after_those_that_wait(drawer):
+    reporting = Reporting(drawer, TERMS, Source.GATEWAY)
+    reporting.start(0)
+    reporting.next_second(SECOND_NS)
+    reporting.record("result", {})
+    assert [record["kind"] for record in drawer.records] == ["process", "result"]
 
 
 def test_usage_counts_from_start_to_stop(drawer, spent):

@@ -24,8 +24,10 @@ class Drawer(ScriptedLink):
     def __init__(self) -> None:
         super().__init__()
         self.outbox = Outbox(self)
+        self.write_all = lambda: None
 
     def those(self, kind: type) -> list:
+        self.write_all()
         self.outbox.flush()
         return [message for message in map(decode, self.sent) if isinstance(message, kind)]
 
@@ -44,6 +46,7 @@ class Office:
         self.drawer = Drawer()
         terms = Terms(run=1, policy="price-time", packing=1, max_price=999)
         self.reporting = Reporting(self.drawer.outbox, terms, Source.GATEWAY)
+        self.drawer.write_all = self.reporting.write_all
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
