@@ -1,0 +1,80 @@
+"""Does `compare` find a delay that is there? Links over tcp that are 20 and 40 us late, against one that is not.
+
+    exchange compare --transports delayed?us=0,delayed?us=20 --rates 2000 --repeats 12
+
+The repeats are always 12, since that is the question. One comparison a delay, so each has its own family of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.comparison import Row
+from transports.registry import GROUP
+
+DELAYS_US = (20, 40)
+RATE, SECONDS, REPEATS = 2_000, 1, 12
+LONGEST_TRIAL_S = 600.0
+METRIC = "due_p50_us"
+
+
+@dataclass(frozen=True)
+class Known(Row):
+    """A difference that is there: whether `compare` says so."""
+
+    is_found: bool = False
+
+    @property
+    def is_reached(self) -> bool:
+        return self.is_found
+
+
+def rows(repeats: int) -> Iterator[Row]:  # noqa: ARG001
+    """The p50 from due of each delayed link beside that of one without delay."""
+    with tempfile.TemporaryDirectory(prefix="exchange-delays-") as place:
+        install(Path(place))
+        for delay_us in DELAYS_US:
+            yield row(delay_us, compared(delay_us, Path(place)))
+
+
+def install(folder: Path) -> None:
+    """Make `delayed` a transport of every process that has this folder in its PYTHONPATH."""
+    info = folder / "delayed-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: delayed\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\ndelayed = benchmarks.delayed\n")
+
+
+def compared(delay_us: int, place: Path) -> dict[str, Any]:
+    """The comparison.json of a link with the delay against one without. RuntimeError if it failed."""
+    arms = f"delayed?us=0,delayed?us={delay_us}"
+    words = ["--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS, "--results", place]
+    command = [sys.executable, "-m", "cli", "compare", "--json", *map(str, words)]
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
+    finished = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONGEST_TRIAL_S, check=False, env=surroundings
+    )
+    if finished.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}{finished.stderr}")
+    record: dict[str, Any] = json.loads(finished.stdout)
+    return record
+
+
+def row(delay_us: int, record: dict[str, Any]) -> Known:
+    """What was found, and in the words of the verdict if nothing was."""
+    [verdict] = [each for each in record["verdicts"] if each["metric"] == METRIC]
+    none, late = ([*arm["metrics"][METRIC]["by_repeat"].values()] for arm in record["arms"])
+    is_found = verdict["outcome"] == "differ"
+    more_us = median(late) - median(none)
+    what = f"{delay_us} us more on a link at {RATE:,}/s, {REPEATS} repeats: "
+    what += f"{'found' if is_found else 'not found'} ({more_us:+.0f} us in p50 from due)"
+    return Known(what, "no delay", "us", late, none, is_found=is_found)
