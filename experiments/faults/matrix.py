@@ -14,6 +14,7 @@ import click
 import orjson
 
 from exchange.json_records import SCHEMA, FaultsRecord
+from exchange.words import counted
 from experiments.faults.cell import Cell, Load, Meeting, measured_cell
 from experiments.faults.injection import FAULTS
 from reports.exports import ReportOptions, flat, print_rows
@@ -135,7 +136,7 @@ def _lives(running: RunningBroker) -> bool:
 def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
     """Run every cell in a new folder, and show what was found. The exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
-    say(f"{len(plan.cells)} cells, about {plan.expected_s / 60:.0f} min")
+    say(f"{counted(len(plan.cells), 'cells')}, about {plan.expected_s / 60:.0f} min")
     record = _measured(plan, folder)
     write_page(folder, record)
     _print(folder, record, as_json)
