@@ -24,6 +24,7 @@ US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 START_NS = 5 * SECOND
 LONGEST_NS = START_NS + 600 * SECOND
 """A world that lasts longer hangs."""
+_sleep = time.sleep
 
 
 class Crash(BaseException):
@@ -43,7 +44,12 @@ class Task:
         self.error: BaseException | None = None
         self.is_done = False
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
-        threading.Thread(target=self._play, name=name, daemon=True).start()
+        self._thread = threading.Thread(target=self._play, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_this_thread(self) -> bool:
+        return threading.current_thread() is self._thread
 
     def _play(self) -> None:
         self._go.acquire()
@@ -77,8 +83,15 @@ class World:
         self.synced_bytes: dict[int, int] = {}
         """By inode: how much of a file a crash of the machine leaves."""
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
-        monkeypatch.setattr(time, "sleep", lambda s: self.wait(lambda: False, self.now_ns + int(s * SECOND)))
+        monkeypatch.setattr(time, "sleep", self._sleep)
         monkeypatch.setattr(os, "fdatasync", self._sync)
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep on this clock; a thread of somebody else's, as py4j's, sleeps as ever."""
+        if self._running is None or not self._running.is_this_thread:
+            _sleep(seconds)
+        else:
+            self.wait(lambda: False, self.now_ns + int(seconds * SECOND))
 
     def _sync(self, descriptor: int) -> None:
         facts = os.fstat(descriptor)

@@ -11,7 +11,7 @@ from transports.amqp.address import CLIENTS, DELIVERIES
 from transports.base import Address, Link, Pattern
 from transports.declaration import Broker, Transport
 
-OPEN_S, QUEUE_S = 10.0, 0.02
+OPEN_S, QUEUE_S = 60.0, 0.02
 """The seconds that a broker may take for a link, and for each further queue."""
 
 

@@ -184,6 +184,8 @@ class ZeroMqLink(Link):
 
     @property
     def _peer_left(self) -> bool:
+        if self._audience is not None:  # what subscribers sent back may come after their subscriptions end
+            return self._doorman.peer_left
         return self._doorman.peer_left or self._doormen[-1].peer_left
 
     def sockets(self) -> list[dict[str, Any]]:
