@@ -146,7 +146,7 @@ def read_records(
 
 @cached_kernel()
 def find_record(data: Bytes, at: int, sequence: int) -> int:
-    """Where a whole record of later orders begins, from byte `at` on; -1 if there is none."""
+    """Find the next whole record of later orders, from byte `at` on; return where it begins, -1 if there is none."""
     while at + HEADER_BYTES < len(data):
         number = signed(load_u64(data, at))
         if sequence < number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):

@@ -58,13 +58,14 @@ def answer(record: Record) -> list[str]:
 
 
 def _over(over: str, cells: list[Record]) -> str:
-    """over zeromq, 4 of 15 faults cost no order; after 5 the exchange answered again"""
+    """over zeromq, 4 of 15 faults cost no order; the exchange answered again after 5 of them"""
     harmless = sum(not cell["orders"]["lost"] for cell in cells)
     back = sum(cell["came_back"] for cell in cells)
     doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)
     more = f"; {counted(doubled, 'cells')} doubled or reordered orders" if doubled else ""
     faults = counted(len(cells), "faults")
-    return f"over {over}, {harmless} of {faults} cost no order; after {back} the exchange answered again{more}"
+    again = f"the exchange answered again after {back or 'none'} of them"
+    return f"over {over}, {harmless} of {faults} cost no order; {again}{more}"
 
 
 def show(record: Record) -> None:
