@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+from functools import partial
 from typing import Any
 
 import click
@@ -45,6 +46,10 @@ SECTIONS = {
 }
 """The subcommands by what a user wants, each with a line of help; each is a file of this folder with a `command`."""
 COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+
+OPEN_TO_OTHERS = {"spark", "tape", "match"}
+"""Subcommands whose files may be for others too: those of a cluster, and those that a user names."""
+PRIVATE_UMASK = 0o077
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
@@ -87,11 +92,14 @@ class Subcommands(click.Group):
 
 @click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="exchange-simulation", prog_name="exchange")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """A stock exchange simulation with which people measure messaging.
 
     Start with: exchange run
     """
+    if ctx.invoked_subcommand not in OPEN_TO_OTHERS:
+        ctx.call_on_close(partial(os.umask, os.umask(PRIVATE_UMASK)))
 
 
 if __name__ == "__main__":

@@ -79,9 +79,9 @@ def play_by_hand(
     part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
     """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
-    end = LinkEnd(
-        listen or connect or "", link_token(given["token"]), listen is not None, pattern, _keys(part, pattern, given)
-    )
+    url = listen or connect or ""
+    token, keys = link_token(given["token"], url), _keys(part, pattern, given)
+    end = LinkEnd(url, token, listen is not None, pattern, keys)
     links = given["threads"] if part == "ask" and pattern is Pattern.REQUESTS else 1
     try:
         result = _play(part, end, links, given)

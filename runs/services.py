@@ -22,7 +22,7 @@ from runs.errors import UserError
 from runs.lineup import Lineup
 from runs.notices import say
 from transports.base import Link, Pattern
-from transports.registry import connect, listen
+from transports.registry import connect, has_broker, listen
 
 if TYPE_CHECKING:
     from gateway.service import Gateway
@@ -35,9 +35,12 @@ TOKEN = "EXCHANGE_TOKEN"
 """The environment variable that holds a run's secret: arguments are visible to every user of a host, it is not."""
 
 
-def link_token(name: str) -> str:
-    """What each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name where none was agreed on."""
-    return os.environ.get(TOKEN) or name
+def link_token(name: str, url: str) -> str:
+    """What each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name where none was agreed on.
+
+    At a broker it is always the name: queues are called by it, and a broker's tools list them.
+    """
+    return (not has_broker(url) and os.environ.get(TOKEN)) or name
 
 
 def run_id(name: str) -> int:
@@ -56,7 +59,7 @@ def open_reporter(
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
-    link = listen(url, link_token(name), pattern=Pattern.FAN_IN)
+    link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
     spool, sources = SpoolWriter(folder() / "spool", instance=instance), Lineup.of(settings).part_of(instance).sources
     return Reporter(
         run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
@@ -72,11 +75,13 @@ def open_engine(
     from matching_engine.order_book import OrderBook
     from matching_engine.service import EngineService
 
-    recovery, gateway = None, listen(url, link_token(name))
+    recovery, gateway = None, listen(url, link_token(name, url))
     if settings.journal:
         recovery = _recovery(name, gateway, settings, instance, salvage)
         gateway = recovery.link
-    reporter = connect(reporter_url, link_token(name), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN)
+    reporter = connect(
+        reporter_url, link_token(name, reporter_url), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN
+    )
     book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     engine = MatchingEngine(book, settings.packing)
@@ -101,7 +106,7 @@ def _recovery(name: str, gateway: Link, settings: RunSettings, instance: int, sa
     except JournalRefused as error:
         gateway.close(0)
         raise UserError(str(error)) from error
-    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name))))
+    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name, url))))
 
 
 def open_gateway(
@@ -112,12 +117,12 @@ def open_gateway(
     from gateway.service import Gateway
 
     until_ns = _deadline_ns(settings.timeout_s)
-    reporter = connect(reporter_url, link_token(name), until_ns, pattern=Pattern.FAN_IN)
-    engine = connect(engine_url, link_token(name), until_ns)
+    reporter = connect(reporter_url, link_token(name, reporter_url), until_ns, pattern=Pattern.FAN_IN)
+    engine = connect(engine_url, link_token(name, engine_url), until_ns)
     if settings.journals:
         from transports.renewable import RenewableLink
 
-        engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name), until_ns))
+        engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
     return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
 
 

@@ -38,6 +38,20 @@ def set_nodelay(descriptor: int | None, nodelay: bool) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
 
 
+def peer_of(descriptor: int) -> str | None:
+    """The address of the peer; None if it is no connected TCP socket."""
+    with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
+        return _name(sock.getpeername()) if sock.family in INTERNET else None
+    return None
+
+
+def end_connection(descriptor: int, peer: str | None) -> None:
+    """Shut the connection down for its owner to close it, if it is still the connection of that peer."""
+    with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
+        if sock.family in INTERNET and _name(sock.getpeername()) == peer:
+            sock.shutdown(socket.SHUT_RDWR)
+
+
 def read_back(descriptors: list[int], nodelay_asked: bool) -> list[dict[str, Any]]:
     """Local, peer, tcp_nodelay, tcp_nodelay_asked and counters of each descriptor that is a connected TCP socket."""
     found = []

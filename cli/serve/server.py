@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore
 from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from runs.errors import UserError
 
 LOOPBACK = "127.0.0.1"
+MOST_CONNECTIONS = 64
 MOST_BYTES = 64 * 1024
 """Of a form."""
 HEADERS = {
@@ -67,11 +69,22 @@ class Server(ThreadingHTTPServer):
             super().__init__((LOOPBACK, port), Handler)
         except OSError as error:
             raise UserError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}; choose another --port") from error
+        self._places = BoundedSemaphore(MOST_CONNECTIONS)
         self.site, self.token, self.host = site, secrets.token_urlsafe(24), f"{LOOPBACK}:{self.server_port}"
 
     @property
     def address(self) -> str:
         return f"http://{self.host}/{self.token}/"
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+        """False, which closes the connection, if all places are taken; a silent one frees its place after 30 s."""
+        return self._places.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that goes away in the middle is no error."""

@@ -127,7 +127,10 @@ def counts(outcome: Outcome) -> dict[str, int]:
         found["statistics_received"] = sum(reporter.received for reporter in reporters)
     found["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
     refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
-    found["handshakes_refused"] = sum(result.handshakes_refused for result in refusing)
+    refused = sum(result.handshakes_refused for result in refusing)
+    has_broker = any(gateway.link for gateway in gateways) or any(engine.link for engine in engines)
+    if refused or not has_broker:  # a broker turns peers away itself, and tells nobody
+        found["handshakes_refused"] = refused
     return found
 
 

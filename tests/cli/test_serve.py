@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import orjson
 import psutil
 import pytest
 from playwright.sync_api import Browser, Page
 
+from cli.serve.server import Answer, Form, Server
 from tests.cli.test_recorded_results import unpack
 from tests.exchange_command import Running, command, exchange
 from tests.machine import PATIENCE_S, until
@@ -98,6 +103,32 @@ def test_only_who_has_the_token_is_answered_and_only_on_loopback(recorded: Servi
         assert recorded.asked(path).status == 403
     listening = [each.laddr.ip for each in psutil.Process(recorded.process.pid).net_connections("tcp")]
     assert set(listening) == {"127.0.0.1"}
+
+
+def test_silent_connections_take_so_many_threads_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.serve.server.MOST_CONNECTIONS", 2)
+
+    class Page:
+        def get(self, _parts: list[str], _query: Form) -> Answer:
+            return Answer(b"here")
+
+        post = get
+
+    with Server(Page(), 0) as server, ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(server.serve_forever, 0.01)
+        first, second, third = (socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(3))
+        with first, third:
+            assert third.recv(1) == b"", "closed at once"
+            second.close()
+            until(lambda: answered(server), "an answer")
+        server.shutdown()
+        serving.result()
+
+
+def answered(server: Server) -> bool:
+    with contextlib.suppress(OSError), urlopen(server.address, timeout=PATIENCE_S) as answer:
+        return answer.read() == b"here"
+    return False
 
 
 def test_a_request_by_another_host_s_name_is_refused(recorded: Serving) -> None:

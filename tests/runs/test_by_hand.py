@@ -20,6 +20,7 @@ from exchange.instances import instance_of, role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from runs.run import conditions_here, record_by_hand
+from runs.services import TOKEN, link_token
 from tests.exchange_command import Said, command, exchange, measured_here
 from tests.machine import PATIENCE_S, until
 
@@ -250,6 +251,11 @@ def test_a_reporter_of_several_records_the_pairs_that_report_to_it(tmp_path: Pat
     assert (told["pairs"], told["reporters"], told["seed"], told["transport"]) == (4, 2, 7, "tcp")
     assert told["cpus"] == {"gateway.2": 3, "gateway.4": 3, "reporter.2": 1}
     assert record["counts"]["orders_sent"] == 2
+
+
+def test_the_secret_of_a_run_names_no_queue_at_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "secret")
+    assert [link_token("first", url) for url in ("tcp://hostb:7000", "amqp://hostb")] == ["secret", "first"]
 
 
 @pytest.mark.parametrize(

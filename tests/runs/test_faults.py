@@ -171,7 +171,7 @@ def test_a_peer_that_read_the_runs_name_in_ps_is_refused(running: Start) -> None
     assert name in arguments
     assert secret not in " ".join(arguments)
     assert not [path for path in run.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-    assert run.folder.stat().st_mode & 0o777 == 0o700
+    assert not [path for path in (run.folder, *run.folder.rglob("*")) if path.stat().st_mode & 0o077]
     assert record["status"] in VALID, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 1
 

@@ -47,6 +47,7 @@ def test_the_same_seed_gives_the_same_streams_through_a_broker(
     record = said.record
     assert record["checksums"] == matched["checksums"]
     assert (record["settings"]["amqp_client"], record["settings"]["delivery"]) == (client, delivery)
+    assert "handshakes_refused" not in record["counts"], "only the broker knows"
     links = record["broker"]["links"]
     assert links["gateway"]["published"] == ORDERS + 2, "orders, a hello, an end"
     confirmed = [link["confirmed"] == link["published"] for link in links.values()]

@@ -3,6 +3,8 @@
 Doorman uses ZeroMQ's authentication (ZAP, RFC 27) and its socket monitor, which also gives each connection's
 descriptor, for TCP_NODELAY. The link's own loop serves both; there is no further thread. Neither tells which connection
 a handshake was on, so a listener knows its peers' connections by the frames that come through them: see `meet`.
+
+libzmq has no limit of connections. So a doorman ends the oldest one that brought no frame, once there are too many.
 """
 
 from __future__ import annotations
@@ -12,15 +14,20 @@ from collections.abc import Sequence
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from transports.sockets import set_nodelay
+from transports.base import TWO_ENDS, Pattern
+from transports.sockets import end_connection, peer_of, set_nodelay
 from transports.zeromq.calls import Socket
 
 Context = zmq.Context[Socket]
 
+DOOR, SECOND_DOOR = b"in", b"out"
+"""The ZAP domains of a listener's sockets."""
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 JOINED = b"\0joined"
 """The last subscription of every subscriber."""
 SUBSCRIBED = b"\1"
+MOST_STRANGERS = 64
+"""Open connections of a listener through which no frame came."""
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
@@ -28,16 +35,18 @@ class Doorman:
     """Answers for one socket. `refused` counts accepted connections that never completed the handshake."""
 
     def __init__(
-        self, context: Context, socket: Socket, token: str, nodelay: bool,
-        crowd: bool = False, asks_tokens: bool = True,
+        self, context: Context, socket: Socket, token: str, nodelay: bool, pattern: Pattern,
+        asks_tokens: bool = True,
     ) -> None:  # fmt: skip
-        """`crowd`: there are many peers, and nothing tells them apart.
-
-        `asks_tokens`: True for one doorman of a context, which checks the tokens for all its sockets.
-        """
+        """`asks_tokens`: True for one doorman of a context, which checks the tokens for all its sockets."""
+        crowd = pattern not in TWO_ENDS  # there are many peers, and nothing tells them apart
         self._token, self._nodelay = token.encode(), nodelay
         self._accepted = self._admitted = self._met = 0
-        self._open: set[int] = set()
+        self._takes_one = pattern is Pattern.PAIR
+        self.doors = {DOOR: self}
+        """The doormen of the context by the ZAP domain of their sockets."""
+        self._open: dict[int, str | None] = {}
+        """The peer's address of each open connection, oldest first."""
         self._heard: set[int] = set()
         self._peers: set[int] = set()
         self._connected: int | None = None
@@ -60,7 +69,7 @@ class Doorman:
 
     @property
     def refused(self) -> int:
-        return max(self._accepted - self._admitted, 0)
+        return max(self._accepted - (min(self._admitted, 1) if self._takes_one else self._admitted), 0)
 
     @property
     def connections(self) -> list[int]:
@@ -87,19 +96,29 @@ class Doorman:
             self._peers.add(descriptor)
 
     def serve(self) -> None:
-        """Answer requests for admission, and note connections that opened and closed."""
-        while self._zap is not None and int(self._zap.get(zmq.EVENTS)) & zmq.POLLIN:
-            request: Sequence[bytes] = self._zap.recv_multipart()
-            self._zap.send_multipart(self._verdict(request))
+        """Note connections that opened and closed, and answer requests for admission."""
         while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
             event = recv_monitor_message(self._monitor)
             self._note(event["event"], event["value"])
+        self._keep_room()
+        while self._zap is not None and int(self._zap.get(zmq.EVENTS)) & zmq.POLLIN:
+            request: Sequence[bytes] = self._zap.recv_multipart()
+            self._zap.send_multipart(self._verdict(request))
+
+    def _keep_room(self) -> None:
+        """End the oldest connections that brought no frame, if there are too many. A peer among them comes again."""
+        if self._hears_nothing or len(self._open) - len(self._peers) <= MOST_STRANGERS:
+            return
+        strangers = [descriptor for descriptor in self._open if descriptor not in self._peers]
+        for descriptor in strangers[:-MOST_STRANGERS]:
+            end_connection(descriptor, self._open[descriptor])
 
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
-        """ZAP's reply: version, request id, status, text, user id, metadata."""
-        version, request_id, *_, mechanism = request[:6]
-        credentials = request[6:]
-        welcome = mechanism == b"PLAIN" and credentials == [b"exchange", self._token]
+        """ZAP's reply: version, request id, status, text, user id, metadata. A pair's door takes no second peer."""
+        version, request_id, domain, *_, mechanism = request[:6]
+        door, credentials = self.doors[domain], request[6:]
+        is_free = not (door._takes_one and door._admitted)
+        welcome = is_free and mechanism == b"PLAIN" and credentials == [b"exchange", self._token]
         status, text = (b"200", b"OK") if welcome else (b"400", b"unknown run")
         return [version, request_id, status, text, b"", b""]
 
@@ -116,13 +135,13 @@ class Doorman:
                 if self._connected is not None:
                     self._note_peer(self._connected)
             case zmq.EVENT_DISCONNECTED:
-                self._open.discard(descriptor)
+                self._open.pop(descriptor, None)
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:
         """Note a connection, and set its TCP_NODELAY: libzmq always sets it, and has no option for it."""
         set_nodelay(descriptor, self._nodelay)
-        self._open.add(descriptor)
+        self._open[descriptor] = peer_of(descriptor)
         self._heard.discard(descriptor)
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ from transports.zeromq.calls import Socket
 from transports.zeromq.doorman import JOINED, Context
 from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
 
-RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 300_000, 1000
+RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 60_000, 1000
 MAX_MESSAGE_BYTES = 2 << 20
 """libzmq drops a peer that announces a longer message, before it takes memory for it. Benchmarks send up to 1 MiB."""
 

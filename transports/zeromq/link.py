@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from transports.base import TWO_ENDS, Address, Link, Pattern, PeerGone
+from transports.base import Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL
@@ -22,7 +22,7 @@ from transports.zeromq.calls import (
     PlainTopicCalls,
     Socket,
 )
-from transports.zeromq.doorman import Audience, Context, Doorman
+from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Doorman
 
 if TYPE_CHECKING:
     from transports.lending import Lent
@@ -42,11 +42,11 @@ class ZeroMqLink(Link):
         self._inbound, self._outbound = inbound, outbound
         self.bound: dict[Socket, str] = {}
         """The endpoint on which each socket listens."""
-        crowd = address.pattern not in TWO_ENDS
-        self._doorman = Doorman(context, inbound, address.token, address.nodelay, crowd)
+        self._doorman = Doorman(context, inbound, address.token, address.nodelay, address.pattern)
         self._doormen, watched = [self._doorman], []
         if outbound is not inbound:
-            self._doormen.append(Doorman(context, outbound, address.token, address.nodelay, crowd, False))
+            self._doormen.append(Doorman(context, outbound, address.token, address.nodelay, address.pattern, False))
+            self._doorman.doors[SECOND_DOOR] = self._doormen[-1]
             watched.append(int(outbound.get(zmq.FD)))
         watched += [descriptor for doorman in self._doormen for descriptor in doorman.descriptors]
         self._calls = _calls(address, inbound, watched, self._doorman)
@@ -65,8 +65,8 @@ class ZeroMqLink(Link):
 
     def bind(self, endpoints: list[str]) -> None:
         """Bind the sockets, inbound first, as servers that ask for the token."""
-        for socket, endpoint in zip(self._each_way, endpoints, strict=True):
-            socket.plain_server = True
+        for socket, endpoint, door in zip(self._each_way, endpoints, self._doorman.doors, strict=True):
+            socket.plain_server, socket.zap_domain = True, door
             socket.bind(endpoint)
             self.bound[socket] = str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
 
