@@ -6,7 +6,7 @@ see `journal_records.py`. What `append` wrote survives the death of the process;
 the machine:
 
     always   before the answers leave; one fdatasync for all orders that came together
-    batch    within 10 ms
+    batch    within 10 ms and the time of a sync; a thread does it, so that no order waits for the disk
     none     when the system writes it
 """
 
@@ -16,30 +16,36 @@ import errno
 import fcntl
 import os
 import struct
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import orjson
 
 from exchange.messages import Resume, encode
 from matching_engine.journal_records import (
+    DESCRIPTOR,
     HEADER_BYTES,
+    NUMBERS,
+    ORDERS,
     ROOM,
+    SIZE,
+    TROUBLE,
+    append_record,
     crc32c,
     find_record,
     read_records,
-    write_record,
 )
-from transports.frames import Bytes, FrameBatch
+from transports.frames import Bytes, FrameBatch, Longs
 
 MAGIC = b"EXJRNL01"
 HEAD = struct.Struct("<8sII")
 """MAGIC, the bytes of the document behind it, and their CRC32C."""
-SYNC_EVERY_NS = 10_000_000
-NEVER_NS = 2**62
+SYNC_EVERY_S = 0.01
 REPLAY_BYTES, REPLAY_FRAMES = 1 << 23, 1 << 21
 
 
@@ -48,7 +54,7 @@ class JournalRefused(Exception):
 
 
 class InputJournal:
-    """One engine's journal, which it alone may write. `orders` counts what is in it; `session` began last.
+    """One engine's journal, which it alone may write. `session` began last.
 
     `identity` must be the same whenever the file is opened. `on_cut` takes a sentence where the file's end was damaged.
     """
@@ -58,22 +64,36 @@ class InputJournal:
         on_cut: Callable[[str], None] = lambda sentence: None,
     ) -> None:  # fmt: skip
         self.path, self._packing, self._sync = path, packing, sync
-        self._record = np.zeros(HEADER_BYTES, np.uint8)
-        self.orders = self.session = self.cut_bytes = self.syncs = 0
-        self.next_sync_ns = NEVER_NS
+        self._record: Bytes = np.zeros(1 << 18, np.uint8)
+        self.numbers: Longs = np.zeros(NUMBERS, np.int64)
+        """See journal_records.py."""
+        self.session = self.cut_bytes = self.syncs = self._synced_bytes = 0
+        self._thread: threading.Thread | None = None
+        self._trouble: OSError | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab+", buffering=0)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.numbers[DESCRIPTOR] = self._descriptor
         try:
             self._lock()
             self._first = self._begin(identity)
-            self._size = self._verify(salvage, on_cut)
+            self.numbers[SIZE] = self._verify(salvage, on_cut)
         except BaseException:
-            self._file.close()
+            self.abandon()
             raise
+
+    @property
+    def orders(self) -> int:
+        """How many are in it."""
+        return int(self.numbers[ORDERS])
+
+    @property
+    def is_compiled(self) -> bool:
+        """See Journal of turns.py."""
+        return self._sync != "always"
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise JournalRefused(f"{self.path} is the journal of an engine that runs: choose another folder") from None
 
@@ -81,10 +101,10 @@ class InputJournal:
         """Check the identity, or write it into a new file. Returns where the records begin."""
         document = orjson.dumps(dict(identity))
         head = HEAD.pack(MAGIC, len(document), crc32c(np.frombuffer(document, np.uint8))) + document
-        found = os.pread(self._file.fileno(), len(head) + 4096, 0)
+        found = os.pread(self._descriptor, len(head) + 4096, 0)
         if len(found) < HEAD.size or (len(found) < len(head) and head.startswith(found)):  # it died while it began
-            os.ftruncate(self._file.fileno(), 0)
-            self._file.write(head)
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, head, 0)
             self._sync_now(and_folder=True)
             return len(head)
         return self._check(found, identity)
@@ -111,7 +131,7 @@ class InputJournal:
         good, data = self._first, self._map()
         for _ in self._read(data):
             good = self._at
-        self.orders, good = self._sequence, self._at
+        self.numbers[ORDERS], good = self._sequence, self._at
         if good == len(data):
             return good
         behind, rest = find_record(data, good + 1, self.orders), len(data) - good
@@ -123,7 +143,7 @@ class InputJournal:
         if behind >= 0:
             self._rest_path.write_bytes(data[good:].tobytes())
         del data
-        os.ftruncate(self._file.fileno(), good)
+        os.ftruncate(self._descriptor, good)
         self.cut_bytes = rest
         where = f", which are in {self._rest_path.name}" if behind >= 0 else ""
         on_cut(f"{self.path}: cut {rest:,} bytes behind order {self.orders:,}{where}")
@@ -151,54 +171,79 @@ class InputJournal:
     def batches(self) -> Iterator[FrameBatch]:
         """All orders from the first, as frames; a batch holds until the next one is asked for."""
         if self.orders:
-            yield from self._read(self._map()[: self._size])
+            yield from self._read(self._map()[: self.numbers[SIZE]])
+
+    @property
+    def calls(self) -> tuple[Any, Longs, Bytes]:
+        """See Journal of turns.py."""
+        return append_record, self.numbers, self._record
 
     def append(self, orders: Bytes) -> None:
         """Keep frames of orders. OSError, with a sentence, where the disk is full: none of them is kept."""
         self._append(orders)
         if self._sync == "always":
             self._sync_now()
-        elif self._sync == "batch" and self.next_sync_ns == NEVER_NS:
-            self.next_sync_ns = time.monotonic_ns() + SYNC_EVERY_NS
 
     def begin(self, theirs: Resume) -> None:
         """Note that a session begins, on the disk whatever `sync` says: a broker may deliver its start once more."""
-        self._append(np.frombuffer(encode(theirs), np.uint8))
+        self._append(np.frombuffer(bytearray(encode(theirs)), np.uint8))
         self.session = theirs.session
-        self._sync_now(at_once=True)
+        self._sync_now()
 
     def _append(self, orders: Bytes) -> None:
-        if HEADER_BYTES + len(orders) > len(self._record):
-            self._record = np.zeros(2 * (HEADER_BYTES + len(orders)), np.uint8)
-        size, count = write_record(self._record, orders, self.orders)
-        self._write(size)
-        self._size += size
-        self.orders += count
+        size = HEADER_BYTES + len(orders)
+        if size > len(self._record):
+            self._record = np.zeros(2 * size, np.uint8)
+        if not append_record(self.numbers, self._record, orders, 0, len(orders)):
+            self._refuse(size)
 
-    def _write(self, size: int) -> None:
-        """Write a record, or nothing."""
+    def _refuse(self, size: int) -> NoReturn:
+        """Leave nothing of a record that could not be written. OSError, with the reason."""
+        self.check()
+        number = errno.ENOSPC
         try:
-            written = self._file.write(self._record[:size].data)
-            if written != size:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.pwrite(self._descriptor, self._record[:size].data, self.numbers[SIZE])
         except OSError as error:
-            os.ftruncate(self._file.fileno(), self._size)
-            raise OSError(
-                f"cannot write {self.path}: {error.strerror}; orders behind {self.orders:,} are refused"
-            ) from error
+            number = error.errno or number
+        os.ftruncate(self._descriptor, self.numbers[SIZE])
+        why = os.strerror(number)
+        raise OSError(f"cannot write {self.path}: {why}; orders behind {self.orders:,} are refused")
 
-    def sync_if_due(self, now_ns: int) -> None:
-        if now_ns >= self.next_sync_ns:
-            self.next_sync_ns = NEVER_NS
-            self._sync_now()
+    def start_syncing(self, spawn: Callable[[Callable[[], None]], Any] | None = None) -> None:
+        """From now on sync within 10 ms, if that is asked for; `spawn` runs a function beside the engine."""
+        if self._sync == "batch":
+            (spawn or self._start_thread)(self._keep_synced)
 
-    def _sync_now(self, and_folder: bool = False, at_once: bool = False) -> None:
-        if self._sync == "none" and not at_once:
-            return
+    def _start_thread(self, run: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=run, name="journal", daemon=True)
+        self._thread.start()
+
+    def _keep_synced(self) -> None:
+        """Until the journal is closed, or cannot be synced."""
+        if self._thread and sys.platform == "linux":  # it takes no processor from an order
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        while self._descriptor >= 0:
+            time.sleep(SYNC_EVERY_S)
+            try:
+                if self._descriptor >= 0 and self._synced_bytes < self.numbers[SIZE]:
+                    self._sync_now()
+            except OSError as error:
+                self._trouble = error
+                self.numbers[TROUBLE] = 1
+                return
+
+    def check(self) -> None:
+        """OSError if the journal could not be synced."""
+        if self._trouble:
+            raise self._trouble
+
+    def _sync_now(self, and_folder: bool = False) -> None:
+        size = int(self.numbers[SIZE])
         try:
-            os.fdatasync(self._file.fileno())
+            os.fdatasync(self._descriptor)
         except OSError as error:
             raise OSError(f"cannot sync {self.path}: {error.strerror}") from error
+        self._synced_bytes = size
         self.syncs += 1
         if and_folder:
             folder = os.open(self.path.parent, os.O_RDONLY)
@@ -207,18 +252,24 @@ class InputJournal:
 
     def facts(self) -> dict[str, Any]:
         """What a result says of it."""
-        return {"orders": self.orders, "bytes": self._size, "sync": self._sync, "syncs": self.syncs,
+        return {"orders": self.orders, "bytes": int(self.numbers[SIZE]), "sync": self._sync, "syncs": self.syncs,
                 "cut_bytes": self.cut_bytes}  # fmt: skip
 
     def warm(self) -> None:
         """Compile the kernels, or load them from disk."""
-        nothing = np.zeros(HEADER_BYTES, np.uint8)
-        write_record(nothing, nothing[:0], 0)
-        find_record(nothing[:0], 0, 0)
+        find_record(np.zeros(0, np.uint8), 0, 0)
 
     def close(self) -> None:
         """Write what is left, and let another engine have the file."""
-        if not self._file.closed:
+        if self._descriptor >= 0:
             if self._sync != "none":
                 self._sync_now()
-            self._file.close()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let another engine have the file as it is, as the death of the process does."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if self._thread:
+            self._thread.join()
+        if descriptor >= 0:
+            os.close(descriptor)

@@ -8,6 +8,7 @@ other; in their place stands a `Resume` where a session begins.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from exchange import messages
 from exchange.compiled import (
@@ -22,6 +23,7 @@ from exchange.compiled import (
     store_u64,
 )
 from exchange.messages import LAYOUTS, ORDER_TYPES, Resume, sizes_by_code
+from matching_engine.turns import APPEND
 from transports.frames import Bytes, Longs
 
 HEADER_BYTES = 16
@@ -31,6 +33,9 @@ MOST_BYTES = 1 << 22
 """Bytes of orders in a record; a longer one is damaged."""
 DONE, ROOM, BAD = 0, 1, 2
 """Why a reader came back: at the end of the data; its batch is full; what follows is no whole record."""
+DESCRIPTOR, ORDERS, SIZE, TROUBLE, NUMBERS = 0, 1, 2, 3, 4
+"""The numbers of an open journal: its file, the orders in it, its bytes, and 1 once it cannot be synced; how many."""
+_pwrite = types.ExternalFunction("pwrite", types.intp(types.int32, types.voidptr, types.uintp, types.int64))
 
 RESUME = LAYOUTS[Resume].code
 _session_of = field_reader("session", Resume)
@@ -83,18 +88,23 @@ def crc32c(data: Bytes) -> int:
     return _crc(data, 0, len(data), 0)
 
 
-@cached_kernel(messages)
-def write_record(record: Bytes, orders: Bytes, sequence: int) -> tuple[int, int]:
-    """Write a record of these orders into `record`. Returns its bytes, and the number of orders."""
-    store_u64(record, 0, sequence)
-    store_u32(record, 8, len(orders))
-    record[HEADER_BYTES : HEADER_BYTES + len(orders)] = orders
-    store_u32(record, CHECKED_BYTES, _record_crc(record, 0, len(orders)))
-    count = at = 0
-    while at < len(orders) and _SIZE_OF_ORDER[orders[at]] > 0:
-        at += _SIZE_OF_ORDER[orders[at]]
-        count += 1
-    return HEADER_BYTES + len(orders), count
+@cached_kernel(messages, signature=APPEND)
+def append_record(numbers: Longs, record: Bytes, frames: Bytes, begin: int, end: int) -> bool:
+    """Write frames[begin:end] as a record into the file, by way of `record`. False, and none counts, if it failed."""
+    size = HEADER_BYTES + end - begin
+    if size > len(record) or numbers[TROUBLE]:
+        return False
+    store_u64(record, 0, numbers[ORDERS])
+    store_u32(record, 8, end - begin)
+    record[HEADER_BYTES:size] = frames[begin:end]
+    store_u32(record, CHECKED_BYTES, _record_crc(record, 0, end - begin))
+    if _pwrite(numbers[DESCRIPTOR], record.ctypes, size, numbers[SIZE]) != size:
+        return False
+    numbers[SIZE] += size
+    while begin < end and _SIZE_OF_ORDER[frames[begin]] > 0:
+        begin += _SIZE_OF_ORDER[frames[begin]]
+        numbers[ORDERS] += 1
+    return True
 
 
 @inlined

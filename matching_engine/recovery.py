@@ -67,6 +67,11 @@ class Recovery:
         self._replayed += self.journal.orders
         self._replay_ns += time.monotonic_ns() - self._began_ns
 
+    @property
+    def owes_nothing(self) -> bool:
+        """Whether orders come, and the gateway lacks the answers to all of them."""
+        return self.is_resumed and not self._known
+
     def pass_over(self, answers: FrameBatch, first: int) -> int:
         """The first frame from `first` on that the gateway lacks. Disagreement if what it has is something else."""
         if not self._known:

@@ -38,7 +38,7 @@ class EngineService:
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._recovery = recovery
         self._interval, self._timeout_s = sampling_interval, timeout_s
-        self._turns = Turns(gateway, engine)
+        self._turns = self._turns_of(engine)
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
@@ -58,12 +58,16 @@ class EngineService:
         self._stopped = self._stopped or reason
         self._stop_asked = True
 
+    def _turns_of(self, engine: MatchingEngine) -> Turns:
+        return Turns(self._gateway, engine, self._recovery.journal if self._recovery else None)
+
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
         self._engine.warm()
         self._turns.warm()
         if self._recovery:
             self._recovery.warm()
+            self._recovery.journal.start_syncing()
 
     def close(self) -> None:
         """Release both links."""
@@ -104,7 +108,7 @@ class EngineService:
             self._give_up_waiting()
         self._report()
         if self._recovery:
-            self._sync(self._recovery)
+            self._check_journal(self._recovery)
         if not self._is_over and self._stopped is None:
             self._wait(deadline_ns)
 
@@ -132,27 +136,30 @@ class EngineService:
         if not self._reporting.write_next(now_ns):
             self._outbox.flush()
 
-    def _sync(self, recovery: Recovery) -> None:
-        """Sync the journal if that is due; the session ends where it is impossible."""
+    def _check_journal(self, recovery: Recovery) -> None:
+        """The session ends where the journal cannot be synced."""
         try:
-            recovery.journal.sync_if_due(time.monotonic_ns())
+            recovery.journal.check()
         except OSError as error:
             self._stopped = self._stopped or str(error)
 
     def _wait(self, deadline_ns: int) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
-        if self._started and self._recovery is None and self._take_turns():
+        if self._may_take_turns and self._take_turns():
             return
-        until_ns = self._reporting.next_ns if self._started else deadline_ns
-        if self._recovery:
-            until_ns = min(until_ns, self._recovery.journal.next_sync_ns)
-        self._gateway.wait(until_ns)
+        self._gateway.wait(self._reporting.next_ns if self._started else deadline_ns)
+
+    @property
+    def _may_take_turns(self) -> bool:
+        """Whether every order may be matched and answered as it comes."""
+        is_plain = self._recovery is None or (self._recovery.owes_nothing and self._gateway_end is None)
+        return self._started and is_plain and self._turns.can_append
 
     def _take_turns(self) -> bool:
         """Take turns in compiled code, and report in between. False where the link lends nothing now."""
         while taken := self._take_some():
             is_over = self._gateway_end is not None or self._stopped is not None or self._is_unheard
-            if is_over or not taken.goes_on:
+            if is_over or not taken.goes_on or not self._may_take_turns:
                 break
             self._report()
         if taken and self._gateway_end is None:
@@ -168,6 +175,8 @@ class EngineService:
         taken = self._turns.take(self._orders, self._answers, enough_bytes, self._reporting.next_ns)
         if taken is not None:
             self._heard_ns = time.monotonic_ns() if taken.came else self._heard_ns
+            if self._recovery and not self._keep(taken.journaled, taken.matched, self._recovery):
+                return taken
             self._sums["orders"].update(self._orders.span(0, taken.matched))
             self._send_answers(0, taken.sent)
             self._take(taken.matched, taken.at, taken.byte)
@@ -298,7 +307,7 @@ class EngineService:
         """Match the journal again from its first order, and send the answers that the gateway lacks."""
         self._gateway_end = None
         self._engine = self._engine.renewed()
-        self._turns = Turns(self._gateway, self._engine)
+        self._turns = self._turns_of(self._engine)
         self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         recovery.begin(theirs)
         self._send_message(Resume(theirs.session, recovery.journal.orders, 0))

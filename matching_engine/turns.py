@@ -1,23 +1,25 @@
 """The engine's turns as one compiled call, over a link that lends its calls.
 
-A turn receives orders, matches them, sends their answers and sleeps until the next order comes. Python is needed once a
-second, and for whatever the engine's kernel does not take: the call then returns, and the loop of `service.py` goes on.
+A turn receives orders, matches them, writes them into the journal if there is one, sends their answers and sleeps until
+the next order comes. Python is needed once a second, and for whatever the engine's kernel does not take: the call then
+returns, and the loop of `service.py` goes on.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
 
-from exchange.compiled import cached_kernel
+from exchange.compiled import cached_kernel, kernel
 from matching_engine.engine import MatchingEngine
 from matching_engine.kernels import DONE
 from transports import lending
 from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import (
+    NO_MEMORY,
     NOTICE,
     RECEIVE,
     SEND,
@@ -34,11 +36,34 @@ HANDLE = types.UniTuple(_LONG, 5)(
     _BYTES, _LONGS, _LONG, _LONG, _LONG, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _INDEX
 )  # fmt: skip
 """The type of every engine's kernel, so that the turn is compiled once for all."""
-TURNS = types.UniTuple(_LONG, 7)(
+APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
+"""The type of what writes frames of orders into a journal; see journal_records.py."""
+TURNS = types.UniTuple(_LONG, 8)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
+    types.FunctionType(APPEND), _LONGS, _BYTES,
     _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG,
 )  # fmt: skip
+
+
+def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int, _end: int) -> bool:
+    """Stand in for a journal."""
+    return True
+
+
+NO_JOURNAL = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
+
+
+class Journal(Protocol):
+    """What the turns need of an input journal."""
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled code may write it: nothing has to be synced before an answer leaves."""
+
+    @property
+    def calls(self) -> tuple[Any, Longs, Bytes]:
+        """What writes records, of the type APPEND, and its first two arguments."""
 
 
 class Taken(NamedTuple):
@@ -55,6 +80,8 @@ class Taken(NamedTuple):
     """Frames of answers."""
     sent: int
     """Those of them that were sent."""
+    journaled: int
+    """Frames of orders that are in the journal; fewer than `matched` if it could not be written."""
     goes_on: int
     """1 if the next turn may be compiled too; 0 if it is the Python loop's, which can do everything."""
 
@@ -62,13 +89,13 @@ class Taken(NamedTuple):
 @cached_kernel(lending, signature=TURNS)
 def take_turns(
     receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
-    handle: Any, packing: int, arena: Any, index: Any,
+    handle: Any, packing: int, arena: Any, index: Any, append: Any, journal: Longs, record: Bytes,
     orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
     enough_bytes: int, until_ns: int,
-) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
     """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched."""
     timespec = np.empty(2, np.int64)
-    matched = count = sent = at = byte = 0
+    matched = journaled = count = sent = at = byte = 0
     is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
@@ -77,6 +104,10 @@ def take_turns(
                 orders, order_ends, matched, came, 0, packing,
                 answers, answer_ends, count, 0, largest_answer, arena, index,
             )  # fmt: skip
+            if matched > journaled and not append(journal, record, orders, order_ends[journaled], order_ends[matched]):
+                is_stuck = True
+                break
+            journaled = matched
             sent = send(numbers, memory, answers, answer_ends, sent, count)
             is_full = came + 1 == len(order_ends) or order_ends[came] + largest_order > len(orders)
             is_stuck = why != DONE or sent < count
@@ -87,14 +118,19 @@ def take_turns(
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return came, matched, at, byte, count, sent, int(goes_on)
+    return came, matched, at, byte, count, sent, journaled, int(goes_on)
 
 
 class Turns:
     """Takes the engine's turns by compiled code while nothing needs Python."""
 
-    def __init__(self, link: Link, engine: MatchingEngine) -> None:
-        self._link, self._engine = link, engine
+    def __init__(self, link: Link, engine: MatchingEngine, journal: Journal | None = None) -> None:
+        self._link, self._engine, self._journal = link, engine, journal
+
+    @property
+    def can_append(self) -> bool:
+        """Whether compiled code does all that the journal asks for."""
+        return self._journal is None or self._journal.is_compiled
 
     def warm(self) -> None:
         """Load the kernel, and take no turn."""
@@ -116,9 +152,11 @@ class Turns:
 
     def _run(self, lent: Lent, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken:
         engine = self._engine
+        append, journal, record = self._journal.calls if self._journal else NO_JOURNAL
         return Taken(*take_turns(
             lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
             engine.kernel, engine.packing, engine.book.arena, engine.book.index,
+            append, journal, record,
             orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
             enough_bytes, until_ns,
         ))  # fmt: skip

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exchange.measurements import Source
-from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, encode
+from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, encode, read
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
+from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
+from matching_engine.recovery import Recovery
 from matching_engine.service import EngineService
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
+from transports.renewable import RenewableLink
 
 NEXT, COUNT, STEP, ROOM, SAID, OFFSETS = range(1, 7)
 """Places in the numbers of a script's lent calls: the next frame and the number of frames, frames a receive, frames
@@ -115,10 +124,33 @@ class Listener(Script):
         super().__init__([encode(End(0, 0, 0, 0))], 1, 10**6, lends=False)
 
 
-def session(script: Script, packing: int, with_ids: bool) -> EngineResult:
+def session(script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None) -> EngineResult:
     terms = Terms(7, "price-time", packing, 999)
     engine = MatchingEngine(OrderBook(999, with_ids=with_ids), packing)
-    return EngineService(engine, terms, script, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    recovery = Recovery(journal, RenewableLink(script, lambda _: script)) if journal else None
+    gateway = recovery.link if recovery else script
+    return EngineService(
+        engine, terms, gateway, Listener(), sampling_interval=3, timeout_s=1.0, recovery=recovery
+    ).run()
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """In this context a file has no room for more bytes."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+
+
+def journaled(frames: list[bytes]) -> list[bytes]:
+    """A session that can be resumed: the gateway has nothing at its start, and has everything at its end."""
+    hello, *orders, end = frames
+    return [hello, encode(Resume(1, 0, 0)), *orders, end, encode(Resume(1, 0, 0))]
 
 
 def frames_of(packing: int) -> st.SearchStrategy[bytes]:
@@ -145,6 +177,47 @@ def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids:
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
         assert getattr(compiled, fact) == getattr(plain, fact)
     assert compiled.stopped is None
+
+
+@pytest.mark.parametrize("packing", [1, 5])
+@given(data=st.data())
+def test_compiled_turns_write_the_journal_that_the_loop_in_python_writes(
+    packing: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    hello = encode(Terms(7, "price-time", packing, 999).hello(Source.GATEWAY))
+    frames = journaled([hello, *data.draw(st.lists(frames_of(packing), max_size=60)), encode(End(0, 0, 0, 0))])
+    step, room, folder = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 20)), tmp_path_factory.mktemp("journal")
+    scripts = [Script(frames, step, room, lends) for lends in (True, False)]
+    journals = [InputJournal(folder / each, {}, packing, "none") for each in ("compiled", "plain")]
+    compiled, plain = (session(*each, journal=journal) for each, journal in zip(
+        [(script, packing, False) for script in scripts], journals, strict=True))  # fmt: skip
+    assert scripts[0].said[200:] == scripts[1].said[200:]
+    assert (compiled.orders, compiled.answers, compiled.stopped) == (plain.orders, plain.answers, None)
+    kept = [b"".join(frame for batch in journal.batches() for frame in batch) for journal in journals]
+    assert kept[0] == kept[1]
+    assert journals[0].orders == compiled.orders.messages
+    for journal in journals:
+        journal.close()
+
+
+@pytest.mark.parametrize("lends", [True, False], ids=["compiled", "in Python"])
+def test_no_answer_leaves_to_an_order_that_the_disk_has_no_room_for(lends: bool, tmp_path: Path) -> None:
+    hello = encode(Terms(7, "price-time", 1, 999).hello(Source.GATEWAY))
+    orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
+    script = Script(journaled([hello, *orders, encode(End(0, 0, 0, 0))]), 3, 10**6, lends)
+    journal = InputJournal(tmp_path / "j", {}, sync="none")
+    with files_of_at_most(2_000):
+        result = session(script, 1, False, journal)
+    assert (result.stopped or "").startswith(f"cannot write {tmp_path / 'j'}: ")
+    assert (result.stopped or "").endswith(f"; orders behind {journal.orders} are refused")
+    assert 0 < journal.orders < 300
+    said, confirmations = script.said, 0
+    while said:
+        size = int.from_bytes(said[:2], "little")
+        confirmations += isinstance(read(said[2 : 2 + size]), Confirmation)
+        said = said[2 + size :]
+    assert confirmations == journal.orders
+    journal.close()
 
 
 @pytest.mark.parametrize("packing", [1, 3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -12,16 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.messages import Cancel, Order, encode
+from exchange.messages import Cancel, Message, Order, encode
 from matching_engine.journal import InputJournal, JournalRefused
-from matching_engine.journal_records import HEADER_BYTES, crc32c
+from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
+from tests.machine import until
 from transports.frames import Bytes
 
 IDENTITY = {"run": "first", "pair": 1}
 
 
+def as_bytes(*messages: Message) -> Bytes:
+    return np.frombuffer(bytearray(b"".join(map(encode, messages))), np.uint8)
+
+
 def orders(first: int, count: int) -> Bytes:
-    return np.frombuffer(b"".join(encode(Order(n, 1, 500, 10)) for n in range(first, first + count)), np.uint8)
+    return as_bytes(*(Order(n, 1, 500, 10) for n in range(first, first + count)))
 
 
 def written(path: Path, *counts: int, packing: int = 1) -> list[int]:
@@ -65,7 +71,7 @@ def test_orders_come_back_in_the_frames_in_which_they_came(counts: list[int], pa
 
 def test_cancels_are_orders_too(tmp_path: Path) -> None:
     journal = InputJournal(tmp_path / "j", IDENTITY)
-    journal.append(np.frombuffer(encode(Cancel(7)) + encode(Order(1, 1, 500, 10)), np.uint8))
+    journal.append(as_bytes(Cancel(7), Order(1, 1, 500, 10)))
     assert journal.orders == 2
     journal.close()
     assert frames(tmp_path / "j") == [encode(Cancel(7)), encode(Order(1, 1, 500, 10))]
@@ -193,10 +199,23 @@ def test_sync_says_when_the_disk_has_it(sync: str, syncs: int, tmp_path: Path, m
     monkeypatch.setattr(os, "fdatasync", synced.append)
     for first in (1, 2, 3):
         journal.append(orders(first, 1))
-    due_ns = journal.next_sync_ns
-    journal.sync_if_due(due_ns - 1)
     assert len(synced) == (3 if sync == "always" else 0)
-    if sync == "batch":
-        journal.sync_if_due(due_ns)
-    assert len(synced) == syncs
-    journal.close()
+    journal.start_syncing()
+    until(lambda: len(synced) == syncs, "a sync")
+    journal.abandon()
+    assert len(synced) == syncs, "nothing new is not synced"
+
+
+def test_a_disk_that_cannot_sync_is_told_by_the_next_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    journal = InputJournal(tmp_path / "j", IDENTITY)
+    monkeypatch.setattr(os, "fdatasync", fail)
+    journal.check()
+    journal.start_syncing()
+    until(lambda: journal.numbers[TROUBLE], "trouble")
+    for look in (journal.check, lambda: journal.append(orders(1, 1))):
+        with pytest.raises(OSError, match=r"cannot sync .*j: Input/output error"):
+            look()
+    journal.abandon()

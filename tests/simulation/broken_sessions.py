@@ -112,6 +112,7 @@ class BrokenSession:
     def _run_engine(self) -> EngineResult | None:
         link = self._listen()
         journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync)
+        journal.start_syncing(lambda run: self.world.start("journal", run))
         recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()))
         terms = Terms(RUN, "price-time", self.packing, 999)
         engine = MatchingEngine(OrderBook(999), self.packing)
@@ -122,7 +123,7 @@ class BrokenSession:
             self._crashed(link)
             return None
         finally:
-            journal._file.close()
+            journal.abandon()
 
     def _crashed(self, link: SimulatedLink) -> None:
         """The process is gone, or the machine with all that it had not synced; another engine comes soon."""
@@ -143,9 +144,9 @@ class BrokenSession:
     def _check_that_answered_orders_are_there(self) -> None:
         """No order is answered that a crash can take from the journal."""
         assert self._journal is not None
-        self._journal._file.close()
+        self._journal.abandon()
         journal = InputJournal(self.path, {"run": RUN}, self.packing, "none")
-        journal._file.close()
+        journal.abandon()
         answered = self.gateway._completion.answered if hasattr(self, "gateway") else 0
         assert journal.orders >= answered, f"{answered} orders are answered, {journal.orders} are on the disk"
 
