@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from experiments.capacity.capacity import Load
     from experiments.capacity.search import SearchSettings
 
-OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", "redo_noisy", "results", "name",
+OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pause_s", "redo_noisy", "results", "name",
                  "as_json"}  # fmt: skip
 """Options that have a meaning beside --bench."""
 
@@ -30,7 +30,7 @@ OF_BENCHMARKS = {"bench", "start_per_s", "precision", "most_probes", "pause_s", 
               help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several "
                    "with commas.")  # fmt: skip
 @click.option("--bench", metavar="'NAME OPTIONS'",
-              help="Turn up a benchmark, not the exchange, as 'supply-chain --topology horizontal'.")  # fmt: skip
+              help="Turn up a benchmark, not the exchange: its rate, or the scale of supply-chain.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
@@ -75,7 +75,7 @@ def command(
         redo_noisy=redo_noisy,
     )
     if bench is not None:
-        load, search = _of_benchmark(context, bench, search)
+        load, search = _of_benchmark(context, bench, slo, search)
     else:
         objective = objective_of(slo)
         settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
@@ -85,17 +85,19 @@ def command(
     raise SystemExit(capacity(load, search, folder, as_json))
 
 
-def _of_benchmark(context: click.Context, text: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
+def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
     """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
     from dataclasses import replace
 
+    from experiments.capacity.exchange_rates import objective_of
     from messaging.turned_up import load_of
 
     typed = [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     for parameter in context.command.params:
         if parameter.name in typed and parameter.name not in OF_BENCHMARKS:
             raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
-    load = load_of(text, search.start_per_s if "start_per_s" in typed else None)
+    start = search.start_per_s if "start_per_s" in typed else None
+    load = load_of(text, start, objective_of(slo) if "slo" in typed else None)
     return load, replace(search, start_per_s=load.begins_at)
 
 

@@ -23,6 +23,10 @@ from transports.registry import has_broker
 
 QUICK_HELP = "Fewer sizes and messages, three repeats: to see how it looks."
 
+RATE, MAX = "rate_per_s", "max"
+"""A point's rate, where `--rate` names any, and its word for as fast as it goes."""
+SECONDS, QUICK_SECONDS, LEAST_AT_A_RATE = 5.0, 1.0, 100
+"""How long messages are offered at a rate; at a low rate longer, so that there are enough."""
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
 Point = Mapping[str, Any]
@@ -47,9 +51,17 @@ class Cell:
     def has_broker(self) -> bool:
         return has_broker(self.transport)
 
+    @property
+    def rate_per_s(self) -> float | None:
+        """The rate at which each publisher's messages fall due; None is as fast as it goes."""
+        found = self.point.get(RATE, MAX)
+        return None if found == MAX else float(found)
+
     def count(self, counts: Counts) -> int:
-        """Number of messages: what the user asked for, or what suits size and transport."""
+        """Number of messages: what the user asked for, or what suits size and transport, or what a rate needs."""
         asked_for: int | None = self.settings.get("count")
+        if self.rate_per_s is not None:
+            return asked_for or messages_at(self.rate_per_s, self.settings)
         return asked_for or self.times_longer * counts.of(self.size, self.has_broker, bool(self.settings.get("quick")))
 
     def __str__(self) -> str:
@@ -57,10 +69,18 @@ class Cell:
         return ", ".join([self.transport, *(value_in_words(name, value) for name, value in self.point.items())])
 
 
+def messages_at(rate_per_s: float, settings: Settings) -> int:
+    """How many messages are offered at a rate."""
+    seconds = settings.get("seconds") or (QUICK_SECONDS if settings.get("quick") else SECONDS)
+    return max(LEAST_AT_A_RATE, round(rate_per_s * seconds))
+
+
 def value_in_words(name: str, value: Any) -> str:
     """A point's value with its unit, as in: 64 B; 4 pairs; match scan."""
     if name.endswith("_bytes"):
         return size_in_words(value)
+    if name == RATE:
+        return "as fast as it goes" if value == MAX else f"{value:,}/s"
     return counted(value, name) if isinstance(value, int) else f"{name} {value}"
 
 
@@ -161,12 +181,14 @@ class Scale:
     most: int
     ceiling: str
     """What the highest value is, if it is not refused before."""
-    objective: Callable[[Settings], str]
-    """What a cell holds if its answer is right."""
-    strain: Callable[[Cell, Results], float | None]
-    """The worst figure over its bound."""
     columns: Sequence[str]
     """Figures of a probe that its table shows."""
+    objective: Callable[[Settings], str] | None = None
+    """What a cell holds if its answer is right; None if the user's objective says what has to hold."""
+    strain: Callable[[Cell, Results], float | None] = lambda _cell, _results: None
+    """The worst figure over its bound."""
+    whole: bool = True
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +215,10 @@ class Benchmark:
     """The default of `--transport`."""
     summary: Callable[[Sequence[dict[str, Any]]], Sequence[str]] = lambda _rows: ()
     """Sentences that sum the rows up."""
+    paced: bool = False
+    """It takes `--rate`: its publishers can send at a fixed rate, as `cell.rate_per_s` says."""
+    saturated: Callable[[Cell, Results], list[str]] = lambda _cell, _results: []
+    """Sentences if a rate was not kept; the answer may be right all the same."""
     unsupported: Callable[[Cell], str | None] = lambda _cell: None
     """A sentence if the transport lacks something for a cell, which is then left out."""
     prepare: Callable[[Cell, Sequence[Role]], None] = lambda _cell, _roles: None

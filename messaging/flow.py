@@ -1,4 +1,4 @@
-"""Tasks for one-way flows: publish as fast as possible; consume and check messages."""
+"""Tasks for one-way flows: publish as fast as possible, or at a fixed rate; consume and check messages."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from exchange.measurements import LogBuckets
 from messaging.roles import RoleResult
 from messaging.session import OPEN_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
 if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a benchmark is declared
-    from messaging.payload import Receipt
+    from messaging.payload import Receipt, Source
 
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a role that shares a queue reports how much it has."""
 WAKE_UPS_PER_S = 1_000
 """The most of all idle roles together that share queues."""
 REPLY = FrameBatch.of(b"")
+Longs = npt.NDArray[np.int64]
+NOTHING_DUE: Longs = np.zeros(0, np.int64)
+MOST_RATE_PER_S = 100_000_000
+CEILING_NS = 20_000_000
+"""The time for which the highest rate is tried."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class Publish:
     """The publisher's number; publishers to the same receiver have different numbers."""
     subscribers: int = 0
     """The publisher begins once this many consumers have subscribed."""
+    rate_per_s: float | None = None
+    """Messages fall due at this rate, whether or not earlier ones have gone; None: as fast as it goes."""
 
     def __call__(self, session: Session) -> RoleResult:
         from messaging.payload import Source
@@ -46,9 +57,7 @@ class Publish:
             return RoleResult(stopped=str(why))
         result.first_ns = time.monotonic_ns()
         try:
-            while source.count < self.count:
-                source.fill(self.count - source.count, time.monotonic_ns())
-                session.send_all(session.link, source.batch)
+            self._publish(session, source, result)
             if not self.replies:
                 session.drain(session.link)
             result.last_ns = time.monotonic_ns()
@@ -58,6 +67,90 @@ class Publish:
             result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
         result.sent, result.sent_checksum = source.count, source.checksum
         return result
+
+    def _publish(self, session: Session, source: Source, result: RoleResult) -> None:
+        if self.rate_per_s is not None:
+            OpenLoop(source, self.count, self.rate_per_s).publish(session, result)
+            return
+        while source.count < self.count:
+            source.fill(self.count - source.count, time.monotonic_ns())
+            session.send_all(session.link, source.batch)
+
+
+class OpenLoop:
+    """Messages that fall due at a fixed rate, by the schedule of a run's gateway; being late moves no due time."""
+
+    def __init__(self, source: Source, count: int, rate_per_s: float) -> None:
+        from gateway.due_times import Periodic
+        from gateway.pacer import Schedule
+
+        self._source, self._count = source, count
+        self._schedule, self._lags = Schedule(Periodic(1e9 / rate_per_s)), Lags()
+        self._schedule.start(time.monotonic_ns())
+
+    def publish(self, session: Session, result: RoleResult) -> None:
+        """Hand over each message once it is due. The result has the lags, and how long that took and was to take."""
+        link, started_ns = session.link, self._schedule.due_ns(1)
+        while self._source.count < self._count:
+            due = self.fill()
+            if len(due):
+                self._hand_over(session, due)
+            else:
+                link.wait(self._schedule.due_ns(self._source.count + 1), readable=False)
+        given_ns = self._schedule.due_ns(self._count) - started_ns
+        result.details |= {
+            "lag": self._lags.all(), "given_s": given_ns / 1e9, "taken_s": (time.monotonic_ns() - started_ns) / 1e9,
+        }  # fmt: skip
+
+    def fill(self) -> Longs:
+        """Put what is due into the source's batch, as far as it has room; returns the due times."""
+        source, now_ns = self._source, time.monotonic_ns()
+        waiting = min(self._schedule.due_by(now_ns, source.count), self._count) - source.count
+        frames = min(waiting, source.batch.capacity_frames)
+        due = self._schedule.span(source.count + 1, frames) if frames else NOTHING_DUE
+        source.fill(frames, now_ns, due)
+        return due
+
+    def _hand_over(self, session: Session, due: Longs) -> None:
+        batch, first = self._source.batch, 0
+        session.progressed()
+        while first < batch.count:
+            handed_ns = time.monotonic_ns()
+            end = session.send(session.link, batch, first)
+            self._lags.add(handed_ns - due[first:end])
+            if end < batch.count:
+                session.wait(session.link, "no message could be sent", writable=True)
+            first = end
+
+
+class Lags:
+    """How late messages were handed over, each after its due time."""
+
+    def __init__(self) -> None:
+        self._buckets, self._waiting, self._count = LogBuckets(), np.zeros(1 << 16, np.int64), 0
+
+    def add(self, lags_ns: Longs) -> None:
+        if self._count + len(lags_ns) > len(self._waiting):
+            self.all()
+        self._waiting[self._count : self._count + len(lags_ns)] = lags_ns
+        self._count += len(lags_ns)
+
+    def all(self) -> LogBuckets:
+        self._buckets.merge(LogBuckets.of(self._waiting[: self._count]))
+        self._count = 0
+        return self._buckets
+
+
+def ceiling_per_s(size: int) -> float:
+    """The highest rate at which messages can be made when they are due, with no link to hand them to."""
+    from messaging.payload import Source
+
+    source = Source(size)
+    source.fill(1, 0, np.zeros(1, np.int64))  # the kernel is loaded
+    loop, began_ns, before = OpenLoop(source, 1 << 40, MOST_RATE_PER_S), time.monotonic_ns(), source.count
+    while (took_ns := time.monotonic_ns() - began_ns) < CEILING_NS:
+        loop.fill()
+    return (source.count - before) * 1e9 / took_ns
 
 
 def _await_replies(session: Session, replies: int) -> int:
@@ -89,7 +182,10 @@ class Consume:
         receipt, result = Receipt(self.size), RoleResult()
         try:
             result.first_ns = _take(session, receipt, 1, receipt.empty_batch(1))
-            result.last_ns = _take(session, receipt, self.count, batch := receipt.empty_batch())
+            batch = receipt.empty_batch()
+            three_quarters_ns = _take(session, receipt, 3 * self.count // 4, batch, result.first_ns)
+            result.details["three_quarters"] = (receipt.received, three_quarters_ns)
+            result.last_ns = _take(session, receipt, self.count, batch, three_quarters_ns)
             _take_surplus(session.link, receipt, batch)
             session.send_all(session.link, REPLY)
         except (Silence, PeerGone) as why:
@@ -97,9 +193,9 @@ class Consume:
         return _with_receipt(result, receipt, session.link)
 
 
-def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch) -> int:
-    """Receive until the receipt has the given number of messages; returns when the last came."""
-    link, now_ns = session.link, time.monotonic_ns()
+def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now_ns: int = 0) -> int:
+    """Receive until the receipt has the given number of messages; returns when the last came, `now_ns` if none did."""
+    link = session.link
     while receipt.received < until:
         batch.clear()
         if link.receive(batch):

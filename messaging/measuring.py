@@ -218,7 +218,11 @@ def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
     reasons = benchmark.judge(cell, outcome.results)
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
-    return {"status": INVALID if reasons else COMPLETE, "reasons": reasons, "figures": figures, **strain}
+    saturated = [] if reasons else benchmark.saturated(cell, outcome.results)
+    return {
+        "status": INVALID if reasons else COMPLETE, "reasons": reasons, "saturated": saturated, "figures": figures,
+        **strain,
+    }  # fmt: skip
 
 
 def _without_buckets(details: Any) -> Any:

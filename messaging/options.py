@@ -10,13 +10,15 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from exchange.settings import MAX_RATE_PER_S
 from messaging.benchmark import QUICK_HELP, Benchmark, Settings
-from runs.option_types import Count, Listed, Scheme
+from runs.option_types import Count, Listed, Rate, Scheme
 from runs.options import broker_options, json_option, results_option, together
 
 LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""
 UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
+LEAST_RATE_PER_S = 0.1
 TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
 
@@ -106,6 +108,21 @@ def numbers(
     return click.Option([option], type=parsed, default=default, show_default=True, metavar=f"{letter}[,...]", help=help)
 
 
+def rates_of(text: str) -> tuple[float | None, ...]:
+    """Parse rates, messages a second, each once; None, written max, is as fast as it goes. BadParameter."""
+    found = tuple(Rate("messages").convert(part.strip(), None, None) for part in text.split(","))
+    if len(set(found)) < len(found):
+        raise click.BadParameter(f"{text!r} names a rate twice")
+    for rate in found:
+        if rate is not None and not LEAST_RATE_PER_S <= rate <= MAX_RATE_PER_S:
+            raise click.BadParameter(f"{rate:g} is no rate: give {LEAST_RATE_PER_S:g} to {MAX_RATE_PER_S:,}, or max")
+    return found
+
+
+RATES = click.Option(["--rate", "rates"], type=Parsed("rates", rates_of), default="max", show_default=True,
+                     metavar="RATE[,...]", help="Messages a second of each publisher, or max.")  # fmt: skip
+SECONDS = click.Option(["--seconds"], type=Seconds(0.1, 3600),
+                       help="How long messages are offered at a rate.  [default: 5; 1 with --quick]")  # fmt: skip
 SIZES = sizes("1B..1MiB")
 COUNT = click.Option(["--count"], type=Count(2, 1 << 39),
                      help="Messages of each cell.  [default: fewer of large ones, and over a broker]")  # fmt: skip

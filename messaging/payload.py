@@ -1,7 +1,8 @@
 """A benchmark's messages: numbered, stamped and filled by a publisher, checked by a receiver.
 
     bytes 0..7    sequence: publisher's number << 40 | message's number, from 0     (little-endian)
-    bytes 8..15   stamp: the monotonic clock in ns when the message was handed over with its batch
+    bytes 8..15   stamp: the monotonic clock in ns when the message was handed over with its batch; at a fixed rate when
+                  it was due
     bytes 16..    body: a pattern
 
 A message of 8 to 15 bytes has no stamp, so no latency. One of 1 to 7 bytes has only the low bytes of its number, which
@@ -32,6 +33,7 @@ BATCH_FRAMES, BATCH_BYTES = 4096, 1 << 18
 (_RECEIVED, _CHECKSUM, _WRONG_SIZE, _FOREIGN, _BEHIND, _SKIPPED, _SUM_NS, _MIN_NS, _MAX_NS,
  _STATE_SIZE) = range(10)  # fmt: skip
 _NUMBER = (1 << NUMBER_BITS) - 1
+NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
 
 
 @inlined
@@ -45,17 +47,21 @@ def _checksum(buffer: Bytes, at: int, size: int) -> Any:
 
 
 @kernel
-def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int) -> int:
-    """Number and stamp frames whose bodies are filled; returns the sum of their checksums."""
+def _fill(buffer: Bytes, size: int, first: int, frames: int, now_ns: int, due: Longs) -> int:
+    """Number and stamp frames whose bodies are filled, with their due times if there are any.
+
+    Returns the sum of their checksums.
+    """
     total, body = np.int64(0), np.int64(0)
     if size >= STAMPED and frames:
         body = _checksum(buffer, STAMPED, size - STAMPED)
     for i in range(frames):
         at, number = i * size, first + i
         if size >= STAMPED:
+            stamp = due[i] if len(due) else np.int64(now_ns)
             store_u64(buffer, at, number)
-            store_u64(buffer, at + 8, now_ns)
-            total += number + now_ns + body
+            store_u64(buffer, at + 8, stamp)  # type: ignore[arg-type]
+            total += number + stamp + body
         elif size >= NUMBERED:
             store_u64(buffer, at, number)
             total += _checksum(buffer, at, size)
@@ -129,11 +135,11 @@ class Source:
         self.batch.buffer[:] = np.resize(np.arange(size) % 251, frames * size)
         self.batch.offsets[:] = np.arange(frames + 1) * size
 
-    def fill(self, most: int, now_ns: int) -> None:
-        """Make up to `most` messages, as many as the batch takes."""
+    def fill(self, most: int, now_ns: int, due: Longs = NO_DUE_TIMES) -> None:
+        """Make up to `most` messages, as many as the batch takes; their stamps are `now_ns`, or their due times."""
         batch = self.batch
         batch.count = min(most, batch.capacity_frames)
-        total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns)
+        total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns, due)
         self.checksum = (self.checksum + total) % 2**64
         self.count += batch.count
 

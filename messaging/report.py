@@ -80,7 +80,7 @@ def _show(record: Mapping[str, Any]) -> None:
     for title, columns in _usage_columns(rows).items():
         console.print(f"\n{title}")
         console.print(_table(rows, columns))
-    for sentence in benchmark.summary(rows):
+    for sentence in _sentences(benchmark, rows):
         console.print(sentence)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
@@ -94,6 +94,18 @@ def _show(record: Mapping[str, Any]) -> None:
         console.print(f"left out, {reason}")
     for reason in reasons_in_words(record["reasons"]):
         console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
+
+
+def _sentences(benchmark: Benchmark, rows: Rows) -> list[str]:
+    """What sums the rows up; and each row that did not keep its rate."""
+    return [*benchmark.summary(rows), *(found for row in rows if (found := _saturated(row)))]
+
+
+def _saturated(row: Mapping[str, Any]) -> str:
+    """amqp, 64 B, 90,000/s: saturated in 2 of 5 repeats: 81,204 of 90,000 offered messages/s were achieved"""
+    saturated = [repeat["saturated"] for repeat in row["repeats"] if repeat.get("saturated")]
+    many = f"{len(saturated)} of {counted(len(row['repeats']), 'repeats')}"
+    return f"{row['words']}: saturated in {many}: {'; '.join(saturated[0])}" if saturated else ""
 
 
 def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:
@@ -140,7 +152,7 @@ def reasons_in_words(reasons: Sequence[str]) -> list[str]:
 
 def _titles(rows: Rows) -> list[str]:
     """Titles of the columns that hold the points: size, pairs, ..."""
-    return [name.removesuffix("_bytes") for name in rows[0]["point"]] if rows else []
+    return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]] if rows else []
 
 
 def _values(point: Mapping[str, Any]) -> list[str]:
@@ -186,7 +198,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     return {
         "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
-        "sentences": benchmark.summary(rows),
+        "sentences": _sentences(benchmark, rows),
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
         "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
         "published": [(each, _ours(each, rows)) for each in benchmark.published],

@@ -62,10 +62,11 @@ class Session:
     def send_all(self, link: Link, batch: FrameBatch) -> None:
         """Hand over the whole batch."""
         first = 0
-        while (first := self._send(link, batch, first)) < batch.count:
+        while (first := self.send(link, batch, first)) < batch.count:
             self.wait(link, "no message could be sent", writable=True)
 
-    def _send(self, link: Link, batch: FrameBatch, first: int) -> int:
+    def send(self, link: Link, batch: FrameBatch, first: int) -> int:
+        """Hand over what the link takes of the frames from `first` on; returns the first frame that it did not take."""
         sent = link.send(batch, first)
         if sent > first:
             self.progressed()

@@ -18,7 +18,8 @@ from types import TracebackType
 
 from exchange.settings import RunSettings
 from exchange.words import counted
-from messaging.benchmark import Benchmark, Cell, Settings
+from messaging.benchmark import Benchmark, Cell, Settings, size_in_words
+from messaging.flow import ceiling_per_s
 from messaging.payload import Receipt, Source
 from messaging.roles import Links, check_descriptors, open_link
 from messaging.session import load_compiled
@@ -34,6 +35,8 @@ from transports.declaration import RunningBroker
 from transports.registry import has_broker, scheme_of, transport_of
 
 WARM_SIZE, WARM_S = 64, 10.0
+NEVER_TOO_FAST_PER_S = 100_000.0
+"""Rates below this need no look at how fast messages can be made."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,28 @@ def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
 
 
 def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
-    """UserError if the launcher has too few descriptors for a cell: a pipe to each role, and ports kept free for it."""
+    """UserError if a cell's rate is too high, or the launcher has too few descriptors for it.
+
+    They are a pipe to each role, and ports that are kept free for it.
+    """
     for cell in cells:
+        _check_rate(cell)
         ports: list[str] = []
         roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
         who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
         check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
+
+
+def _check_rate(cell: Cell) -> None:
+    """UserError if messages of a cell cannot even be made at its rate."""
+    if cell.rate_per_s is None or cell.rate_per_s < NEVER_TOO_FAST_PER_S:
+        return
+    ceiling = ceiling_per_s(cell.size)
+    if cell.rate_per_s > ceiling:
+        raise UserError(
+            f"--rate is {cell.rate_per_s:,.0f}: a publisher makes at most {ceiling:,.0f} messages of "
+            f"{size_in_words(cell.size)} a second here, before any transport: give less, or max"
+        )
 
 
 def _imagined(transport: str, ports: list[str]) -> Links:

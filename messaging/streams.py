@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exchange.measurements import LogBuckets
-from messaging.benchmark import Cell, Figures, Results
-from messaging.flow import Consume, Publish
+from messaging.benchmark import (
+    MAX,
+    RATE,
+    Benchmark,
+    Cell,
+    Column,
+    Figures,
+    Plot,
+    Point,
+    Results,
+    Scale,
+    Settings,
+)
+from messaging.flow import MOST_RATE_PER_S, Consume, Publish
+from messaging.options import RATES, SECONDS
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind
+from runs.errors import UserError
+from runs.record.status import Offered
 
 LEAST_SPAN_NS = 10_000_000
 """A receiver's clock that ran for less tells no rate: a full buffer is drained faster than anything can be sent."""
@@ -31,7 +47,7 @@ class Streams:
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
             found += [
                 Role(f"consumer{number}", Consume(size, count), (listener,)),
-                Role(f"publisher{number}", Publish(size, count), (connector,), begins=True),
+                Role(f"publisher{number}", Publish(size, count, rate_per_s=cell.rate_per_s), (connector,), begins=True),
             ]
         return found
 
@@ -48,10 +64,11 @@ class Streams:
         return flow_figures(self.size(cell), consumers_of(results))
 
 
-def published_roles(size: int, count: int, publisher: LinkEnd, subscriber: LinkEnd, subscribers: int = 1) -> list[Role]:
-    """One publisher; every subscriber opens an end like this one, and replies once it has everything."""
-    consumers = [Role(f"consumer{number}", Consume(size, count), (subscriber,)) for number in _numbers(subscribers)]
-    publish = Publish(size, count, replies=subscribers, subscribers=subscribers)
+def published_roles(cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd]) -> list[Role]:
+    """One publisher, and a consumer at each subscriber's end, which replies once it has everything."""
+    ends = zip(_numbers(len(subscribers)), subscribers, strict=True)
+    consumers = [Role(f"consumer{number}", Consume(cell.size, count), (end,)) for number, end in ends]
+    publish = Publish(cell.size, count, len(subscribers), subscribers=len(subscribers), rate_per_s=cell.rate_per_s)
     return [*consumers, Role("publisher", publish, (publisher,), begins=True)]
 
 
@@ -170,3 +187,87 @@ def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
         if receiver.latency is not None:
             total.merge(receiver.latency)
     return {f"{name}_{what}_us": value for what, value in total.figures_us().items() if what != "count"}
+
+
+PACED_COLUMNS = (
+    Column("due_p50_us", "p50 us, due"),
+    Column("due_p99_us", "p99 us, due"),
+    Column("lag_p99_us", "lag p99"),
+)
+PACED_PLOTS = tuple(
+    Plot(f"{what} from due, by rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s of a publisher")
+    for what, figure in (("p50", "p50"), ("p99", "p99"))
+)
+RATE_SCALE = Scale(
+    option="rates", start=1_000, most=MOST_RATE_PER_S, whole=False, unit="messages/s",
+    ceiling="the rate at which a publisher can make messages",
+    columns=("due_p50_us", "due_p99_us", "lag_p99_us", "broker_cores"),
+)  # fmt: skip
+
+
+def with_rates(declared: Benchmark) -> Benchmark:
+    """The benchmark with `--rate`: each point at each rate; latency from due, and the publishers' own lag."""
+    return replace(
+        declared,
+        points=lambda settings: _at_rates(declared.points(settings), settings),
+        figures=lambda cell, results: _with_lag(cell, results, declared.figures(cell, results)),
+        saturated=_fell_behind,
+        options=(*declared.options, RATES, SECONDS),
+        columns=(*declared.columns, *PACED_COLUMNS),
+        plots=(*declared.plots, *PACED_PLOTS),
+        scale=RATE_SCALE,
+    )
+
+
+def _at_rates(points: Sequence[Point], settings: Settings) -> Sequence[Point]:
+    """UserError if a rate leaves a consumer without a message for longer than it waits."""
+    rates = settings.get("rates") or (None,)
+    slowest, timeout_s = min((rate for rate in rates if rate), default=math.inf), settings.get("timeout_s", math.inf)
+    if 1 / slowest >= timeout_s:
+        raise UserError(
+            f"--rate {slowest:g} is a message every {1 / slowest:g} s, and a consumer gives up after {timeout_s:g} s "
+            f"without one: raise --rate, or --timeout"
+        )
+    if rates == (None,):
+        return points
+    return [{**point, RATE: _as_typed(rate)} for point in points for rate in rates]
+
+
+def _as_typed(rate: float | None) -> float | str:
+    return MAX if rate is None else int(rate) if rate.is_integer() else rate
+
+
+def _with_lag(cell: Cell, results: Results, found: Figures) -> Figures:
+    """A message's time is from when it was due; beside it stands how late the publishers handed it over."""
+    if cell.rate_per_s is None:
+        return found
+    lags = LogBuckets()
+    for publisher in of_kind(results, "publisher").values():
+        lags.merge(publisher.details["lag"])
+    from_due = {name.replace("latency_", "due_"): value for name, value in found.items()}
+    return from_due | {f"lag_{name}_us": value for name, value in lags.figures_us().items() if name != "count"}
+
+
+def _fell_behind(cell: Cell, results: Results) -> list[str]:
+    """Sentences if a publisher's rate was not kept, or its consumers did not keep up; each once."""
+    if cell.rate_per_s is None:
+        return []
+    publishers, consumers = of_kind(results, "publisher"), of_kind(results, "consumer")
+    return list(dict.fromkeys(
+        why
+        for name, publisher in publishers.items()
+        for consumer in ([consumers[f"consumer{name.removeprefix('publisher')}"]] if len(publishers) > 1
+                         else consumers.values())
+        for why in _offered(cell.rate_per_s, publisher, consumer).fell_behind()
+    ))  # fmt: skip
+
+
+def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> Offered:
+    """Messages that were due and not delivered grow by what the consumer took too long for in its last quarter."""
+    came, then_ns = consumer.details["three_quarters"]
+    growth = rate_per_s * (consumer.last_ns - then_ns) / 1e9 - (consumer.received - came)
+    details, lag = publisher.details, publisher.details["lag"]
+    return Offered(
+        publisher.sent, rate_per_s, details["given_s"], details["taken_s"], lag.percentile_ns(99) / 1e3, int(growth),
+        what="messages", backlog="undelivered messages", whose="the publisher's",
+    )  # fmt: skip

@@ -5,17 +5,19 @@ from __future__ import annotations
 import bisect
 import contextlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
 from pathlib import Path
+from typing import Protocol
 
 import click
 
 from exchange.json_records import LoadAxis, Record
-from messaging.benchmark import Benchmark, Scale, Settings
+from messaging.benchmark import RATE, Benchmark, Scale, Settings, messages_at, value_in_words
 from messaging.benchmarks import benchmark_of, names
+from messaging.flow import ceiling_per_s
 from messaging.measuring import COMPLETE, PARTIAL
 from messaging.options import parameters, settings_of
 from messaging.report import write_page
@@ -28,6 +30,25 @@ from runs.launch.brokers import Brokers
 from runs.notices import heard_by
 from runs.record.noise import noise_share
 
+FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
+SATURATED = "saturated"
+LONGEST_S = 10.0
+"""The longest that a probe offers messages at a rate, to have as many as the objective needs."""
+
+
+class Objective(Protocol):
+    """What the user wants to hold, as `p99 <= 5ms`."""
+
+    @property
+    def words(self) -> str: ...
+
+    @property
+    def needed_orders(self) -> int: ...
+
+    def broken_by(self, record: Record) -> str | None: ...
+
+    def log_ratio(self, record: Record) -> float | None: ...
+
 
 @dataclass
 class BenchmarkLoad:
@@ -37,6 +58,8 @@ class BenchmarkLoad:
     settings: Settings
     start: float | None = None
     """Where the search begins, if not where the scale says."""
+    objective: Objective | None = None
+    """What the user wants to hold, of a benchmark whose scale is its rate."""
 
     @cached_property
     def scale(self) -> Scale:
@@ -47,12 +70,21 @@ class BenchmarkLoad:
         return self.benchmark.scale
 
     @property
+    def _words(self) -> str:
+        """What has to hold."""
+        if self.scale.objective is None:
+            return self.objective.words if self.objective else "loss = 0"
+        return self.scale.objective(self.settings)
+
+    @property
     def begins_at(self) -> float:
         return self.start or float(self.scale.start)
 
     @property
     def axis(self) -> LoadAxis:
-        return LoadAxis(self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling, whole=True)
+        if self.scale.whole:
+            return LoadAxis(self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling, whole=True)
+        return LoadAxis(RATE, "rate", self.scale.unit, self.scale.ceiling)
 
     def least(self) -> float:
         """UserError unless there is exactly one cell to measure, and the benchmark takes it."""
@@ -61,21 +93,33 @@ class BenchmarkLoad:
             raise UserError(
                 f"a capacity is of one cell, and these options make {len(cells)}: {'; '.join(map(str, cells))}"
             )
-        return 1.0
+        return max(1.0, self._needed / LONGEST_S)
+
+    @property
+    def _needed(self) -> int:
+        """Messages of a probe that the objective takes."""
+        return self.objective.needed_orders if self.objective else 0
 
     def known(self) -> Record:
         name, settings = self.benchmark.name, {key: value for key, value in self.settings.items() if value is not None}
         (cell,) = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
-        others = ", ".join(str(value) for key, value in cell.point.items() if key != self.scale.option)
+        turned = {self.scale.option, RATE}
+        others = ", ".join(
+            value if isinstance(value, str) else value_in_words(key, value)
+            for key, value in cell.point.items() if key not in turned
+        )  # fmt: skip
         titles = {column.name: column.title for column in self.benchmark.columns}
         return {
             "benchmark": name, "subject": f"{name} over {cell.transport}" + f" ({others})" * bool(others),
-            "objective": self.scale.objective(settings), "settings": {**settings, "transport": cell.transport},
+            "objective": self._words, "settings": {**settings, "transport": cell.transport},
             "columns": {titles.get(each, each.replace("_", " ")): each for each in self.scale.columns},
         }  # fmt: skip
 
     def _settings_at(self, value: float) -> Settings:
-        return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
+        if self.scale.whole:
+            return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
+        at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
+        return {**at_rate, "count": self.settings["count"] or max(messages_at(value, at_rate), self._needed)}
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
@@ -84,7 +128,10 @@ class BenchmarkLoad:
             yield
 
     def ceiling(self, folder: Path) -> float:  # noqa: ARG002
-        """The highest value that the benchmark does not refuse before the start."""
+        """The highest value that the benchmark does not refuse before the start; the highest rate that can be made."""
+        if not self.scale.whole:
+            (cell,) = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
+            return ceiling_per_s(cell.size)
         values = range(1, self.scale.most + 1)
         return float(max(1, bisect.bisect_left(values, True, key=self._is_refused)))
 
@@ -106,15 +153,32 @@ class BenchmarkLoad:
         (row,) = record["rows"]
         (repeat,) = row["repeats"]
         return {
-            self.scale.option: round(value), "holds": record["status"] == COMPLETE,
-            "why": next(iter(repeat["reasons"]), None),
-            "log_ratio": log(repeat["strain"]) if repeat["strain"] else None,
+            **(self._judged_by_scale(value, record, repeat) if self.scale.objective else self._judged(value, repeat)),
             "noise_share": noise_share({**record, "noise": repeat["noise"]}), "status": record["status"],
             "figures": {name: estimate["median"] for name, estimate in row["figures"].items()},
         }  # fmt: skip
 
+    def _judged_by_scale(self, value: float, record: Record, repeat: Record) -> Record:
+        return {
+            self.scale.option: round(value), "holds": record["status"] == COMPLETE,
+            "why": next(iter(repeat["reasons"]), None),
+            "log_ratio": log(repeat["strain"]) if repeat["strain"] else None,
+        }  # fmt: skip
 
-def load_of(text: str, start: float | None) -> BenchmarkLoad:
+    def _judged(self, value: float, repeat: Record) -> Record:
+        """The user's objective, held against the repeat as against a run; without one nothing may be lost or late."""
+        figures, saturated = repeat["figures"], repeat["saturated"]
+        due, lag = ({figure: figures.get(f"{clock}_{figure}_us") for figure in FIGURES} for clock in ("due", "lag"))
+        as_run = {
+            "status": SATURATED if saturated else repeat["status"], "reasons": saturated or repeat["reasons"],
+            "completion_us": {"due": due}, "lag_us": lag,
+        }  # fmt: skip
+        why = self.objective.broken_by(as_run) if self.objective else next(iter(as_run["reasons"]), None)
+        ratio = self.objective.log_ratio(as_run) if self.objective else None
+        return {RATE: value, "holds": why is None, "why": why, "log_ratio": ratio}
+
+
+def load_of(text: str, start: float | None, objective: Objective | None = None) -> BenchmarkLoad:
     """The benchmark and its options, as after `exchange bench`; without more words it is measured as with --quick."""
     try:
         name, *words = shlex.split(text)
@@ -123,12 +187,17 @@ def load_of(text: str, start: float | None) -> BenchmarkLoad:
     if name not in names():
         raise UserError(f"--bench is {text!r}: {name!r} is no benchmark; there are {', '.join(names())}")
     benchmark = benchmark_of(name)
+    if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
+        raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
     options = parameters(benchmark)
     with click.Command(name, params=options).make_context(name, ["--quick", *words]) as context:
-        return BenchmarkLoad(benchmark, settings_of(benchmark, context.params), start)
+        return BenchmarkLoad(benchmark, settings_of(benchmark, context.params), start, objective)
 
 
-def load_again(record: Mapping[str, Record]) -> BenchmarkLoad:
-    """The load of a recorded search."""
+def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:
+    """The load of a recorded search; `objective_of` reads the objective that a user gave it."""
     settings = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
-    return BenchmarkLoad(benchmark_of(str(record["benchmark"])), {**settings, "transport": (settings["transport"],)})
+    benchmark = benchmark_of(str(record["benchmark"]))
+    by_user = benchmark.scale is not None and benchmark.scale.objective is None
+    objective = objective_of(str(record["objective"])) if by_user else None
+    return BenchmarkLoad(benchmark, {**settings, "transport": (settings["transport"],)}, objective=objective)

@@ -77,12 +77,12 @@ class Capacity(Kind):
 
     def _load(self, folder: Path, record: Record, search: SearchSettings) -> Load:
         """What the recorded search turned up."""
+        from experiments.capacity.exchange_rates import ExchangeRates, objective_of
+
         if "benchmark" in record:
             from messaging.turned_up import load_again
 
-            return load_again(record)
-        from experiments.capacity.exchange_rates import ExchangeRates, objective_of
-
+            return load_again(record, objective_of)
         settings = settings_of_record(folder / self.file, record["settings"])
         warn_of_differences(record, settings)
         return ExchangeRates(settings, objective_of(record["objective"]), search)

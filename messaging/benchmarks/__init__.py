@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from messaging.benchmark import Benchmark
+from messaging.streams import with_rates
 
 AMQP, MRG, ZEROMQ = "AMQP over InfiniBand", "Red Hat and Intel, MRG Messaging", "ZeroMQ 0.2 tests"
 QUEUES, CHAIN = "IBM MQSeries and MSMQ", "Sachs, Kounev, Bacon and Buchmann, a supply chain workload"
@@ -58,7 +59,7 @@ def names() -> list[str]:
 
 def benchmark_of(name: str) -> Benchmark:
     declared: Benchmark = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
-    return replace(declared, name=name)
+    return replace(with_rates(declared) if declared.paced else declared, name=name)
 
 
 def coverage() -> list[Covered]:

@@ -37,6 +37,7 @@ BENCHMARK = Benchmark(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabytes_per_s", "MB/s, all"),

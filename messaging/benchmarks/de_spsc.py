@@ -32,6 +32,7 @@ BENCHMARK = Benchmark(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s", with_interval=True),

@@ -28,6 +28,7 @@ BENCHMARK = Benchmark(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("between_arrivals_ns", "ns between arrivals", with_interval=True),
         Column("messages_per_s", "messages/s"),

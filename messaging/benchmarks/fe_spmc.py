@@ -46,13 +46,13 @@ def points(settings: Settings) -> list[Point]:
 def count_of(cell: Cell) -> int:
     """Number of messages; by default it is divided by the number of consumers that get each."""
     count = cell.count(COUNTS)
-    return count if cell.settings.get("count") else max(8, count // cell.point["consumers"])
+    return count if cell.settings.get("count") or cell.rate_per_s else max(8, count // cell.point["consumers"])
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
     consumers = cell.point["consumers"]
     (publisher,), subscriber = links.many(cell.size * consumers, Pattern.FANOUT)
-    return published_roles(cell.size, count_of(cell), publisher, subscriber, consumers)
+    return published_roles(cell, count_of(cell), publisher, [subscriber] * consumers)
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
@@ -74,6 +74,7 @@ BENCHMARK = Benchmark(
     roles=roles,
     judge=judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("published_per_s", "published/s", with_interval=True),
         Column("delivered_per_s", "delivered/s", with_interval=True),

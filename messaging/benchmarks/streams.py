@@ -39,6 +39,7 @@ BENCHMARK = Benchmark(
     roles=STREAMS.roles,
     judge=STREAMS.judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
         Column("megabits_per_s", "Mb/s, all"),

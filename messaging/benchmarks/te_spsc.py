@@ -80,7 +80,7 @@ def _check_words(key: str, patterns: tuple[str, ...], has_broker: bool) -> None:
 def roles(cell: Cell, links: Links) -> list[Role]:
     patterns = patterns_of(cell.settings, cell.point["patterns"])
     (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(cell.settings["key"],)], patterns)
-    return published_roles(cell.size, cell.count(COUNTS), publisher, subscriber)
+    return published_roles(cell, cell.count(COUNTS), publisher, [subscriber])
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
@@ -98,6 +98,7 @@ BENCHMARK = Benchmark(
     roles=roles,
     judge=judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s"),

@@ -27,6 +27,7 @@ BENCHMARK = Benchmark(
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
+    paced=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabits_per_s", "Mb/s", with_interval=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
@@ -11,8 +12,7 @@ from runs.record.outcome import Outcome, counts
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
-LAG = "the gateway's p99 lag is"
-OWN_DELAY = ", though the rate was held and answers kept up: a delay on the gateway's side"
+LAG = re.compile(r"(pair \d+: )?the \w+'s p99 lag is ")
 OF_ONE_HOST = {"transport", "cpus", "timeout_s", "record"}
 """Settings in which the gateways of one run may differ."""
 JITTER_S = 0.001
@@ -139,28 +139,54 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
     """Whether a pair kept up with its rate; one order alone says nothing of a rate."""
     if orders_per_s is None or gateway.orders.messages < 2:
         return
-    orders = gateway.orders.messages
-    achieved = _achieved_per_s(gateway, orders_per_s)
-    is_short = achieved < LEAST_SHARE_OF_OFFERED * orders_per_s
-    is_growing = gateway.backlog_growth > max(100, gateway.due_at_once, (1 - LEAST_SHARE_OF_OFFERED) * orders / 4)
-    if is_short:
-        yield f"{achieved:,.0f} of {orders_per_s:,.0f} offered orders/s were achieved"
-    if lag_p99_us is not None and lag_p99_us > MOST_LAG_P99_US:
-        yield f"{LAG} {lag_p99_us / 1e3:,.1f} ms" + ("" if is_short or is_growing else OWN_DELAY)
-    if is_growing:
-        yield f"unanswered orders were still growing at the end, by {gateway.backlog_growth:,} in the last quarter"
+    given_s, taken_s = gateway.schedule_s or 0.0, gateway.handing_over_s or 0.0
+    yield from Offered(
+        gateway.orders.messages, orders_per_s, given_s, taken_s, lag_p99_us, gateway.backlog_growth, gateway.due_at_once
+    ).fell_behind()
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What became of messages that fell due at a rate: the gateway's orders, or a publisher's messages."""
+
+    messages: int
+    per_s: float
+    given_s: float
+    """Time from when the first was due to when the last was."""
+    taken_s: float
+    """Time in which they were handed over."""
+    lag_p99_us: float | None
+    backlog_growth: int
+    """How many more had no answer, or were not delivered, at the end than at three quarters of the run."""
+    at_once: int = 1
+    """The most that were due at the same time."""
+    what: str = "orders"
+    backlog: str = "unanswered orders"
+    whose: str = "the gateway's"
+
+    def fell_behind(self) -> Iterator[str]:
+        """Sentences if the rate was not kept."""
+        achieved = self._achieved_per_s
+        is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
+        is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
+        if is_short:
+            yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
+        if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
+            own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
+            yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + ("" if is_short or is_growing else own)
+        if is_growing:
+            yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
+
+    @property
+    def _achieved_per_s(self) -> float:
+        """The rate at which they were handed over; the offered rate if the last one was in time.
+
+        Messages that are due at once each get a period of the rate to be handed over in.
+        """
+        given_s = self.given_s + (self.at_once - 1) / self.per_s
+        return self.per_s if self.taken_s - given_s <= JITTER_S else self.per_s * given_s / self.taken_s
 
 
 def is_gateways_own(reasons: Iterable[str]) -> bool:
     """Whether a saturated run's reasons blame the gateway alone: it was late, yet all was handed over and answered."""
-    return all(re.sub(r"^pair \d+: ", "", reason).startswith(LAG) for reason in reasons)
-
-
-def _achieved_per_s(gateway: GatewayResult, offered_per_s: float) -> float:
-    """The rate at which orders were handed over; the offered rate if the last one was in time.
-
-    Orders that are due at once each get a period of the rate to be handed over in.
-    """
-    given_s = (gateway.schedule_s or 0.0) + (gateway.due_at_once - 1) / offered_per_s
-    taken_s = gateway.handing_over_s or 0.0
-    return offered_per_s if taken_s - given_s <= JITTER_S else offered_per_s * given_s / taken_s
+    return all(LAG.match(reason) for reason in reasons)

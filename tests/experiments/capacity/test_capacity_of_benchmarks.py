@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,20 @@ def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(tmp_
     assert (again["settings"], again["subject"]) == (record["settings"], record["subject"])
 
 
+def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: Path) -> None:
+    words = ("--slo", "p99 <= 30s", "--from", 500, "--probes", 3, "--pause", 0, "--keep-noisy")
+    bench = "de-spsc --transport memory --sizes 64 --seconds 0.1"
+    said = exchange("capacity", "--bench", bench, *words, "--results", tmp_path, "--json")
+    assert said.code == 0, said.err
+    record = said.record
+    assert (record["objective"], record["subject"]) == ("p99 <= 30s", "de-spsc over memory (64 B)")
+    first, *_ = record["probes"]
+    assert first["rate_per_s"] == 500
+    assert (first["log_ratio"] < 0) is (first["figures"]["due_p99_us"] < 30e6)
+    written = json.loads((tmp_path / record["name"] / first["run"] / "bench.json").read_bytes())
+    assert written["rows"][0]["repeats"][0]["roles"]["publisher"]["sent"] == 1000, "as many as a p99 needs"
+
+
 def test_the_bracket_of_whole_numbers_is_of_whole_numbers() -> None:
     tried: list[float] = []
 
@@ -57,10 +72,11 @@ def test_the_bracket_of_whole_numbers_is_of_whole_numbers() -> None:
         (["--bench", "pigeons"], "'pigeons' is no benchmark; there are batch-size"),
         (["--bench", ""], "give NAME OPTIONS"),
         (["--bench", "supply-chain '"], "give NAME OPTIONS"),
-        (["--bench", "de-pp"], "the load of de-pp cannot be turned up; --bench takes supply-chain"),
+        (["--bench", "de-pp"], "the load of de-pp cannot be turned up; --bench takes de-mpmc"),
         (["--bench", "supply-chain --base 0"], "bases are 1 to 1,000"),
         (["--bench", "supply-chain --topology vertical,horizontal"], "a capacity is of one cell"),
         (["--bench", "supply-chain --topology horizontal", "--from", "3"], "--base is 3"),
+        (["--bench", "supply-chain", "--slo", "p99 <= 1ms"], "--slo is no option for supply-chain"),
         (["--bench", "supply-chain", "--packing", "4"], "--packing is of runs of the exchange"),
     ],
 )
