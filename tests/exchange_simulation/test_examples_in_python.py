@@ -1,20 +1,52 @@
-"""The scripts of examples/ run as they stand, each in a folder of its own; so do the cells of the notebook."""
+"""The scripts of examples/ and the cells of the notebook run as they stand; what they measure is made small and once.
+
+The sizes that stand in the scripts are run by `make test-long`.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import exchange_simulation
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {"one_run": "from due time ", "broker_or_none": "zeromq at 4,000 orders/s", "matching": "400 prices: "}
+SMALL: dict[str, dict[str, Any]] = {
+    "run": {"orders": "4k"}, "compare": {"repeats": 2, "seconds": 0.2, "redo_noisy": False},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """`run` and `compare` measure something small; whoever asks for the same gets the same outcome."""
+    outcomes: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("examples"))
+        for name, sizes in SMALL.items():
+            patch.setattr(exchange_simulation, name, smaller(getattr(exchange_simulation, name), sizes, outcomes))
+        yield
+
+
+def smaller(measure: Callable[..., object], sizes: dict[str, Any], outcomes: dict[str, object]) -> Callable[..., Any]:
+    def measured(*args: Any, on_progress: Callable[[str], None] = str, results: str = "results", **options: Any) -> Any:
+        asked = options | sizes
+        key = repr((measure.__name__, args, sorted(asked.items())))
+        if key not in outcomes:
+            outcomes[key] = measure(*args, on_progress=on_progress, results=results, **asked)
+        return outcomes[key]
+
+    return measured
 
 
 def test_every_script_is_run_here():
@@ -22,7 +54,14 @@ def test_every_script_is_run_here():
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_a_script_runs(name: str, tmp_path: Path):
+def test_a_script_runs(name: str, small: None, capsys: pytest.CaptureFixture[str]):
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert SAYS[name] in capsys.readouterr().out
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAYS)
+def test_a_script_runs_at_its_size_as_a_program(name: str, tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
@@ -38,8 +77,7 @@ def value_of(cell: str, names: dict[str, Any]) -> object:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names) if isinstance(last, ast.Expr) else None
 
 
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_notebook_runs(small: None):
     notebook = json.loads((EXAMPLES / "first_look.ipynb").read_text())
     names: dict[str, Any] = {}
     values = [value_of("".join(cell["source"]), names) for cell in notebook["cells"] if cell["cell_type"] == "code"]
