@@ -56,14 +56,30 @@ class Sharing(LoadScopeScheduling):
     """A test by itself, or with those that it shares something with, as a fixture that lasts for more than one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        alone = path if _has_lasting_fixture(path) else nodeid
+        path = _path(nodeid)
+        alone = path if 'scope="' in _text(path) else nodeid
         return next((group for place, group in SHARING.items() if nodeid.startswith(place)), alone)
 
 
 @cache
-def _has_lasting_fixture(path: str) -> bool:
-    return 'scope="' in Path(path).read_text()
+def _text(path: str) -> str:
+    return Path(path).read_text()
+
+
+def _path(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _turn(item: pytest.Item) -> int:
+    """Groups come first, then tests of whole commands: what is short comes last, so that all processes end together."""
+    if any(item.nodeid.startswith(place) for place in SHARING):
+        return 0
+    return 1 if "exchange_command import" in _text(_path(item.nodeid)) else 2
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:

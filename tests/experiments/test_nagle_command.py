@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cli.main import main
 from tests.exchange_command import exchange
 
-SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1")
+SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1", "--keep-noisy")
 
 
 @pytest.fixture(scope="module")
