@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -18,6 +19,7 @@ from messaging.setup import Setup
 from reports.live.progress import OnCount, counting
 from runs.errors import UserError
 from runs.record.noise import NoiseMeter
+from runs.record.status import sockets_differ
 from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
@@ -35,15 +37,17 @@ class Outcome:
 
     results: dict[str, RoleResult] = field(default_factory=dict)
     lost: str | None = None
+    at_broker: list[dict[str, Any]] = field(default_factory=list)
+    """The broker's own sockets, where Nagle's algorithm is what is measured."""
 
 
 class Launcher:
     """The roles of one cell. They end with the context, whatever happened."""
 
-    def __init__(self, roles: Sequence[Role], group: int, in_threads: bool, patience_s: float) -> None:
+    def __init__(self, roles: Sequence[Role], setup: Setup, in_threads: bool, patience_s: float) -> None:
         self._roles, self._patience_s = {role.name: role for role in roles}, patience_s
         assert len(self._roles) == len(roles)
-        self._group, self._in_threads = group, in_threads
+        self._setup, self._in_threads = setup, in_threads
         self._members: dict[str, Forked | Threaded] = {}
         self._results: dict[str, RoleResult] = {}
         self._progress: dict[str, int] = {}
@@ -52,7 +56,9 @@ class Launcher:
     def __enter__(self) -> Launcher:
         for name, role in self._roles.items():
             self._members[name] = (
-                start_thread(role, self._patience_s) if self._in_threads else fork(role, self._patience_s, self._group)
+                start_thread(role, self._patience_s)
+                if self._in_threads
+                else fork(role, self._patience_s, self._setup.group, partial(self._setup.settle, role))
             )
         return self
 
@@ -189,11 +195,13 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
         roles = benchmark.roles(cell, links)
         benchmark.prepare(cell, roles)
         with (
-            Launcher(roles, setup.group, setup.in_threads(cell.transport), patience_s) as launcher,
+            Launcher(roles, setup, setup.in_threads(cell.transport), patience_s) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.meanwhile(cell, roles, server),
         ):
             outcome = launcher.play(read_clocks, read_clocks, on_count)
+        if server and cell.settings.get("nagle"):
+            outcome.at_broker = setup.accepted(server)
     used = {name: result.usage for name, result in outcome.results.items()}
     of_broker = usage[1].since(usage[0]) if server and len(usage) > 1 else None
     return {
@@ -215,7 +223,8 @@ def usage_of(server: Server) -> Usage:
 def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
     if outcome.lost:
         return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}}
-    reasons = benchmark.judge(cell, outcome.results)
+    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": outcome.at_broker}
+    reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
     saturated = [] if reasons else benchmark.saturated(cell, outcome.results)

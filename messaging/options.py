@@ -12,13 +12,15 @@ from click.core import ParameterSource
 
 from exchange.settings import MAX_RATE_PER_S
 from messaging.benchmark import QUICK_HELP, Benchmark, Settings
-from runs.option_types import Count, Listed, Rate, Scheme
-from runs.options import broker_options, json_option, results_option, together
+from messaging.roles import HOSTS
+from runs.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme
+from runs.options import broker_options, json_option, network_option, results_option, together
 
 LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""
 UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
 LEAST_RATE_PER_S = 0.1
+NAGLE_HOSTS = (*HOSTS, "broker")
 TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
 
@@ -133,6 +135,25 @@ timeout_option = click.option(
 )  # fmt: skip
 
 
+class RolesOfNagle(Nagle):
+    """`all`, or some of the two hosts of a benchmark and its broker."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        roles = super().convert(value, param, ctx)
+        if unknown := sorted(set(roles) - set(NAGLE_HOSTS)):
+            self.fail(f"{unknown[0]!r} is none of {', '.join(NAGLE_HOSTS)}", param, ctx)
+        return roles
+
+
+nagle_option = click.option(
+    "--nagle", type=RolesOfNagle(), default="none", show_default=True,
+    help="Whose TCP_NODELAY is off: publisher, consumer, broker.",
+)  # fmt: skip
+cpus_option = click.option(
+    "--cpus", type=Cpus(HOSTS), default={}, help="Where roles stay, as publisher=0,consumer=1.",
+)  # fmt: skip
+
+
 def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
     """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
     transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
@@ -145,6 +166,9 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
         click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
         timeout_option,
         broker_options,
+        network_option,
+        nagle_option,
+        cpus_option,
         results_option,
         click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
         json_option,

@@ -82,6 +82,8 @@ def _show(record: Mapping[str, Any]) -> None:
         console.print(_table(rows, columns))
     for sentence in _sentences(benchmark, rows):
         console.print(sentence)
+    for sentence in _network_in_words(record.get("network")):
+        console.print(sentence)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
@@ -99,6 +101,15 @@ def _show(record: Mapping[str, Any]) -> None:
 def _sentences(benchmark: Benchmark, rows: Rows) -> list[str]:
     """What sums the rows up; and each row that did not keep its rate."""
     return [*benchmark.summary(rows), *(found for row in rows if (found := _saturated(row)))]
+
+
+def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
+    """What joined the roles, and why it is not the network that was asked for."""
+    if network is None:
+        return []
+    trips = "; ".join(f"{roles} {number(each['median'])} us" for roles, each in network["round_trip_us"].items())
+    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}",
+            *(f"not the network that was asked for: {flag}" for flag in network["flags"])]  # fmt: skip
 
 
 def _saturated(row: Mapping[str, Any]) -> str:
@@ -198,7 +209,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     return {
         "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
-        "sentences": _sentences(benchmark, rows),
+        "sentences": [*_sentences(benchmark, rows), *_network_in_words(record.get("network"))],
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
         "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
         "published": [(each, _ours(each, rows)) for each in benchmark.published],

@@ -22,6 +22,7 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -108,21 +109,22 @@ def _let_it_close(pipe: PipeEnd) -> None:
             pipe.recv()
 
 
-def fork(role: Role, patience_s: float, group: int) -> Forked:
-    """Start a role as a process of a process group."""
+def fork(role: Role, patience_s: float, group: int, settle: Callable[[], None]) -> Forked:
+    """Start a role as a process of a process group; it calls `settle` first, which moves it to its place."""
     ours, theirs = Pipe()
     pid = os.fork()
     if pid == 0:
-        _live(role, theirs, patience_s, group)
+        _live(role, theirs, patience_s, group, settle)
     theirs.close()
     return Forked(ours, pid)
 
 
-def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int) -> NoReturn:
+def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Callable[[], None]) -> NoReturn:
     try:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, group)
+        settle()
         _close_others(pipe.fileno())
         play(role, pipe, patience_s, in_thread=False)
     finally:

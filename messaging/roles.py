@@ -18,6 +18,7 @@ from typing import Any
 from exchange.measurements import LogBuckets
 from messaging.session import OPEN_NS, Session
 from runs.errors import UserError
+from runs.transport_settings import with_option
 from transports.base import PUBLISHED, Address, Link, Pattern
 from transports.declaration import Transport
 from transports.registry import connect, listen, scheme_of, transport_of
@@ -111,8 +112,10 @@ def open_link(end: LinkEnd, stack: contextlib.ExitStack) -> Link:
     return link
 
 
-FindPlace = Callable[[str, Path], str]
-"""Returns a free place of a kind, as `port`; the path is for a place that is a file."""
+PUBLISHER, CONSUMER = HOSTS = ("publisher", "consumer")
+"""The hosts of a network: the roles that begin are on the first, all others on the second."""
+FindPlace = Callable[[str, Path, str], str]
+"""Returns a free place of a kind, as `port`, on a host; the path is for a place that is a file."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ class Links:
     token: str
     scratch: Path
     find: FindPlace
+    nagle: Sequence[str] = ()
+    """The hosts whose sockets have Nagle's algorithm on."""
 
     @property
     def has_broker(self) -> bool:
@@ -147,9 +152,10 @@ class Links:
         if name and "pair" in self._declared.options:
             options["pair"] = name
         if one_way and self._has_ports_back:
-            options |= {"topology": "simplex", "back": self._port()}
-        url = self._url(options)
-        return LinkEnd(url, self.token, listens=True), LinkEnd(url, self.token)
+            options |= {"topology": "simplex", "back": self._port(CONSUMER)}
+        url = self._url(options, CONSUMER)
+        listener, connector = self._on(CONSUMER, url), self._on(PUBLISHER, url)
+        return LinkEnd(listener, self.token, listens=True), LinkEnd(connector, self.token)
 
     def many(
         self, size: int, pattern: Pattern, keys: Sequence[tuple[str, ...]] = ((),), subscribed: tuple[str, ...] = (),
@@ -164,9 +170,16 @@ class Links:
         token = f"{self.token}.{name}" if name else self.token
         back = pattern in PUBLISHED and self._has_ports_back
         own = {**self._bounded(size), **options}
-        urls = [self._url(own | ({"back": self._port()} if back else {})) for _ in keys]
-        listeners = [LinkEnd(url, token, True, pattern, own) for url, own in zip(urls, keys, strict=True)]
-        return listeners, LinkEnd(_url_of_all(urls), token, False, pattern, subscribed)
+        host, other = (PUBLISHER, CONSUMER) if pattern in PUBLISHED else (CONSUMER, PUBLISHER)
+        urls = [self._url(own | ({"back": self._port(host)} if back else {}), host) for _ in keys]
+        listeners = [
+            LinkEnd(self._on(host, url), token, True, pattern, own) for url, own in zip(urls, keys, strict=True)
+        ]
+        return listeners, LinkEnd(self._on(other, _url_of_all(urls)), token, False, pattern, subscribed)
+
+    def _on(self, host: str, url: str) -> str:
+        """The address for an end on that host."""
+        return with_option(url, "nodelay=off") if host in self.nagle else url
 
     @property
     def _has_ports_back(self) -> bool:
@@ -179,15 +192,16 @@ class Links:
             return {}
         return {"hwm": max(16, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
 
-    def _port(self) -> str:
-        return self.find("port", Path()).rpartition(":")[2]
+    def _port(self, host: str) -> str:
+        return self.find("port", Path(), host).rpartition(":")[2]
 
-    def _url(self, options: dict[str, object]) -> str:
+    def _url(self, options: dict[str, object], host: str) -> str:
+        """The address of a listener on that host."""
         base, _, given = self.transport.partition("?")
         if not self.has_broker:
             kind = self._declared.places[self._scheme]
             path = self.scratch / f"link-{secrets.token_hex(6)}"
-            base = f"{self._scheme}://{self.find(kind, path)}"
+            base = f"{self._scheme}://{self.find(kind, path, host)}"
         words = [given] * bool(given) + [f"{name}={value}" for name, value in options.items()]
         return base + ("?" + "&".join(words) if words else "")
 

@@ -38,7 +38,7 @@ FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
 SUITE = "suite"
-SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery")
+SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery", "network", "nagle", "cpus")
 """Options of the suite that hold for every benchmark."""
 
 OnGrowth = Callable[[Callable[[], Record]], None]
@@ -141,12 +141,17 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     head, began_s = _head_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
     plan = plan_of(benchmark, settings)
     measurements = Measurements(list(plan.cells))
-    patterns = {transport: plan.patterns(benchmark, transport) for transport in settings["transport"]}
-    setup = Setup(patterns, settings.get("amqp_client"), settings.get("delivery"), brokers)
+    transports = dict.fromkeys(cell.transport for cell in plan.cells)
+    patterns = {transport: plan.patterns(benchmark, transport) for transport in transports}
+    setup = Setup(patterns, settings, brokers)
     check_cells(benchmark, plan.cells)
 
     def record() -> Record:
-        tail = {"left_out": plan.left_out, "settings": _given(settings), "duration_s": time.monotonic() - began_s}
+        network = setup.network.facts if setup.network else None
+        tail = {
+            "left_out": plan.left_out, "settings": _given(settings), "network": network,
+            "duration_s": time.monotonic() - began_s,
+        }  # fmt: skip
         return {**head, **measurements.record(), **tail}
 
     try:

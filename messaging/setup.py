@@ -12,28 +12,34 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from exchange.settings import RunSettings
+from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange.words import counted
 from messaging.benchmark import Benchmark, Cell, Settings, size_in_words
 from messaging.flow import ceiling_per_s
 from messaging.payload import Receipt, Source
-from messaging.roles import Links, check_descriptors, open_link
+from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_link
 from messaging.session import load_compiled
 from runs.component import settle_down
 from runs.errors import UserError
 from runs.launch.brokers import Brokers, broker_of_run
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
+from runs.network.profile import parse
 from runs.process_group import ProcessGroup
-from runs.transport_settings import settled
+from runs.transport_settings import network_fits, settled
 from transports.base import Link, Pattern, PeerGone, TransportError
-from transports.declaration import RunningBroker
+from transports.declaration import RunningBroker, Server
+from transports.frames import FrameBatch
 from transports.registry import has_broker, scheme_of, transport_of
 
+if TYPE_CHECKING:
+    from runs.network.network import Network
+
+LOCAL = "local"
 WARM_SIZE, WARM_S = 64, 10.0
 NEVER_TOO_FAST_PER_S = 100_000.0
 """Rates below this need no look at how fast messages can be made."""
@@ -53,19 +59,52 @@ class Plan:
 
 
 def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
-    """A cell for each point over each transport. UserError if nothing can be measured over one of them."""
+    """A cell for each point over each transport. UserError if nothing can be measured over one of them.
+
+    One that cannot have the network, or Nagle's algorithm, is left out if another one can.
+    """
     points, left_out = benchmark.points(settings), []
     cells: list[Cell] = []
     for transport in settings["transport"]:
         own = [Cell(transport, point, settings) for point in points]
-        lacks = [benchmark.unsupported(cell) for cell in own]
+        unfit = [_unfit(cell) for cell in own]
+        lacks = [why or benchmark.unsupported(cell) for cell, why in zip(own, unfit, strict=True)]
         reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
-        if all(lacks):
+        if all(lacks) and not all(unfit):
             raise UserError("; ".join(reasons))
         left_out += reasons
         cells += [cell for cell, why in zip(own, lacks, strict=True) if not why]
+    if not cells:
+        raise UserError("; ".join(left_out))
+    _check_cpus(settings.get("cpus") or {})
     cells.sort(key=lambda cell: points.index(cell.point))  # a point over each transport, then the next point
     return Plan(cells, left_out)
+
+
+def _check_cpus(cpus: Mapping[str, int]) -> None:
+    """UserError for a processor that this process may not use."""
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    for host, cpu in cpus.items():
+        if cpu not in allowed:
+            raise UserError(f"--cpus is {host}={cpu}; the processors here are {', '.join(map(str, allowed)) or 'none'}")
+
+
+def _unfit(cell: Cell) -> str | None:
+    """A sentence if the transport cannot have the network, or Nagle's algorithm, that was asked for."""
+    nagle, network = cell.settings.get("nagle") or (), cell.settings.get("network") or LOCAL
+    scheme = scheme_of(cell.transport)
+    transport = transport_of(scheme)
+    if set(nagle) - {"broker"} and scheme not in transport.over_tcp:
+        return f"--nagle is {','.join(nagle)}, and it has no TCP sockets"
+    if "broker" in nagle and not cell.has_broker:
+        return "--nagle broker, and it has no broker"
+    if "broker" in nagle and "://" in cell.transport:
+        return "--nagle broker, and that broker is not ours: say amqp"
+    if not network_fits(network, transport, cell.transport):
+        return f"--network is {network}, and it cannot be there; tcp, zeromq and amqp can, by name alone"
+    if network != LOCAL and cell.point.get("preloaded"):
+        return f"--network is {network}, where nothing can be preloaded"
+    return None
 
 
 def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
@@ -96,7 +135,7 @@ def _check_rate(cell: Cell) -> None:
 def _imagined(transport: str, ports: list[str]) -> Links:
     """Links that reserve no ports and are never opened; `ports` gets an entry for each port they would need."""
 
-    def find(kind: str, _path: Path) -> str:
+    def find(kind: str, _path: Path, _host: str) -> str:
         ports.extend([kind] * (kind == "port"))
         return "127.0.0.1:0"
 
@@ -107,41 +146,77 @@ def _imagined(transport: str, ports: list[str]) -> Links:
 class Setup:
     """A context with what all cells share.
 
-    `patterns` are those of each transport's links besides pairs; a private broker is one of `brokers`.
+    `patterns` are those of each transport's links besides pairs; a private broker is one of `brokers`. `settings` say
+    how messages are delivered, and what joins the roles.
     """
 
-    def __init__(
-        self, patterns: Mapping[str, Sequence[Pattern]], client: str | None, delivery: str | None, brokers: Brokers
-    ) -> None:
+    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
         for transport in patterns:
             _check(transport)
-        self._client, self._delivery = client, delivery
+        self._settings, self._nagle = settings, tuple(settings.get("nagle") or ())
         self._patterns, self._brokers = patterns, brokers
         self.brokers: dict[str, RunningBroker] = {}
         """The brokers of the transports that have one."""
+        self.network: Network | None = None
 
     def __enter__(self) -> Setup:
         with contextlib.ExitStack() as stack:
             self._processes = stack.enter_context(ProcessGroup())
+            self.network = self._network_up(stack)
             for transport in self._patterns:
                 if has_broker(transport):
                     self.brokers[transport] = self._broker(transport, stack)
             if any(map(self.in_threads, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
-                with self.links(transport) as links:
-                    _warm(links)
-                    for pattern in self._patterns[transport]:
-                        _load(links, pattern)
+                self._load(transport)
             settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
             stack.callback(gc.enable)
             self._stack = stack.pop_all()
         return self
 
+    def _network_up(self, stack: contextlib.ExitStack) -> Network | None:
+        """The network of `--network`, with a host for the roles that begin and one for the others; None on loopback."""
+        profile = parse(self._settings.get("network") or LOCAL)
+        if profile.is_local:
+            return None
+        from runs.network.network import Network
+
+        hosts = (*HOSTS, *["broker"] * any(map(has_broker, self._patterns)))
+        return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
+
+    def _load(self, transport: str) -> None:
+        """Load the kernels of the transport's links; those to a broker in a network load when roles open them."""
+        if self.network is not None and has_broker(transport):
+            Receipt(WARM_SIZE).add(_filled(Source(WARM_SIZE)), time.monotonic_ns())
+            return
+        with self.links(transport, is_local=True) as links:
+            _warm(links)
+            for pattern in self._patterns[transport]:
+                _load(links, pattern)
+
+    def settle(self, role: Role) -> None:
+        """Move this process, which is to play the role, to its host and its processor."""
+        host = PUBLISHER if role.begins else CONSUMER
+        if self.network is not None:
+            self.network.enter(host)
+        if (cpu := (self._settings.get("cpus") or {}).get(host)) is not None:
+            os.sched_setaffinity(0, {cpu})
+
+    def accepted(self, server: Server) -> list[dict[str, Any]]:
+        """The broker's own sockets, as the kernel has them; empty if we may not look."""
+        try:
+            sockets = server.accepted()
+        except OSError:
+            return []
+        return [{**each, "tcp_nodelay_asked": "broker" not in self._nagle} for each in sockets]
+
     def _broker(self, transport: str, stack: contextlib.ExitStack) -> RunningBroker:
-        settings = RunSettings(transport=transport, orders=1, amqp_client=self._client, delivery=self._delivery)
+        own: dict[str, Any] = {name: self._settings.get(name) for name in TRANSPORT_SETTINGS}
+        nagle = tuple(role for role in self._nagle if role == "broker")
+        settings = settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own))
         broker = stack.enter_context(
-            broker_of_run(settled(settings), self._processes.folder, self.group, self._brokers)
+            broker_of_run(settings, self._processes.folder, self.group, self._brokers, self.network)
         )
         os.environ.update(broker.environment)  # only our forks read it
         return broker
@@ -157,18 +232,30 @@ class Setup:
         return scheme in transport_of(scheme).one_process
 
     @contextlib.contextmanager
-    def links(self, transport: str) -> Iterator[Links]:
-        """Links of one cell, with names of its own; ports stay reserved until the context ends."""
+    def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:
+        """Links of one cell, with names of its own; ports stay reserved until the context ends.
+
+        `is_local`: on loopback, whatever the network.
+        """
         with contextlib.ExitStack() as stack:
             broker = self.brokers.get(transport)
             token = f"bench-{secrets.token_hex(6)}"
-            find = partial(free_place, reserved=stack)
-            yield Links(broker.url if broker else transport, token, self._processes.folder, find)
+            network = None if is_local else self.network
+
+            def find(kind: str, path: Path, host: str) -> str:
+                return free_place(kind, path, stack, network, host)
+
+            yield Links(broker.url if broker else transport, token, self._processes.folder, find, self._nagle)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def _filled(source: Source) -> FrameBatch:
+    source.fill(1, time.monotonic_ns())
+    return source.batch
 
 
 def _check(transport: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,12 +99,16 @@ class Cpus(SettingType[dict[str, int]]):
 
     name = "role=cpu,.."
 
+    def __init__(self, roles: Collection[str] = ROLES) -> None:
+        self._roles = roles
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
         if isinstance(value, dict):
             return value
         pairs = [part.partition("=") for part in str(value).split(",")]
-        if not all(role_of(name) in ROLES and cpu.isdecimal() for name, _, cpu in pairs):
-            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as gateway=0,engine=1", param, ctx)
+        if not all(role_of(name) in self._roles and cpu.isdecimal() for name, _, cpu in pairs):
+            example = ",".join(f"{role}={cpu}" for cpu, role in enumerate([*self._roles][:2]))
+            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as {example}", param, ctx)
         return {name: int(cpu) for name, _, cpu in pairs}
 
     def write(self, value: dict[str, int]) -> str | None:

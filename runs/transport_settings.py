@@ -47,13 +47,13 @@ def runs_in_one_process(settings: RunSettings) -> bool:
         raise UserError(f"--recover starts processes again; {scheme} has one for all: use tcp, zeromq or amqp")
     if settings.capture and scheme not in transport.over_tcp:
         raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
-    if settings.network != "local" and not _network_fits(settings.network, transport, settings.transport):
+    if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
         raise UserError(f"{lacks}: use tcp, zeromq or amqp, by name alone")
     return scheme in transport.one_process
 
 
-def _network_fits(network: str, transport: Transport, asked: str) -> bool:
+def network_fits(network: str, transport: Transport, asked: str) -> bool:
     """True if the launcher can find TCP places for it in another network namespace, or start its broker there."""
     from runs.network.profile import parse
 

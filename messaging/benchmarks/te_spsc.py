@@ -113,14 +113,14 @@ BENCHMARK = Benchmark(
         Makes(
             "figure 6a",
             "bandwidth by size, 1,024 patterns",
-            "--transport amqp --patterns 1024 --sizes 1B..1MiB",
-            "one network, loopback; all queues belong to one consumer",
+            "--transport amqp --network gige --patterns 1024 --sizes 1B..1MiB",
+            "its 1 GigE, emulated; all queues belong to one consumer",
         ),
         Makes(
             "figures 6b to 6d",
             "messages/s by number of patterns",
-            "--transport amqp --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
-            "one network, loopback; all queues belong to one consumer",
+            "--transport amqp --network gige --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
+            "its 1 GigE, emulated; all queues belong to one consumer",
         ),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, BINDING, KEY),

@@ -15,8 +15,8 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_NEWNET = 0x40000000
-"""CLONE_NEWNET of linux/sched.h; Python 3.11 has neither os.unshare nor os.setns."""
+_NEWNET, _NEWUSER = 0x40000000, 0x10000000
+"""CLONE_NEWNET and CLONE_NEWUSER of linux/sched.h; Python 3.11 has neither os.unshare nor os.setns."""
 _libc = ctypes.CDLL(None, use_errno=True)
 _SIOCETHTOOL, _ETHTOOL_STXCSUM = 0x8946, 0x17
 """linux/sockios.h, linux/ethtool.h."""
@@ -31,6 +31,15 @@ def new_namespace() -> int:
     with _back_afterwards():
         _checked(_libc.unshare(_NEWNET))
         return os.open("/proc/self/ns/net", os.O_RDONLY)
+
+
+def move_into(user: str | None, net: str) -> None:
+    """Move this process, which has one thread, into the namespaces of these files; into the user's first, if any."""
+    with contextlib.ExitStack() as opened:
+        kinds = {_NEWUSER: user, _NEWNET: net}
+        files = {kind: opened.enter_context(open(path)) for kind, path in kinds.items() if path}
+        for kind, file in files.items():
+            _checked(_libc.setns(file.fileno(), kind))
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from runs.network import visitor
+from runs.network.links import move_into
 from runs.network.ping import ALLOWED_SHARE, ALLOWED_US, is_off, round_trips
 from runs.network.probe import Machine, probe
 from runs.network.profile import Profile
@@ -39,6 +40,8 @@ class Network:
         self.profile, self.mechanism = profile, mechanism
         self.address = {seat.role: "127.0.0.1" if profile.is_local else seat.address for seat in seats}
         self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in seats}
+        self._user: str | None = None
+        self._nets: dict[str, str] = {}
         self._round_trips: dict[str, dict[str, Any]] = {}
         self._wire: dict[str, Any] | None = None
         self._holder_died = False
@@ -75,6 +78,11 @@ class Network:
     def prefix(self, role: str) -> list[str]:
         """Words before a command that run it in the role's namespace, with our files and user; none on loopback."""
         return self._prefixes[role]
+
+    def enter(self, role: str) -> None:
+        """Move this process, a fork with one thread, into the role's namespace."""
+        if not self.profile.is_local:
+            move_into(self._user, self._nets[role])
 
     def visitor(self, role: str, *words: str) -> list[str]:
         """The command of a program of visitor.py in the role's namespace."""
@@ -127,10 +135,11 @@ class Network:
         ready = _next_event(holder, UP_S)
         if ready.get("event") != "ready":
             raise click.ClickException(f"the network did not come up: {ready.get('message') or _last_words(holder)}")
-        users = [f"--user=/proc/{holder.pid}/ns/user"] * machine.has_own_users
+        self._user = f"/proc/{holder.pid}/ns/user" if machine.has_own_users else None
+        users = [f"--user={self._user}"] if self._user else []
         for role, fd in ready["namespaces"].items():
-            net = f"--net=/proc/{holder.pid}/fd/{fd}"
-            self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, net, "--"]
+            self._nets[role] = f"/proc/{holder.pid}/fd/{fd}"
+            self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
 
     def _figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
         assert holder.stdin is not None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
@@ -63,7 +64,7 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
     for reporter in outcome.lineup.reporters:
         yield from _lost(outcome, reporter)
     yield from _settings_differ(outcome)
-    yield from _sockets_differ(outcome)
+    yield from sockets_differ(outcome.sockets)
 
 
 def _settings_differ(outcome: Outcome) -> Iterator[str]:
@@ -106,9 +107,9 @@ def _lost(outcome: Outcome, instance: int) -> Iterator[str]:
         yield f"{prefix}{sampled} orders were sampled, {reporter.samples} pairs arrived"
 
 
-def _sockets_differ(outcome: Outcome) -> Iterator[str]:
-    """TCP_NODELAY as it was asked for, against what the kernel says."""
-    for role, sockets in outcome.sockets.items():
+def sockets_differ(sockets_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """TCP_NODELAY as it was asked for, against what the kernel says, by role."""
+    for role, sockets in sockets_of.items():
         for socket in sockets:
             if socket["tcp_nodelay"] != socket["tcp_nodelay_asked"]:
                 wanted, found = ("on", "off") if socket["tcp_nodelay_asked"] else ("off", "on")

@@ -75,7 +75,7 @@ if __name__ == "__main__":
     from transports.base import Pattern
 
     patterns = [Pattern.QUEUE, Pattern.FANOUT, Pattern.TOPIC, Pattern.REQUESTS]
-    with Brokers() as brokers, Setup({sys.argv[1]: patterns}, None, None, brokers):
+    with Brokers() as brokers, Setup({sys.argv[1]: patterns}, {}, brokers):
         played = []
         for scenario in json.loads(sys.argv[2]):
             with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ from transports.topics import matches
 def imagined(transport: str) -> Links:
     """Ports that nobody reserves."""
     ports = itertools.count(7000)
-    return Links(transport, "run", Path(), lambda _kind, _path: f"127.0.0.1:{next(ports)}")
+    return Links(transport, "run", Path(), lambda _kind, _path, _host: f"127.0.0.1:{next(ports)}")
 
 
 def ends(destination: Destination, kind: str, transport: str = "amqp://host") -> list[LinkEnd]:
