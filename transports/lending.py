@@ -14,9 +14,14 @@ receives before it sleeps, since sending may take in the news that a frame has c
 
 from __future__ import annotations
 
+import ctypes
+import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from zlib import crc32
 
 import numpy as np
 from numba import cfunc, njit, types
@@ -41,6 +46,12 @@ SIGNAL, OTHERS = 1, 2
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 _CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
+
+send_bytes = types.ExternalFunction("send", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
+receive_bytes = types.ExternalFunction("recv", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
+AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+"""The flags with which both return at once, and without a signal where the peer has left."""
+SOCKETS_ARE_COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")
 
 
 @njit(inline="always")
@@ -91,9 +102,20 @@ class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
         return self._signature
 
 
-def lendable(signature: Any) -> Callable[[Callable[..., Any]], Lendable]:
-    """A decorator that compiles a function, or loads it from disk, with this signature."""
-    return lambda function: Lendable(function, signature)
+def lendable(signature: Any, *frozen: ModuleType) -> Callable[[Callable[..., Any]], Lendable]:
+    """A decorator that compiles a function, or loads it from disk, with this signature.
+
+    numba notices an edit of the function's own file only; an edit of a `frozen` module, whose kernels the function
+    calls, gives the file on disk another name.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Lendable:
+        if frozen:
+            sources = b"".join(Path(str(module.__file__)).read_bytes() for module in frozen)
+            function.__qualname__ += f"_{crc32(sources):08x}"
+        return Lendable(function, signature)
+
+    return decorate
 
 
 class Lent(NamedTuple):
@@ -110,7 +132,7 @@ class Lent(NamedTuple):
 
 @runtime_checkable
 class Lender(Protocol):
-    """A link that may lend its calls: `zeromq` and `tcp` do."""
+    """A link that may lend its calls: those of `zeromq`, `tcp` and `amqp` do."""
 
     def lend(self) -> Lent | None:
         """Its compiled calls, to use until they ask for Python; None if it has other things to do now."""

@@ -15,13 +15,12 @@ import click
 import orjson
 
 from exchange.words import counted
-from experiments.trials.detectable import detectable
 from experiments.trials.execution import Measure, Progress, execute, measure_with_page, to_do
 from experiments.trials.observations import is_warm_up
 from experiments.trials.plan import WARM_UP, Plan, Step, expected_s, plan_as_dict, read_plan, write_plan
 from experiments.trials.results import FILE, results
 from experiments.trials.study import COMPARE, NAGLE, SWEEP, Study
-from experiments.trials.verdicts import unreachable
+from experiments.trials.verdicts import detectable, unreachable
 from reports.comparison.figures import trial_figures
 from reports.comparison.page import write_page
 from reports.comparison.paper_figures import paper_figures

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from numba import njit
 
-from tests.transports.conftest import NAMES, deadline_ns, joined
+from tests.transports.conftest import deadline_ns, joined, placed
+from transports.amqp.link import AmqpLink
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, lent_by
 
 LENDERS = (
-    "zeromq://127.0.0.1:0", "zeromq+ipc://{path}", "zeromq+inproc://{name}", "zeromq://127.0.0.1:0?topology=simplex",
-    "tcp://127.0.0.1:0", "tcp://127.0.0.1:0?topology=simplex",
+    "zeromq://{port}", "zeromq+ipc://{path}", "zeromq+inproc://{name}", "zeromq://{port}?topology=simplex",
+    "tcp://{port}", "tcp://{port}?topology=simplex",
 )  # fmt: skip
+BROKERED = "amqp://{broker}"
 MANY = 3_000
 
 
@@ -85,9 +87,9 @@ class Borrower:
         return taken
 
 
-@pytest.fixture(params=LENDERS)
+@pytest.fixture(params=[*LENDERS, BROKERED])
 def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borrower, Link]]:
-    with joined(request.param.format(path=tmp_path / "link", name=f"lending-{next(NAMES)}")) as (listener, connector):
+    with joined(placed(request, tmp_path)) as (listener, connector):
         yield Borrower(listener), connector
 
 
@@ -140,8 +142,8 @@ def test_a_sleep_ends_in_time_and_when_a_frame_comes(ends: tuple[Borrower, Link]
 @pytest.mark.parametrize("last", [0, 3])
 def test_the_peer_s_leaving_comes_to_python_behind_its_last_frame(ends: tuple[Borrower, Link], last: int) -> None:
     ours, theirs = ends
-    if "inproc" in ours.link.url:
-        pytest.skip("libzmq says nothing when an inproc peer leaves; a session ends in band")
+    if "inproc" in ours.link.url or "amqp" in ours.link.url:
+        pytest.skip("libzmq says nothing when an inproc peer leaves, nor does a broker; a session ends in band")
     if last:
         theirs.send(FrameBatch.of(*frames(last)), 0)
     theirs.close()
@@ -171,3 +173,52 @@ def test_a_frame_that_is_too_long_is_for_python(ends: tuple[Borrower, Link]) -> 
         gone = str(error)
     assert "300" in gone or (list(batch), ours.link.junk) == ([b"next"], 1)
     assert ours.settled
+
+
+@pytest.fixture(params=[BROKERED])
+def over_a_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Borrower, AmqpLink]]:
+    with joined(placed(request, tmp_path)) as (listener, _connector):
+        assert isinstance(listener, AmqpLink)
+        yield Borrower(listener), listener
+
+
+def until_called(ours: Borrower, called: list[object]) -> int:
+    """Take turns as a component does, until a callback has noted something; how many turns."""
+    batch, end_ns, turns = FrameBatch(16), deadline_ns(), 0
+    while not called:
+        turns += 1
+        assert time.monotonic_ns() < end_ns, "pika was never asked"
+        settled = ours.settled
+        if not ours.receive(batch):
+            ours.sleep(end_ns)
+        if ours.settled > settled:
+            ours.link.receive(batch)
+    return turns
+
+
+def test_pika_gets_its_frames(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+    ours, link = over_a_broker
+    called: list[object] = []
+    link._session.channel.queue_declare("", exclusive=True, callback=called.append)
+    link._loop.flush()
+    until_called(ours, called)
+
+
+def test_pika_gets_its_timers(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+    ours, link = over_a_broker
+    called: list[object] = []
+    link._loop.connection.ioloop.call_later(0.01, lambda: called.append("timer"))
+    assert until_called(ours, called) < 20, "sleeps ended at the timer, and did not ask for Python"
+
+
+def test_what_was_published_is_counted(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
+    ours, link = over_a_broker
+    before = link.facts()["published"]
+    assert ours.send(FrameBatch.of(*frames(30)), 0) == 30
+    assert link.facts()["published"] == before + 30
+
+
+@pytest.mark.parametrize("delivery", ["acked", "confirmed"])
+def test_a_link_whose_messages_the_broker_is_asked_about_lends_nothing(broker_place: str, delivery: str) -> None:
+    with joined(f"amqp://{broker_place}?delivery={delivery}") as ends:
+        assert [lent_by(end) for end in ends] == [None, None]

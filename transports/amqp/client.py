@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pika
@@ -20,6 +21,7 @@ from transports.amqp.topology import Route
 from transports.amqp.wire import PERSISTENT
 from transports.base import PeerGone
 from transports.frames import FrameBatch
+from transports.lending import Lent
 
 
 class Client(ABC):
@@ -55,6 +57,16 @@ class Client(ABC):
     @abstractmethod
     def take(self, batch: FrameBatch) -> None:
         """Append the messages that have come, as far as they fit."""
+
+    def lend(self, settle: Callable[[], None]) -> Lent | None:  # noqa: ARG002
+        """Compiled calls for what needs no Python; see Lender. None if it has none, or not now."""
+        return None
+
+    def settle(self) -> None:  # noqa: B027 (most clients lend nothing)
+        """Do what lent calls left to do."""
+
+    def count_lent(self) -> None:  # noqa: B027
+        """Count what lent calls published."""
 
     def serve(self) -> None:
         """Read what has come: messages are set aside, confirms counted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pika.channel import Channel
@@ -11,12 +12,14 @@ from transports.amqp import wire
 from transports.amqp.address import CONFIRM_WINDOW, PREFETCH, Delivery
 from transports.amqp.client import Client
 from transports.amqp.layout import DIGITS, AnswerLayout, Layout, RoutedLayout, correlation_id
+from transports.amqp.lent import LentCalls
 from transports.amqp.loops import OwnLoop
 from transports.amqp.pika_io import Stream
 from transports.amqp.scanner import Scanner, Stop
 from transports.amqp.topology import Route
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, FrameBatch, ReturnAddresses
+from transports.lending import Lent
 
 CHANNEL = 1
 
@@ -40,6 +43,8 @@ class CompiledClient(Client):
         self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
         self._first_aside = 0
         self._stopped_full = False
+        self._scanned_too_long = 0
+        self._lent: LentCalls | None = None
         loop.consume = lambda stream: self._scan(stream, self._aside)
         self._layout = self._layout_for(Parameters.DEFAULT_FRAME_MAX)
         self._layout.write(FrameBatch(0, 1, 1), 0, 0, self._aside.buffer, 0)
@@ -79,6 +84,27 @@ class CompiledClient(Client):
             self._layout = self._layout_for(self._loop.connection.params.frame_max)
         return message
 
+    def lend(self, settle: Callable[[], None]) -> Lent | None:
+        """See Lender. None while there is something that only Python can do."""
+        stream, layout = self._own.stream, self._layout
+        if stream is None or not stream.is_lendable or self.has_more or not isinstance(layout, Layout):
+            return None
+        if layout.digits_at or len(self.returns) or (self._route.tries and not self.published):
+            return None
+        self._lent = self._lent or LentCalls(stream, self.scanner)
+        return self._lent.lend(layout, self._own.services.next_due_ns, settle)
+
+    def settle(self) -> None:
+        self.count_lent()
+        self._own.services.run_due()
+        self._own.flush()
+
+    def count_lent(self) -> None:
+        if self._lent is not None:
+            published, scanned = self._lent.settled()
+            self.published += published
+            self._loop.connection.bytes_received += scanned
+
     def take(self, batch: FrameBatch) -> None:
         before = batch.count
         if self._aside.count:
@@ -116,7 +142,7 @@ class CompiledClient(Client):
         self._first_aside = 0
 
     def _scan(self, stream: Stream, batch: FrameBatch) -> None:
-        why, too_long = Stop.FOREIGN, self.scanner.too_long
+        why = Stop.FOREIGN
         while why is Stop.FOREIGN and stream.begin < stream.end:
             begin = stream.begin
             why, stream.begin, frame = self.scanner.scan(stream.incoming, begin, stream.end, batch)
@@ -126,7 +152,8 @@ class CompiledClient(Client):
             elif why is Stop.BROKEN:
                 raise PeerGone("the broker's bytes are no AMQP 0-9-1, or out of order")
         self._stopped_full = why is Stop.FULL
-        self.too_long += self.scanner.too_long - too_long
+        self.too_long += self.scanner.too_long - self._scanned_too_long
+        self._scanned_too_long = self.scanner.too_long
 
     @property
     def has_more(self) -> bool:

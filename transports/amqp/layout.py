@@ -67,7 +67,7 @@ def _put_bodies(buffer: Bytes, start: int, length: int, channel: int, most_body:
 
 
 @njit(cache=True, nogil=True)
-def _lay_out(
+def lay_out(
     buffer: Bytes, offsets: Longs, first: int, last: int, head: Bytes, length_at: int, digits_at: int, number: int,
     channel: int, most_body: int, out: Bytes, at: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -181,17 +181,17 @@ class Layout:
         self, method: bytes, channel: int, frame_max: int, persistent: bool, asker: str = "", reply_to: str = ""
     ) -> None:
         header = wire.content_header(channel, persistent, asker and asker + "0" * DIGITS, reply_to)
-        self._head = np.frombuffer(method + header, np.uint8)
-        self._length_at = len(method) + wire.BODY_LENGTH_AT
-        self._digits_at = (method + header).index(asker.encode()) + len(asker) if asker else 0
-        self._channel, self._most_body = channel, frame_max - OVERHEAD_BYTES
+        self.head = np.frombuffer(method + header, np.uint8)
+        self.length_at = len(method) + wire.BODY_LENGTH_AT
+        self.digits_at = (method + header).index(asker.encode()) + len(asker) if asker else 0
+        self.channel, self.most_body = channel, frame_max - OVERHEAD_BYTES
         self._next = 1
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
         """Write messages first..last-1 to `out[at:]`: (the first without room, where the bytes end)."""
-        message, end = _lay_out(
-            batch.buffer, batch.offsets, first, last, self._head, self._length_at, self._digits_at, self._next,
-            self._channel, self._most_body, out, at,
+        message, end = lay_out(
+            batch.buffer, batch.offsets, first, last, self.head, self.length_at, self.digits_at, self._next,
+            self.channel, self.most_body, out, at,
         )  # fmt: skip
         self._next += message - first
         return int(message), int(end)
@@ -202,7 +202,7 @@ def _lay_out_routed(
     buffer: Bytes, offsets: Longs, first: int, last: int, heads: Bytes, begins: Longs, header_bytes: int,
     channel: int, most_body: int, out: Bytes, at: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """See _lay_out. The second number is -1 if a message begins with the number of no key."""
+    """See lay_out. The second number is -1 if a message begins with the number of no key."""
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
         number = int64(buffer[start]) | int64(buffer[start + 1]) << 8 if length >= 2 else int64(len(begins))

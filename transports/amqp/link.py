@@ -19,6 +19,7 @@ from transports.amqp.session import Session, parameters
 from transports.amqp.topology import Side, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
+from transports.lending import Lent
 from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
@@ -134,6 +135,15 @@ class AmqpLink(Link):
             self._loop.flush()
         return first
 
+    def lend(self) -> Lent | None:
+        """The compiled calls of one connection for both ways, where the broker is asked for no word about a message."""
+        is_plain = self._consumes and self._publishes and not (self._delivery.acks or self._delivery.confirms)
+        return None if not is_plain or self._session.blocked_since_ns else self._client.lend(self._settle_lent)
+
+    def _settle_lent(self) -> None:
+        self._client.settle()
+        self._check()
+
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self._check()
         if not (readable and self._has_looked):
@@ -198,6 +208,7 @@ class AmqpLink(Link):
 
     def facts(self) -> dict[str, Any]:
         """The broker's handling of this end's messages."""
+        self._client.count_lent()
         return {
             "published": self._client.published,
             "confirmed": self._client.confirmed if self._delivery.confirms else None,

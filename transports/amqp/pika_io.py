@@ -23,12 +23,27 @@ from pika.adapters.utils.nbio_interface import (
     AbstractTimerReference,
 )
 
-from transports.frames import Bytes
+from transports.frames import LONGEST_FRAME, Bytes, Longs
 
 NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
 OUTGOING_BYTES = 1 << 22
+BEGIN, END, FIRST, LAST, OTHERS = range(1, 6)
+"""Places in a stream's numbers; the lent calls' notice is before these, and the numbers of others behind them."""
+NUMBERS, OTHER_BYTES = 32, LONGEST_FRAME + (1 << 14)
 _LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+def _number(place: int) -> Any:
+    """An attribute that is one of the stream's numbers, so that compiled code reads and writes it too."""
+
+    def read(stream: Stream) -> int:
+        return stream._marks[place]
+
+    def write(stream: Stream, value: int) -> None:
+        stream._marks[place] = value
+
+    return property(read, write)
 
 
 class Stream(AbstractStreamTransport):
@@ -37,14 +52,24 @@ class Stream(AbstractStreamTransport):
     incoming[begin:end] has come and is not consumed; outgoing[_first:last] is written and has not left.
     """
 
+    begin, end, _first, last = (_number(place) for place in (BEGIN, END, FIRST, LAST))
+
     def __init__(self, sock: socket.socket, protocol: AbstractStreamProtocol) -> None:
         self._socket, self._protocol = sock, protocol
         self.fd = sock.fileno()
-        self.incoming: Bytes = np.zeros(INCOMING_BYTES, np.uint8)
-        self.begin = self.end = 0
-        self.outgoing: Bytes = np.zeros(OUTGOING_BYTES, np.uint8)
-        self._first = self.last = 0
+        self.numbers: Longs = np.zeros(NUMBERS, np.int64)
+        self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
+        self.memory: Bytes = np.zeros(INCOMING_BYTES + OUTGOING_BYTES + OTHER_BYTES, np.uint8)
+        """The bytes that came, those to go, and room for others that compiled code needs."""
+        self.incoming = self.memory[:INCOMING_BYTES]
+        self.outgoing = self.memory[INCOMING_BYTES : INCOMING_BYTES + OUTGOING_BYTES]
         self._is_open = True
+
+    @property
+    def is_lendable(self) -> bool:
+        """True if compiled code can read and write the socket: not through TLS, nor while bytes wait for it."""
+        is_plain = self._is_open and not isinstance(self._socket, ssl.SSLSocket)
+        return is_plain and not self.unsent and self.outgoing.base is self.memory
 
     @property
     def unsent(self) -> int:

@@ -34,7 +34,8 @@ _MORE, _FOREIGN, _FULL, _BROKEN = range(4)
 _DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (BASIC << 16 | each for each in (DELIVER, GET_OK, GET_EMPTY, ACK, NACK))
 _METHOD_NEXT, _HEADER_NEXT, _BODY_NEXT = range(3)
 # Indexes of the scanner's state: its channel and limit, the message that it reads, and its counters.
-_CHANNEL, _FRAME_MAX, _STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, _TOO_LONG, _CONFIRMED, _NACKED, _EMPTY = range(12)
+_CHANNEL, _FRAME_MAX, _STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, TOO_LONG, _CONFIRMED, _NACKED, _EMPTY = range(12)
+STATE_NUMBERS = _EMPTY + 1
 
 
 class Stop(Enum):
@@ -87,7 +88,7 @@ def _expect_body(state: Longs, length: int, longest: int) -> None:
     """Note the length of the message; one that is longer than `longest` is read and dropped."""
     state[_LEFT], state[_HAVE] = length, 0
     state[_KEEP] = length <= longest
-    state[_TOO_LONG] += length > longest
+    state[TOO_LONG] += length > longest
     state[_STEP] = _BODY_NEXT
 
 
@@ -106,7 +107,7 @@ def _append(data: Bytes, payload: int, size: int, aside: Bytes, have: int, buffe
 
 
 @njit(cache=True, nogil=True)
-def _scan(  # noqa: PLR0911, PLR0912, PLR0915
+def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     data: Bytes, at: int, end: int, largest: int, state: Longs, waiting: Bytes, aside: Bytes,
     buffer: Bytes, offsets: Longs, count: int, addresses: Bytes, lengths: Longs, ends: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
@@ -163,7 +164,7 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915
             have, into, is_last = state[_HAVE], offsets[count], size == state[_LEFT]
             if is_last and state[_KEEP] and have + size > largest:  # it began for a batch that takes more
                 state[_KEEP] = 0
-                state[_TOO_LONG] += 1
+                state[TOO_LONG] += 1
             if state[_KEEP] and is_last:
                 if count + 1 >= len(offsets) or into + have + size > len(buffer):
                     return _FULL, at, count, at
@@ -190,18 +191,23 @@ class Scanner:
 
     def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:
         self._returns = ReturnAddresses(0) if returns is None else returns
-        self._state: Longs = np.zeros(_EMPTY + 1, np.int64)
+        self._state: Longs = np.zeros(STATE_NUMBERS, np.int64)
         self._state[_CHANNEL], self._state[_FRAME_MAX] = channel, frame_max
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
         self._aside: Bytes = np.zeros(LONGEST_FRAME, np.uint8)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
         """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""
-        why, at, batch.count, frame = _scan(
+        why, at, batch.count, frame = scan_frames(
             data, begin, end, batch.largest_frame, self._state, self._waiting, self._aside, batch.buffer, batch.offsets,
             batch.count, self._returns.addresses, self._returns.lengths, self._returns.ends,
         )  # fmt: skip
         return _STOPS[why], int(at), int(frame)
+
+    def move_to(self, state: Longs, aside: Bytes) -> None:
+        """Go on in arrays of STATE_NUMBERS and LONGEST_FRAME bytes, which compiled code uses too."""
+        state[:], aside[:] = self._state, self._aside
+        self._state, self._aside = state, aside
 
     @property
     def delivery_tag(self) -> int:
@@ -220,7 +226,7 @@ class Scanner:
     @property
     def too_long(self) -> int:
         """Messages dropped because they were longer than the batch's largest frame."""
-        return int(self._state[_TOO_LONG])
+        return int(self._state[TOO_LONG])
 
     @property
     def empty(self) -> int:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from numba import int64, njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.tcp.stream import _SEND_FLAGS, PREFIX, Stream, _libc_recv, _libc_send, send_frames, split_frames
+from transports.lending import AT_ONCE, receive_bytes, send_bytes
+from transports.tcp.stream import PREFIX, Stream, send_frames, split_frames
 from transports.waiting import READABLE
 
 MOMENT_NS = 50_000_000
@@ -42,7 +43,7 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
     """The number of bytes that have come: a whole frame; fewer after MOMENT_NS without any, or at the stream's end."""
     have = 0
     while have < _whole(inbound, have) <= len(inbound):
-        came = _libc_recv(fd, inbound[have:].ctypes, len(inbound) - have, _SEND_FLAGS)
+        came = receive_bytes(fd, inbound[have:].ctypes, len(inbound) - have, AT_ONCE)
         if came > 0:
             have += came
             continue
@@ -90,7 +91,7 @@ def _echo(
         have = _await(fd, inbound, fds, clock)
         if have != _whole(inbound, have):
             return done, have, NONE
-        went = _libc_send(fd, inbound.ctypes, have, _SEND_FLAGS)
+        went = send_bytes(fd, inbound.ctypes, have, AT_ONCE)
         if went < have:
             return done, have, max(went, 0)
         if _now_ns(clock) >= until_ns:

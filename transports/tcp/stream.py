@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import socket
 import struct
 import time
 from collections.abc import Callable
 
 import numpy as np
-from numba import int64, njit, types
+from numba import int64, njit
 
 from transports.base import PeerGone
 from transports.frames import LONGEST_FRAME, Bytes, FrameBatch, Longs
-from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable, poll, pollfd
+from transports.lending import (
+    AT_ONCE,
+    NOTICE,
+    RECEIVE,
+    SEND,
+    SLEEP,
+    SOCKETS_ARE_COMPILED,
+    Lent,
+    lendable,
+    poll,
+    pollfd,
+    receive_bytes,
+    send_bytes,
+)
 from transports.sockets import set_nodelay
 from transports.waiting import HAS_PPOLL, WRITABLE, Sleeper
 
 PREFIX = 4
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
-_SEND_FLAGS = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
-_libc_send = types.ExternalFunction("send", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
-_libc_recv = types.ExternalFunction("recv", types.intp(types.int32, types.voidptr, types.uintp, types.int32))
-_COMPILED = hasattr(ctypes.CDLL(None), "send") and hasattr(socket, "MSG_DONTWAIT")
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +64,7 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
         for k in range(PREFIX):
             scratch[k] = (length >> (8 * k)) & 0xFF
         scratch[PREFIX : PREFIX + length] = buffer[offsets[i] : offsets[i + 1]]
-        written = _libc_send(fd, scratch.ctypes, length + PREFIX, _SEND_FLAGS)
+        written = send_bytes(fd, scratch.ctypes, length + PREFIX, AT_ONCE)
         if written < length + PREFIX:
             return i, max(written, 0)
     return count, 0
@@ -71,7 +79,7 @@ MOST_DESCRIPTORS = 64
 def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     inbound, used = memory[:_READ_BYTES], numbers[_USED]
     if used < len(inbound):
-        came = _libc_recv(numbers[_IN], inbound[used:].ctypes, len(inbound) - used, _SEND_FLAGS)
+        came = receive_bytes(numbers[_IN], inbound[used:].ctypes, len(inbound) - used, AT_ONCE)
         used += max(came, 0)
         numbers[NOTICE] |= came == 0  # the stream has ended
     at, count, too_long = split_frames(inbound, used, buffer, offsets, count, largest)
@@ -174,7 +182,7 @@ class Stream:
     @property
     def is_compiled(self) -> bool:
         """True if compiled calls serve the connection."""
-        return _COMPILED and HAS_PPOLL and not self._quickack
+        return SOCKETS_ARE_COMPILED and HAS_PPOLL and not self._quickack
 
     def _holds_a_frame(self) -> bool:
         """True if a whole frame waits for room in a batch."""
@@ -202,7 +210,7 @@ class Stream:
         """Write frames until the kernel takes no more; the first frame it did not take."""
         if not self._flush():
             return first
-        if not _COMPILED:
+        if not SOCKETS_ARE_COMPILED:
             return self._send_plainly(batch, first)
         at, written = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
         if at == batch.count:

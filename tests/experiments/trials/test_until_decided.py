@@ -12,9 +12,9 @@ from sample_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
 from experiments.trials import trial
-from experiments.trials.detectable import detectable, smallest_ratio
 from experiments.trials.plan import read_plan, write_plan
 from experiments.trials.results import results
+from experiments.trials.verdicts import detectable, smallest_ratio
 from runs.errors import UserError
 
 
