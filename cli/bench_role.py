@@ -9,7 +9,7 @@ import click
 from messaging.benchmarks.te_spsc import BINDING, KEY
 from messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from runs.option_types import Count
-from runs.options import json_option, together
+from runs.options import json_option, options_for, together
 from transports.base import Pattern
 
 LISTENER = {
@@ -39,6 +39,7 @@ _options = together([
                  help="Of who asks many."),
     click.option("--sample", "sample_s", type=SAMPLE_SECONDS, default=2.0, show_default=True,
                  help="Likewise, in seconds."),
+    options_for("secure", "insecure"),
     timeout_option,
     json_option,
 ])  # fmt: skip
@@ -46,14 +47,27 @@ _options = together([
 
 def role_command() -> click.Command:
     @_options
-    def run(part: str, pattern: str, listen: str | None, connect: str | None, as_json: bool, **given: Any) -> None:
+    def run(
+        part: str,
+        pattern: str,
+        listen: str | None,
+        connect: str | None,
+        as_json: bool,
+        secure: str | None,
+        insecure: bool,
+        **given: Any,
+    ) -> None:
         """One role on a host of its own: publish, consume, ask or answer.
 
-        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --count 100000
+        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR
         """
         from messaging.by_hand import play_by_hand
+        from runs.transport_settings import check_exposure, with_keys
 
         _check(part, Pattern(pattern), listen, connect)
+        listen, connect = (url and with_keys(url, secure) for url in (listen, connect))
+        if listen:
+            check_exposure(listen, insecure)
         raise SystemExit(play_by_hand(part, Pattern(pattern), listen, connect, given, as_json))
 
     command = click.command("role", short_help="one role on a host of its own")(run)

@@ -14,15 +14,19 @@ from runs.options import options_of, run_settings
 @options_of("engine")
 def command(
     url: str, reporter_url: str, name: str, capacity: int | None, with_ids: bool, instance: int, cpu: int | None,
-    launched: bool, salvage: bool, **given: Any,
+    launched: bool, salvage: bool, secure: str | None, insecure: bool, **given: Any,
 ) -> None:  # fmt: skip
     """The matching engine: answers one gateway's orders.
 
-    Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first
+    Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve
     from runs.services import open_engine
+    from runs.transport_settings import check_exposure, with_keys
 
+    url, reporter_url = with_keys(url, secure), with_keys(reporter_url, secure)
+    if not launched:
+        check_exposure(url, insecure)
     events = Events(named("engine", instance), launched)
     settings = run_settings(**given)
 

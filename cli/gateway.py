@@ -17,15 +17,17 @@ from runs.options import options_of, run_settings, warn_of_rejections, warn_of_s
 @options_of("gateway")
 def command(
     engine_url: str, reporter_url: str, name: str, results: str, instance: int, cpu: int | None, launched: bool,
-    **given: Any,
+    secure: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """The gateway: offers random orders at a rate, and times their answers.
 
-    Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --rate 8000
+    Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve
     from runs.services import open_gateway, open_streams
+    from runs.transport_settings import with_keys
 
+    engine_url, reporter_url = with_keys(engine_url, secure), with_keys(reporter_url, secure)
     events, opened = Events(named("gateway", instance), launched), contextlib.ExitStack()
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 

@@ -39,6 +39,7 @@ SECTIONS = {
         "gateway": "The gateway alone: offers orders, times their answers.",
         "engine": "The matching engine alone: answers one gateway's orders.",
         "reporter": "The stats reporter alone: writes what both measured.",
+        "keys": "Keys for --secure: runs that are encrypted and admit nobody else.",
         "tape": "A file of seeded orders, to be matched or replayed.",
         "broker": "A private RabbitMQ for several runs: start, status, stop.",
         "network": "Emulated networks: which there are, and whether they work here.",

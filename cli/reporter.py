@@ -16,15 +16,19 @@ from runs.options import options_of, run_settings
 @options_of("reporter")
 def command(
     url: str, name: str, results: str, timeout_s: float, pairs: int, reporters: int, instance: int, cpu: int | None,
-    launched: bool,
+    launched: bool, secure: str | None, insecure: bool,
 ) -> None:  # fmt: skip
     """The stats reporter: writes what gateways and engines measure to the run's folder.
 
-    Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first
+    Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve, yielding
     from runs.services import open_reporter
+    from runs.transport_settings import check_exposure, with_keys
 
+    url = with_keys(url, secure)
+    if not launched:
+        check_exposure(url, insecure)
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
     if instance > reporters:
         raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")

@@ -116,6 +116,10 @@ class RunSettings:
     """When a journal is synced to the disk: one of SYNCS."""
     recover: bool = False
     """Whether a killed engine is started again, and its session goes on."""
+    secure: str | None = None
+    """The folder of keys by which all ends know each other, and encrypt; None if nothing is encrypted."""
+    insecure: bool = False
+    """Whether components may listen beyond loopback without keys."""
     capture: bool = False
     """Whether to run tcpdump between gateway and engine, or at the broker. Latency figures then mean nothing."""
 
@@ -146,7 +150,9 @@ class RunSettings:
             raise BadSetting("journal", self.journal, "a folder, or None")
         if self.sync not in SYNCS:
             raise BadSetting("sync", self.sync, " or ".join(SYNCS))
-        for name in ("record", "capture", "recover"):
+        if not isinstance(self.secure, str | None):
+            raise BadSetting("secure", self.secure, "a folder of keys, or None")
+        for name in ("record", "capture", "recover", "insecure"):
             if not isinstance(getattr(self, name), bool):
                 raise BadSetting(name, getattr(self, name), "True or False")
 

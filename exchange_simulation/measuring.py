@@ -76,6 +76,8 @@ class RunOptions(TypedDict, total=False):
     nagle: str | Sequence[str]
     topology: str
     network: str
+    secure: str
+    insecure: bool
     capture: bool
     rate: Number | None
     arrivals: str

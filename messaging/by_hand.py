@@ -1,7 +1,7 @@
 """`exchange bench role`: one role on a host of its own, started by hand; the listener is started first.
 
-    host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --size 64 --count 100000
-    host B    exchange bench role publish --connect tcp://hosta:7000 --run first --size 64 --count 100000
+    host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR --size 64
+    host B    exchange bench role publish --connect tcp://hosta:7000 --run first --secure DIR --size 64
 
 No launcher compares the two: each prints how many messages and which checksum it has, which have to agree. Of several
 that share a queue the sums have to agree, modulo 2^64.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
@@ -127,6 +128,18 @@ class Nagle(SettingType[tuple[str, ...]]):
 
     def write(self, value: tuple[str, ...]) -> str:
         return ",".join(value) or "none"
+
+
+class KeysFolder(SettingType[str | None]):
+    """A folder of keys, by its absolute path; None, written none, is without."""
+
+    name = "dir"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | None:  # noqa: ARG002
+        return None if value in (None, "none") else os.path.abspath(value)
+
+    def write(self, value: str | None) -> str | None:
+        return value
 
 
 class Declared(click.ParamType[str]):

@@ -28,7 +28,7 @@ from exchange.settings import (
 )
 from exchange.workload import PRICE_MODELS
 from runs.notices import say
-from runs.option_types import Count, Cpus, Declared, Nagle, Prices, Rate, Scheme, SettingType
+from runs.option_types import Count, Cpus, Declared, KeysFolder, Nagle, Prices, Rate, Scheme, SettingType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -109,6 +109,10 @@ TABLE = (
            click.Choice(TOPOLOGIES), "duplex"),
     Option("--network", "network", RUN, "What joins the components: see exchange network list.", default="local",
            metavar="PROFILE"),
+    Option("--secure", "secure", RUN | COMPONENTS, "Encrypt, and admit nobody else, by the keys in DIR, which exchange "
+           "keys makes: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
+    Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
+           is_flag=True),
     Option("--capture", "capture", RUN, "Hold the packet counters against tcpdump, which slows the run.", is_flag=True),
     Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
@@ -162,7 +166,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Transport": (
         "transport", "transports", "amqp_client", "delivery", "deliveries", "nagle", "roles", "topology", "network",
-        "packing",
+        "packing", "secure", "insecure",
     ),
     "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "journal", "sync", "salvage"),
     "Measuring": (

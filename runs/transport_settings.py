@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from exchange.allowed import BadSetting
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from runs.errors import UserError
-from transports.base import TransportError, mask
+from runs.notices import say
+from transports.base import LEFT_AS_THEY_ARE, TransportError, mask
 from transports.declaration import Transport
 from transports.registry import scheme_of, transport_of
 
@@ -45,12 +48,27 @@ def runs_in_one_process(settings: RunSettings) -> bool:
         raise UserError(f"{lacks}: use tcp, zeromq or amqp")
     if settings.recover and scheme in transport.one_process:
         raise UserError(f"--recover starts processes again; {scheme} has one for all: use tcp, zeromq or amqp")
+    if settings.secure:
+        _check_keys(settings.secure, transport, scheme)
+    elif "://" in settings.transport:
+        check_exposure(settings.transport, settings.insecure)
     if settings.capture and scheme not in transport.over_tcp:
         raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
         raise UserError(f"{lacks}: use tcp, zeromq or amqp, by name alone")
     return scheme in transport.one_process
+
+
+def _check_keys(folder: str, transport: Transport, scheme: str) -> None:
+    if "keys" not in transport.options or scheme in transport.one_process:
+        raise UserError(f"--secure is {folder}; {scheme} has no encryption: use tcp, zeromq or amqp")
+    from transports.keys import Keys
+
+    try:
+        Keys.checked(Path(folder))
+    except TransportError as error:
+        raise UserError(str(error)) from error
 
 
 def network_fits(network: str, transport: Transport, asked: str) -> bool:
@@ -97,9 +115,39 @@ def settings_of_url(url: str) -> dict[str, Any]:
 
 
 def as_options(settings: RunSettings) -> str:
-    """The transport's own settings as the query of a URL, which every component gets."""
+    """The transport's own settings, and the keys, as the query of a URL, which every component gets."""
     carried = transport_of(scheme_of(settings.transport)).run_settings
-    return "&".join(f"{option}={getattr(settings, name)}" for name, option in carried.items())
+    options = "&".join(f"{option}={getattr(settings, name)}" for name, option in carried.items())
+    return "&".join(filter(None, (options, with_keys("", settings.secure)[1:])))
+
+
+def with_keys(url: str, secure: str | None) -> str:
+    """The URL with the folder of keys as an option, if there is one."""
+    option = f"keys={quote(secure, safe=LEFT_AS_THEY_ARE)}" if secure else ""
+    return url if not option or option in url else with_option(url, option)
+
+
+def check_exposure(url: str, insecure: bool) -> None:
+    """UserError if other hosts reach this listener and nothing is encrypted; a warning if that is wanted.
+
+    An address with a mistake is left to the transport.
+    """
+    scheme, (place, _, options) = scheme_of(url), url.partition("://")[2].partition("?")
+    host, _, port = place.rpartition(":")
+    is_port = _declared(url).places[scheme] == "port" and port.isdecimal()
+    if not is_port or "keys" in dict(parse_qsl(options)) or _is_loopback(host.strip("[]")):
+        return
+    exposed = f"{url} is open to other hosts, and nothing is encrypted"
+    if not insecure:
+        raise UserError(f"{exposed}: give --secure DIR (exchange keys makes one), or --insecure on your own network")
+    say(f"warning: {exposed}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def with_option(url: str, option: str) -> str:

@@ -12,9 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.machine import lacks
 from transports.amqp.broker import PrivateServer
 from transports.base import NotInstalled
 from transports.declaration import RunningBroker, Where
+from transports.keys import make_keys
 from transports.rabbitmq import Node
 from transports.rabbitmq.boot import find_server
 from transports.registry import transport_of
@@ -54,6 +56,15 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
                 return stack.enter_context(declared().start(folder, None, nodelay=True, where=Where()))
 
         yield running
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `exchange keys` makes it."""
+    try:
+        return make_keys(tmp_path_factory.mktemp("keys") / "mine", days=2).folder
+    except NotInstalled as missing:
+        lacks(str(missing))
 
 
 @pytest.fixture(scope="session")

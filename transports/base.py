@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 if TYPE_CHECKING:  # numpy takes longer to import than the commands that only declare options may take
     from transports.frames import FrameBatch
@@ -82,6 +82,10 @@ SWITCHES = {"nodelay": ("on", "off"), "topology": ("duplex", "simplex")}
 """Options that mean the same to every transport that takes them; the first value is the default."""
 
 
+LEFT_AS_THEY_ARE = "/:,*@<>()[]"
+"""Characters that options have, besides letters and digits, and that mean nothing in a query."""
+
+
 def mask(url: str) -> str:
     """The URL with stars in place of a password."""
     credentials, at, rest = url.rpartition("@")
@@ -120,7 +124,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        options = "&".join(f"{name}={value}" for name, value in self.options.items())
+        options = "&".join(f"{name}={quote(value, safe=LEFT_AS_THEY_ARE)}" for name, value in self.options.items())
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
     def __post_init__(self) -> None:

@@ -36,6 +36,8 @@ class Where:
     """The words before its command that start it in its place."""
     open_socket: Callable[[], socket.socket] = open_socket
     """Makes a TCP socket in that place, while our process stays where it is."""
+    keys: Path | None = None
+    """The folder of keys by which it and its clients know each other, over TLS; None if it speaks without."""
 
 
 class Usage(Protocol):

@@ -46,7 +46,7 @@ def _headline(record: dict[str, Any]) -> str:
     settings = record.get("settings", {})
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
-    who = settings["transport"] + each_of(settings.get("pairs", 1))
+    who = settings["transport"] + each_of(settings.get("pairs", 1)) + (" encrypted" if settings.get("secure") else "")
     return f"{record['status']}: {who} {_offered(settings)}, {_origin(settings)}"
 
 

@@ -31,30 +31,40 @@ class Brokers:
     def __enter__(self) -> Brokers:
         self._open = contextlib.ExitStack()
         self._processes: ProcessGroup | None = None
-        self._running: dict[tuple[type[Broker], bool], RunningBroker] = {}
+        self._running: dict[tuple[type[Broker], bool, str | None], RunningBroker] = {}
         self._started = 0
         return self
 
-    def get(self, broker: Broker, nodelay: bool) -> RunningBroker:
+    def get(self, broker: Broker, nodelay: bool, secure: str | None = None) -> RunningBroker:
         """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now."""
-        shared = self._running.get((type(broker), nodelay))
+        shared = self._running.get((type(broker), nodelay, secure))
         if shared is not None and _is_alive(shared):
             return shared
-        return broker.standing(nodelay) or self._start(broker, nodelay)
+        return _standing(broker, nodelay, secure) or self._start(broker, nodelay, secure)
 
-    def _start(self, broker: Broker, nodelay: bool) -> RunningBroker:
+    def _start(self, broker: Broker, nodelay: bool, secure: str | None) -> RunningBroker:
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
         folder, group = self._processes.folder / f"broker-{self._started}", self._processes.id
-        running = self._open.enter_context(broker.start(folder, group, nodelay, Where()))
-        self._running[type(broker), nodelay] = running
+        running = self._open.enter_context(broker.start(folder, group, nodelay, _where(secure)))
+        self._running[type(broker), nodelay, secure] = running
         return running
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+
+def _where(secure: str | None) -> Where:
+    """On loopback, with the keys of the settings."""
+    return Where(keys=Path(secure) if secure else None)
+
+
+def _standing(broker: Broker, nodelay: bool, secure: str | None) -> RunningBroker | None:
+    """The user's standing broker, which has no keys."""
+    return None if secure else broker.standing(nodelay)
 
 
 def _is_alive(running: RunningBroker) -> bool:
@@ -107,10 +117,11 @@ def _private(
     network: Network | None,
 ) -> Iterator[RunningBroker]:  # fmt: skip
     """A broker in a network belongs to the run alone, as the network does."""
-    nodelay, where = "broker" not in settings.nagle, Where()
+    nodelay, secure, where = "broker" not in settings.nagle, settings.secure, _where(settings.secure)
     if network is not None:
-        where = Where(network.address["broker"], tuple(network.prefix("broker")), partial(network.socket, "broker"))
-    elif shared := brokers.get(broker, nodelay) if brokers is not None else broker.standing(nodelay):
+        prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
+        where = replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
+    elif shared := brokers.get(broker, nodelay, secure) if brokers else _standing(broker, nodelay, secure):
         yield shared
         return
     with broker.start(scratch / "broker", process_group, nodelay, where) as own:

@@ -16,6 +16,7 @@ SHORTER = {
     "run": "--transport memory --orders 200 --no-spark --name first",
     "tape": "--orders 1000",
     "match": "",
+    "keys": "",
     "simulate": "--orders 1e4 --master none",
     "report": "--no-spark",
     "results list": "",

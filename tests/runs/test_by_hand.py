@@ -89,17 +89,19 @@ def by_hand(tmp_path: Path) -> Iterator[ByHand]:
     typed.clear_up()
 
 
-def test_a_run_by_hand_leaves_a_record_that_says_what_was_run(by_hand: ByHand, tmp_path: Path) -> None:
+def test_a_run_by_hand_leaves_a_record_that_says_what_was_run(by_hand: ByHand, tmp_path: Path, keys: Path) -> None:
     before = datetime.now().astimezone()
-    by_hand.start("reporter")
-    by_hand.start("engine", "--timeout", 30)
-    by_hand.start("gateway", "--timeout", 30, "--rate", 2000, "--orders", 4000, "--cpu", 0, "--record")
+    by_hand.start("reporter", "--secure", keys)
+    by_hand.start("engine", "--secure", keys, "--timeout", 30)
+    by_hand.start(
+        "gateway", "--secure", keys, "--timeout", 30, "--rate", 2000, "--orders", 4000, "--cpu", 0, "--record"
+    )
     assert {role: said.code for role, said in by_hand.end().items()} == dict.fromkeys(
         ("reporter", "engine", "gateway"), 0
     )
     record = by_hand.record
     settings = record["settings"]
-    assert (settings["transport"], settings["url"]) == ("zeromq+tcp", by_hand.engine)
+    assert (settings["transport"], settings["url"]) == ("zeromq+tcp", f"{by_hand.engine}?keys={keys}")
     assert (settings["cpus"], settings["orders"]) == ({"gateway": 0}, 4000)
     waited_s = (datetime.now().astimezone() - datetime.fromisoformat(record["started_at"])).total_seconds()
     assert datetime.fromisoformat(record["started_at"]) > before

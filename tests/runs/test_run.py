@@ -22,6 +22,20 @@ def test_the_same_seed_gives_the_same_streams_on_every_transport(
     assert said.record["checksums"] == matched["checksums"]
 
 
+@pytest.mark.parametrize(
+    "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("tcp", "amqp"))]
+)
+def test_a_run_with_keys_gives_the_same_streams_and_says_so(
+    transport: str, keys: Path, tmp_path: Path, matched: dict[str, object]
+) -> None:
+    said = measured(tmp_path, "--transport", transport, "--secure", keys, *STREAM)
+    assert said.code == 0, said.err
+    assert said.record["checksums"] == matched["checksums"]
+    assert f"keys={keys}" in said.record["settings"]["url"]
+    (folder,) = tmp_path.iterdir()
+    assert f"complete: {transport} encrypted as fast" in exchange("report", folder, "--no-spark").out
+
+
 @pytest.mark.parametrize("packing", [3, pytest.param(64, marks=pytest.mark.long)])
 def test_packing_changes_the_messages_and_not_the_streams(
     packing: int, tmp_path: Path, matched: dict[str, object]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
 from exchange.allowed import BadSetting
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.transport_settings import as_options, defaults_of, settled
+from runs.notices import heard_by
+from runs.transport_settings import (
+    as_options,
+    check_exposure,
+    defaults_of,
+    runs_in_one_process,
+    settled,
+    with_keys,
+)
 
 
 def test_a_transport_s_own_settings_have_its_defaults() -> None:
@@ -34,6 +46,52 @@ def test_another_transport_has_none_of_them() -> None:
 def test_a_setting_that_the_transport_lacks_is_refused(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(BadSetting, match=sentence):
         settled(RunSettings(**settings))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "tcp://0.0.0.0:7000", "zeromq+tcp://*:7000", "tcp://[::]:7000", "tcp://hostb:7000", "zeromq://eth0:7000",
+        "tcp://192.0.2.1:7000?nodelay=off",
+    ],
+)  # fmt: skip
+def test_who_listens_for_other_hosts_says_how(url: str) -> None:
+    with pytest.raises(UserError, match=r"open to other hosts, and nothing is encrypted: give --secure.*--insecure"):
+        check_exposure(url, insecure=False)
+    heard: list[str] = []
+    with heard_by(heard.append):
+        check_exposure(with_keys(url, "/keys"), insecure=False)
+        assert heard == []
+        check_exposure(url, insecure=True)
+    assert heard == [f"warning: {url} is open to other hosts, and nothing is encrypted"]
+
+
+@pytest.mark.parametrize("url", ["tcp://127.0.0.2:0", "tcp://[::1]:7000", "zeromq://localhost:1", "zeromq+ipc:///tmp/x",
+                                 "amqp://hostb", "tcp://nowhere"])  # fmt: skip
+def test_who_listens_for_this_host_alone_or_not_at_all_need_not_say(url: str) -> None:
+    check_exposure(url, insecure=False)
+
+
+@pytest.mark.parametrize("role", ["engine", "reporter", "run", "bench role"])
+def test_every_command_that_listens_asks(role: str, tmp_path: Path) -> None:
+    place = "tcp://0.0.0.0:7000"
+    words = {
+        "engine": ["--listen", place, "--reporter", "tcp://hostc:7001", "--run", "x"],
+        "reporter": ["--listen", place, "--run", "x", "--results", str(tmp_path / "results")],
+        "run": ["--transport", place, "--results", str(tmp_path / "results")],
+        "bench role": ["consume", "--listen", place, "--run", "x"],
+    }
+    said = CliRunner().invoke(main, [*role.split(), *words[role]])
+    assert (said.exit_code, f"{place} is open to other hosts" in said.output) == (2, True), said.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"--secure is {keys}; memory has no encryption: use tcp, zeromq or amqp"):
+        runs_in_one_process(RunSettings(transport="memory", secure=str(keys)))
+    with pytest.raises(UserError, match=f"{tmp_path}/ca.pem is missing: make keys with: exchange keys DIR"):
+        runs_in_one_process(RunSettings(secure=str(tmp_path)))
+    assert not runs_in_one_process(RunSettings(secure=str(keys)))
 
 
 def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:

@@ -50,7 +50,10 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
     return time.monotonic_ns() + int(seconds * 1e9)
 
 
-@pytest.fixture(params=urls())
+SECURE = ("zeromq://{port}?keys={keys}", "tcp://{port}?keys={keys}")
+
+
+@pytest.fixture(params=[*urls(), *SECURE])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of its own for each test."""
     return placed(request, tmp_path)
@@ -70,9 +73,11 @@ def placed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of the parameter with a free place in it, and what a test left at a broker taken down behind it."""
     template: str = request.param
     place = ""
+    keys = request.getfixturevalue("keys") if "{keys}" in template else ""
     if "{broker}" in template:
         place = request.getfixturevalue("broker_place_of")(template.partition(":")[0])
-    return template.format(port="127.0.0.1:0", path=tmp_path / "link", name=f"test-{next(NAMES)}", broker=place)
+    name = f"test-{next(NAMES)}"
+    return template.format(port="127.0.0.1:0", path=tmp_path / "link", name=name, broker=place, keys=keys)
 
 
 @pytest.fixture

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, deadline_ns, greet, joined, until
 from transports.base import Address, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 from transports.frames import FrameBatch
+from transports.keys import make_keys
 from transports.registry import connect, has_broker, listen, transport_of
 from transports.waiting import LONGEST_SLEEP_NS
 
@@ -248,13 +251,14 @@ def test_a_fan_in_merges_its_peers_and_speaks_to_each(url: str) -> None:
         second.close()
 
 
-def test_who_does_not_show_the_token_is_refused_and_hears_nothing(url: str) -> None:
+def test_who_does_not_show_the_token_is_refused_and_hears_nothing(url: str, tmp_path: Path) -> None:
     without_broker(url, AT_A_BROKER_RUNS_HAVE_QUEUES_OF_THEIR_OWN)
     if "inproc" in url:
         pytest.skip("inproc cannot be reached from outside the process")
     with joined(url) as (listener, connector):
+        other_keys = make_keys(tmp_path / "other", 1).folder if "keys=" in url else ""
         try:
-            stranger = connect(listener.url, "another-run", deadline_ns(1))
+            stranger = connect(re.sub("keys=.*", f"keys={other_keys}", listener.url), "another-run", deadline_ns(1))
             stranger.send(FrameBatch.of(b"an order"), 0)
         except PeerGone:
             stranger = None  # refused at the door

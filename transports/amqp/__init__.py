@@ -2,7 +2,8 @@
 
 `?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
 `?pair=` a name for one of several pairs that share a direct exchange; `?subscriber=` a name under which a durable
-subscriber of fanout or topic finds its queue again.
+subscriber of fanout or topic finds its queue again; `?keys=` over amqps, a folder of `exchange keys`, by which broker
+and clients know each other.
 """
 
 import time
@@ -47,7 +48,7 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
-    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": (), "subscriber": ()},
+    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": (), "subscriber": (), "keys": ()},
     run_settings={"amqp_client": "client", "delivery": "delivery"},
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),

@@ -57,6 +57,8 @@ class BrokerAddress:
     client: str
     delivery: Delivery
     tls: bool
+    keys: Path | None
+    """The folder of the keys by which the broker and its clients know each other."""
 
     @classmethod
     def of(cls, address: Address) -> BrokerAddress:
@@ -79,7 +81,16 @@ class BrokerAddress:
             client=_one_of(address, "client", CLIENTS, "compiled"),
             delivery=DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")],
             tls=address.scheme == "amqps",
+            keys=_keys(address),
         )
+
+
+def _keys(address: Address) -> Path | None:
+    if "keys" not in address.options:
+        return None
+    if address.scheme != "amqps":
+        raise BadAddress(f"{mask(address.url)}: keys are for TLS: say amqps, and the broker's port for it")
+    return Path(address.options["keys"])
 
 
 def password() -> str:

@@ -51,7 +51,8 @@ class RabbitMq(Broker):
 
     @contextlib.contextmanager
     def start(self, folder: Path, process_group: int | None, nodelay: bool, where: Where) -> Iterator[RunningBroker]:
-        with private_node(folder, process_group, NodeSettings(nodelay=nodelay), where) as node:
+        settings = NodeSettings(nodelay=nodelay, keys=str(where.keys) if where.keys else None)
+        with private_node(folder, process_group, settings, where) as node:
             server = PrivateServer(node)
             try:
                 yield _running(node, server)
@@ -105,7 +106,8 @@ class PrivateServer:
 
 
 def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
-    url = f"amqp://{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
+    scheme = "amqps" if node.facts()["settings"].get("keys") else "amqp"
+    url = f"{scheme}://{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
     return RunningBroker(url, {PASSWORD: node.password}, server or node)
 
 

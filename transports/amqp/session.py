@@ -26,15 +26,8 @@ OF_ANOTHER_HOST = (62, 64)
 
 
 def parameters(address: BrokerAddress) -> pika.ConnectionParameters:
-    """A broker's address for pika, with the password. BadAddress if the CA's file cannot be used."""
-    tls = None
-    if address.tls:
-        ca_file = os.environ.get(CA_FILE)
-        try:
-            context = ssl.create_default_context(cafile=ca_file)
-        except OSError as error:
-            raise BadAddress(f"{CA_FILE}: cannot use {ca_file}: {error}") from error
-        tls = pika.SSLOptions(context, address.host)
+    """A broker's address for pika, with the password. BadAddress if keys, or the CA's file, cannot be used."""
+    tls = pika.SSLOptions(_tls(address), address.host) if address.tls else None
     return pika.ConnectionParameters(
         host=address.host,
         port=address.port,
@@ -44,6 +37,19 @@ def parameters(address: BrokerAddress) -> pika.ConnectionParameters:
         ssl_options=tls,
         client_properties={"connection_name": "exchange"},
     )
+
+
+def _tls(address: BrokerAddress) -> ssl.SSLContext:
+    """TLS by the address's keys, with a certificate of ours; without keys, by the CAs that are trusted here."""
+    if address.keys is not None:
+        from transports.keys import CONNECTOR, Keys
+
+        return Keys.checked(address.keys).tls(CONNECTOR)
+    ca_file = os.environ.get(CA_FILE)
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise BadAddress(f"{CA_FILE}: cannot use {ca_file}: {error}") from error
 
 
 class Session:
@@ -166,6 +172,8 @@ def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
 def _without_tls(error: ssl.SSLError, address: BrokerAddress) -> str:
     """The end of a sentence: why there is no TLS, and what to do."""
     match error:
+        case ssl.SSLError(reason=reason) if address.keys is not None and reason != "WRONG_VERSION_NUMBER":
+            return f"and this end have no keys in common ({reason}): give both those of {address.keys}"
         case ssl.SSLCertVerificationError(verify_code=code) if code in OF_ANOTHER_HOST:
             return f"has a certificate, but the certificate is not for {address.host!r}: use a name that is in it"
         case ssl.SSLCertVerificationError(verify_message=why):

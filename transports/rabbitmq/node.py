@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from transports.declaration import Where
+from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, find_server
 from transports.rabbitmq.process import NodeAddress, end
 from transports.rabbitmq.settings import NodeSettings, RabbitMqError
@@ -91,11 +93,12 @@ class Node(NodeAddress):
         The new node leads a session of its own. Stop the new one only: both have the same folder.
         NodePortTaken leaves the folder to `stop`; after other errors nothing is left, as with `start`.
         """
-        outlives_us, server = self.process.stdin is None, find_server()
+        outlives_us, server, settings = self.process.stdin is None, find_server(), self.facts()["settings"]
+        where = replace(LOOPBACK, keys=Path(settings["keys"]) if settings["keys"] else None)
         _end(self.process)
         with _reserved(self.port, LOOPBACK) as port:
             left = NodeFolder.left_at(self.folder)
-            return self._up(left, server, port, self.facts()["settings"], None, outlives_us, patience_s)
+            return self._up(left, server, port, settings, None, outlives_us, patience_s, where)
 
     def stop(self) -> None:
         """End the node and its children, and remove its folder. May be called again."""
@@ -155,7 +158,8 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
 def _wait_until_ready(
     process: subprocess.Popen[bytes], folder: NodeFolder, port: int, until_s: float, where: Where
 ) -> Greeting:
-    while not (greeting := greeting_of(where.host, port, 1.0, where.open_socket)):
+    tls = None if where.keys is None else Keys.checked(where.keys).tls(CONNECTOR)
+    while not (greeting := greeting_of(where.host, port, 1.0, where.open_socket, tls)):
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(LOOK_EVERY_S)
             raise NodeDidNotStart(f"ended with exit code {code} instead of starting", folder.last_lines())
@@ -200,13 +204,17 @@ class Greeting:
 
 
 def greeting_of(
-    host: str, port: int, patience_s: float, open_socket: Callable[[], socket.socket] = socket.socket
-) -> Greeting | None:
+    host: str, port: int, patience_s: float, open_socket: Callable[[], socket.socket] = socket.socket,
+    tls: ssl.SSLContext | None = None,
+) -> Greeting | None:  # fmt: skip
     """Ask for the first frame of AMQP 0-9-1, without a client library. None if nobody answers with one in time."""
     try:
-        with open_socket() as sock:
+        with contextlib.ExitStack() as closing:
+            sock = closing.enter_context(open_socket())
             sock.settimeout(patience_s)
             sock.connect((host, port))
+            if tls is not None:
+                sock = closing.enter_context(tls.wrap_socket(sock))
             sock.sendall(PROTOCOL_HEADER)
             kind, _, size = FRAME_HEADER.unpack(_exactly(sock, FRAME_HEADER.size))
             if kind != METHOD_FRAME or size > 1 << 16:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from transports.base import TransportError
@@ -32,6 +33,8 @@ class NodeSettings:
     """Publishers pause above it: a share of the machine's memory up to 1, or bytes."""
     disk_limit_bytes: int = 50_000_000
     """Publishers pause when less is free on the folder's disk."""
+    keys: str | None = None
+    """The folder of the keys by which the node and its clients know each other: it then speaks TLS only."""
     extra: Mapping[str, str] = field(default_factory=dict, hash=False)
     """More parameters of the `rabbit` application, as Erlang terms: {"heartbeat": "0"}."""
 
@@ -54,8 +57,10 @@ class NodeSettings:
 
     def terms(self, host: str, port: int, user: str, password: str) -> str:
         """The content of a rabbitmq.config that listens on one address with one user."""
+        listener = f'[{{"{host}", {port}}}]'
         given = {
-            "tcp_listeners": f'[{{"{host}", {port}}}]',
+            "tcp_listeners": listener if self.keys is None else "[]",
+            **({} if self.keys is None else {"ssl_listeners": listener, "ssl_options": _tls_options(Path(self.keys))}),
             "tcp_listen_options": f"[{', '.join(self._socket_options())}]",
             "vm_memory_high_watermark": self._memory_term(),
             "disk_free_limit": str(self.disk_limit_bytes),
@@ -74,3 +79,15 @@ class NodeSettings:
 
     def _memory_term(self) -> str:
         return f"{self.memory_mark:.6f}" if self.memory_mark <= 1 else f"{{absolute, {int(self.memory_mark)}}}"
+
+
+def _tls_options(keys: Path) -> str:
+    """TLS 1.3 alone, with clients that show the connector's certificate."""
+    files = {"cacertfile": "ca.pem", "certfile": "listener.pem", "keyfile": "listener.key"}
+    options = [f"{{{name}, {_string(str((keys / file).absolute()))}}}" for name, file in files.items()]
+    return f"[{', '.join(options)}, {{verify, verify_peer}}, {{fail_if_no_peer_cert, true}}, {{versions, ['tlsv1.3']}}]"
+
+
+def _string(text: str) -> str:
+    """An Erlang string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,6 +1,7 @@
 """Plain TCP sockets, one write a frame: the baseline for middleware. Its modules load when the first link is made.
 
 `?quickack=on` makes the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
+`?keys=DIR` puts the connections under TLS, by the keys in a folder of `exchange keys`.
 """
 
 from transports.base import Address, Link
@@ -24,7 +25,7 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
-    options={"quickack": ()},
+    options={"quickack": (), "keys": ()},
     over_tcp=frozenset({"tcp"}),
     simplex=frozenset({"tcp"}),
 )

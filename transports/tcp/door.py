@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from transports.tcp.tls import Tls
 
 MOST_CANDIDATES = 64
 CANDIDATE_NS = 5_000_000_000
@@ -22,10 +25,14 @@ class Candidate(NamedTuple):
 
 
 class Door:
-    """Admits newcomers that show one of the `expected` preambles, of one length; `turned_away` counts the others."""
+    """Admits newcomers that show one of the `expected` preambles, of one length; `turned_away` counts the others.
 
-    def __init__(self, listener: socket.socket, *expected: bytes) -> None:
-        self._listener, self._expected = listener, expected
+    `tls`: puts a newcomer's connection under TLS, whose handshake then goes before the preamble.
+    """
+
+    def __init__(self, listener: socket.socket, *expected: bytes, tls: Tls | None = None) -> None:
+        self._listener, self._expected, self._tls = listener, expected, tls
+        self._later: tuple[type[OSError], ...] = (BlockingIOError,) if tls is None else tls.later
         self._candidates: dict[socket.socket, Candidate] = {}
         self._deaf_until_ns = 0
         self.turned_away = 0
@@ -67,6 +74,12 @@ class Door:
         except OSError:
             return self._free_a_descriptor()
         newcomer.setblocking(False)
+        if self._tls is not None:
+            try:
+                newcomer = self._tls.wrap(newcomer)
+            except OSError:
+                self.refuse(newcomer)
+                return True
         self._candidates[newcomer] = Candidate(b"", time.monotonic_ns() + CANDIDATE_NS)
         return True
 
@@ -84,7 +97,7 @@ class Door:
         last_chance |= time.monotonic_ns() > until_ns
         try:
             more = candidate.recv(len(self._expected[0]) - len(shown))
-        except BlockingIOError:
+        except self._later:
             more = b""
         except OSError:
             more, last_chance = b"", True

@@ -18,10 +18,11 @@ from transports.lending import NOTICE, Lent
 from transports.sockets import read_back
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, lent_calls, warm
-from transports.waiting import READABLE, WRITABLE, Sleeper
+from transports.waiting import READABLE, Sleeper
 
 if TYPE_CHECKING:
     from transports.tcp.round_trips import RoundTrips
+    from transports.tcp.tls import Tls
 
 DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
 """The beginnings of preambles: for both directions, for connector to listener only, for listener to connector only."""
@@ -33,8 +34,8 @@ BACKLOG = 4096
 class TcpLink(Link):
     """One end: one stream, one each way (simplex), or (a listener that fans in) one for each peer."""
 
-    def __init__(self, url: str, address: Address, door: Door | None = None) -> None:
-        self.url = url
+    def __init__(self, url: str, address: Address, door: Door | None = None, tls: Tls | None = None) -> None:
+        self.url, self._tls = url, tls
         self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
@@ -61,7 +62,8 @@ class TcpLink(Link):
                     stream.close(0)
             self._streams = alive
         elif not delivered:
-            raise PeerGone(f"the peer at {self.url} closed the connection")
+            why = next((stream.problem for stream in self._streams if stream.problem), "")
+            raise PeerGone(f"the peer at {self.url} closed the connection{why}")
 
     def send(self, batch: FrameBatch, first: int) -> int:
         if self._fan_in and self._streams:
@@ -117,8 +119,7 @@ class TcpLink(Link):
 
     def _events(self, stream: Stream, readable: bool, writable: bool) -> int:
         """The events to wait for; a stream on which this end does not send always has room."""
-        writes = writable and (self._fan_in or stream is self._outbound)
-        return (READABLE if readable else 0) | (WRITABLE if writes or stream.unsent else 0)
+        return stream.events(readable, writable and (self._fan_in or stream is self._outbound))
 
     def _admit(self, door: Door) -> None:
         """Let newcomers in. Only a fan-in takes more than one peer."""
@@ -152,12 +153,16 @@ class TcpLink(Link):
             stream.close(linger_s)
         self._streams, self._outbound = [], None
 
-    def adopt(self, sock: socket.socket, sends: bool) -> None:
+    def adopt(self, sock: socket.socket, sends: bool, preamble: bytes = b"") -> None:
         """Make a connected socket one of this link's streams; `sends`: this end sends on it."""
-        stream = Stream(sock, self._nodelay, self._quickack)
+        if self._tls is None:
+            stream = Stream(sock, self._nodelay, self._quickack)
+        else:
+            stream = self._tls.stream(sock, self._nodelay)
         self._streams.append(stream)
         if sends and not self._fan_in:
             self._outbound = stream
+        stream.send_first(preamble)
 
 
 def _quickack(address: Address) -> bool:
@@ -169,9 +174,19 @@ def _quickack(address: Address) -> bool:
     return chosen == "on"
 
 
+def _tls(address: Address, listens: bool) -> Tls | None:
+    """The TLS of this end; None if the address names no keys. BadAddress if they cannot be used."""
+    if "keys" not in address.options:
+        return None
+    from transports.tcp.tls import Tls
+
+    return Tls(address, listens)
+
+
 def listen(address: Address) -> Link:
     host, port = address.host_and_port()
     _quickack(address)
+    tls = _tls(address, listens=True)
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -183,16 +198,17 @@ def listen(address: Address) -> Link:
     listener.setblocking(False)
     place = f"{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
     preambles = [_preamble(address, way) for way in _ways(address)]
-    return TcpLink(replace(address, place=place).url, address, Door(listener, *preambles))
+    door = Door(listener, *preambles, tls=tls)
+    return TcpLink(replace(address, place=place).url, address, door, tls=tls)
 
 
 def connect(address: Address, until_ns: int) -> Link:
-    link = TcpLink(address.url, address)
+    tls = _tls(address, listens=False)
+    link = TcpLink(address.url, address, tls=tls)
     try:
         for way in _ways(address):
             sock = _connected(address, until_ns)
-            sock.sendall(_preamble(address, way))
-            link.adopt(sock, sends=way != BACK)
+            link.adopt(tls.wrap(sock) if tls else sock, way != BACK, _preamble(address, way))
     except BaseException:
         link.close(0)
         raise

@@ -28,7 +28,7 @@ from transports.lending import (
     send_bytes,
 )
 from transports.sockets import set_nodelay
-from transports.waiting import HAS_PPOLL, WRITABLE, Sleeper
+from transports.waiting import HAS_PPOLL, READABLE, WRITABLE, Sleeper
 
 PREFIX = 4
 _READ_BYTES = LONGEST_FRAME + (1 << 18)
@@ -130,6 +130,12 @@ def warm() -> None:
 class Stream:
     """One connection. It finishes a frame that the kernel took in part before it starts the next one."""
 
+    later: tuple[type[OSError], ...] = (BlockingIOError,)
+    """The errors of a call that is to be made again once the descriptor is ready."""
+    writes_compiled = SOCKETS_ARE_COMPILED
+    problem = ""
+    """Why the stream ended, if more is known than that."""
+
     def __init__(self, sock: socket.socket, nodelay: bool = True, quickack: bool = False) -> None:
         sock.setblocking(False)
         self._quickack = quickack
@@ -197,20 +203,24 @@ class Stream:
             return -1
         try:
             fresh = self._socket.recv_into(self._inbound.data[self._used :])
-        except BlockingIOError:
+        except self.later:
             return -1
-        except OSError:
+        except OSError as error:
+            self._note(error)
             return 0
         if self._quickack:  # the kernel soon resets it, so it is set after every read
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._used += fresh
         return fresh
 
+    def _note(self, error: OSError) -> None:
+        """Note why a read or a write failed; a plain connection that broke says no more than that."""
+
     def send(self, batch: FrameBatch, first: int) -> int:
         """Write frames until the kernel takes no more; the first frame it did not take."""
         if not self._flush():
             return first
-        if not SOCKETS_ARE_COMPILED:
+        if not self.writes_compiled:
             return self._send_plainly(batch, first)
         at, written = send_frames(self.fd, batch.buffer, batch.offsets, first, batch.count, self._scratch)
         if at == batch.count:
@@ -227,8 +237,16 @@ class Stream:
 
     def send_all(self, batch: FrameBatch, first: int) -> None:
         """Take every frame, even if the kernel has no room: for the few frames that go to many peers."""
-        self._rest += b"".join(self._framed(batch, index) for index in range(first, batch.count))
+        self.send_first(b"".join(self._framed(batch, index) for index in range(first, batch.count)))
+
+    def send_first(self, data: bytes) -> None:
+        """Take bytes as they are: a preamble, or whole frames."""
+        self._rest += data
         self._flush()
+
+    def events(self, readable: bool, writable: bool) -> int:
+        """The events to wait for, if a frame is to come (`readable`) or to go (`writable`)."""
+        return (READABLE if readable else 0) | (WRITABLE if writable or self.unsent else 0)
 
     @property
     def unsent(self) -> bool:
@@ -258,17 +276,21 @@ class Stream:
         self._take_rest()
         while self._rest:
             try:
-                self._rest = self._rest[self._socket.send(self._rest) :]
-            except BlockingIOError:
+                self._rest = self._rest[self._write(self._rest) :]
+            except self.later:
                 return False
             except OSError as error:
+                self._note(error)
                 raise PeerGone(f"the peer closed the connection ({error.strerror})") from error
         return True
+
+    def _write(self, data: bytes) -> int:
+        return self._socket.send(data)
 
     def close(self, linger_s: float) -> None:
         deadline = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(PeerGone, OSError):
             while not self._flush() and time.monotonic_ns() < deadline:
-                Sleeper([(self.fd, WRITABLE)]).sleep(deadline)
+                Sleeper([(self.fd, self.events(readable=False, writable=True))]).sleep(deadline)
             self._socket.shutdown(socket.SHUT_WR)
         self._socket.close()

@@ -1,7 +1,7 @@
 """ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
 
-`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. The modules with zmq and numba load
-when the first link is made.
+`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. `?keys=DIR` encrypts by CURVE, with
+the keys in a folder of `exchange keys`. The modules with zmq and numba load when the first link is made.
 """
 
 from transports.base import Address, Link, Pattern
@@ -34,7 +34,7 @@ TRANSPORT = Transport(
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
     patterns=frozenset(Pattern) - {Pattern.SCAN, Pattern.ROUTED},
-    options={"calls": (), "back": (), "hwm": ()},
+    options={"calls": (), "back": (), "hwm": (), "keys": ()},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

@@ -10,13 +10,18 @@ libzmq has no limit of connections. So a doorman ends the oldest one that brough
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import zmq
+from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
-from transports.base import TWO_ENDS, Pattern
+from transports.base import TWO_ENDS, Address, Pattern
 from transports.sockets import end_connection, peer_of, set_nodelay
 from transports.zeromq.calls import Socket
+
+if TYPE_CHECKING:
+    from transports.keys import Curve
 
 Context = zmq.Context[Socket]
 
@@ -31,18 +36,23 @@ MOST_STRANGERS = 64
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
+Credentials = tuple[bytes, tuple[bytes, ...]]
+"""ZAP's name of the mechanism, and what the peer shows by it: user and password, or its public key."""
+
+
+def credentials_of(token: str, curve: Curve | None) -> Credentials:
+    return (b"PLAIN", (b"exchange", token.encode())) if curve is None else (b"CURVE", (z85.decode(curve.theirs),))
+
+
 class Doorman:
     """Answers for one socket. `refused` counts accepted connections that never completed the handshake."""
 
-    def __init__(
-        self, context: Context, socket: Socket, token: str, nodelay: bool, pattern: Pattern,
-        asks_tokens: bool = True,
-    ) -> None:  # fmt: skip
-        """`asks_tokens`: True for one doorman of a context, which checks the tokens for all its sockets."""
-        crowd = pattern not in TWO_ENDS  # there are many peers, and nothing tells them apart
-        self._token, self._nodelay = token.encode(), nodelay
+    def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
+        """`credentials`: what peers have to show; None if another doorman of the context checks it for all sockets."""
+        crowd = address.pattern not in TWO_ENDS  # there are many peers, and nothing tells them apart
+        self._credentials, self._nodelay = credentials, address.nodelay
         self._accepted = self._admitted = self._met = 0
-        self._takes_one = pattern is Pattern.PAIR
+        self._takes_one = address.pattern is Pattern.PAIR
         self.doors = {DOOR: self}
         """The doormen of the context by the ZAP domain of their sockets."""
         self._open: dict[int, str | None] = {}
@@ -53,7 +63,7 @@ class Doorman:
         self._socket = socket
         self._crowd, self._hears_nothing = crowd, crowd or socket.type == zmq.PUSH
         self._monitor = socket.get_monitor_socket(WATCHED)
-        self._zap = self._open_zap(context) if asks_tokens else None
+        self._zap = self._open_zap(context) if credentials is not None else None
         watched = [self._monitor] if self._zap is None else [self._monitor, self._zap]
         self.descriptors = [int(each.get(zmq.FD)) for each in watched]
         self.serve()  # a descriptor reports only what comes after the events have been read once
@@ -116,9 +126,9 @@ class Doorman:
     def _verdict(self, request: Sequence[bytes]) -> list[bytes]:
         """ZAP's reply: version, request id, status, text, user id, metadata. A pair's door takes no second peer."""
         version, request_id, domain, *_, mechanism = request[:6]
-        door, credentials = self.doors[domain], request[6:]
+        door = self.doors[domain]
         is_free = not (door._takes_one and door._admitted)
-        welcome = is_free and mechanism == b"PLAIN" and credentials == [b"exchange", self._token]
+        welcome = is_free and (mechanism, tuple(request[6:])) == self._credentials
         status, text = (b"200", b"OK") if welcome else (b"400", b"unknown run")
         return [version, request_id, status, text, b"", b""]
 

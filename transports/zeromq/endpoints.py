@@ -13,22 +13,26 @@ Subscriptions take time to reach a publisher, which drops messages that match no
 subscriber is JOINED, with which no frame begins: once a publisher has it, it has the earlier ones too.
 
 A listener is a PLAIN server whose password is the token: libzmq turns away a peer without the token, or that does not
-speak ZMTP, before it reads a message. inproc has no handshake and needs none: no other process can reach it.
+speak ZMTP, before it reads a message. With keys it is a CURVE server, which admits the connector's key only, and needs
+no token. inproc has no handshake and needs none: no other process can reach it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import zmq
 
 from transports.base import MANY_LISTENERS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
 from transports.topics import check_key, prefixes
 from transports.zeromq.calls import Socket
-from transports.zeromq.doorman import JOINED, Context
+from transports.zeromq.doorman import JOINED, Context, credentials_of
 from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
+
+if TYPE_CHECKING:
+    from transports.keys import Curve
 
 RECONNECT_MS, HANDSHAKE_MS, LINGER_MS = 10, 60_000, 1000
 MAX_MESSAGE_BYTES = 2 << 20
@@ -61,14 +65,25 @@ CONNECTOR = {
 }
 
 
-def _open(address: Address, of_pattern: dict[Pattern, Kinds]) -> ZeroMqLink:
+def _curve(address: Address, end: str) -> Curve | None:
+    """The keys of this end; None if the address names none. BadAddress if they cannot be used."""
+    if "keys" not in address.options:
+        return None
+    from transports.keys import Keys
+
+    if address.scheme == "zeromq+inproc":
+        raise BadAddress(f"{address.url}: no other process can reach it, so it takes no keys")
+    return Keys.of(address).curve(end)
+
+
+def _open(address: Address, of_pattern: dict[Pattern, Kinds], curve: Curve | None) -> ZeroMqLink:
     """A link on new sockets."""
     kinds = SIMPLEX if address.simplex else of_pattern[address.pattern]
     context = zmq.Context.instance() if address.scheme == "zeromq+inproc" else zmq.Context()
     first = _socket(context, address, kinds.inbound)
     second = first if kinds.outbound is None else _socket(context, address, kinds.outbound)
     _prepare(second if second.type == zmq.XPUB else first, address)
-    return ZeroMqLink(address, context, first, second)
+    return ZeroMqLink(address, context, first, second, credentials_of(address.token, curve))
 
 
 def _socket(context: Context, address: Address, kind: int) -> Socket:
@@ -165,11 +180,12 @@ def listen(address: Address) -> Link:
     endpoint = endpoints[0]
     if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
         raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
-    link = _open(address, LISTENER)
+    curve = _curve(address, "listener")
+    link = _open(address, LISTENER, curve)
     if address.pattern is Pattern.PAIR and address.scheme != "zeromq+inproc":
         link.await_first_frame()
     try:
-        link.bind(endpoints)
+        link.bind(endpoints, curve)
     except zmq.ZMQError as error:
         link.close(0)
         raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another") from error
@@ -188,10 +204,11 @@ def _with_ports(address: Address, bound: list[str]) -> str:
 def connect(address: Address, _until_ns: int) -> Link:
     """Returns at once; libzmq connects when it can."""
     places = [_endpoints(each) for each in _places(address)]
-    link = _open(address, CONNECTOR)
+    curve = _curve(address, "connector")
+    link = _open(address, CONNECTOR, curve)
     try:
         for place in places:
-            link.connect(place[::-1], address.token)
+            link.connect(place[::-1], address.token, curve)
     except zmq.ZMQError as error:
         link.close(0)
         raise TransportError(f"cannot connect to {address.url}: {error.strerror}") from error

@@ -22,9 +22,10 @@ from transports.zeromq.calls import (
     PlainTopicCalls,
     Socket,
 )
-from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Doorman
+from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Credentials, Doorman
 
 if TYPE_CHECKING:
+    from transports.keys import Curve
     from transports.lending import Lent
     from transports.zeromq.round_trips import RoundTrips
 
@@ -36,16 +37,18 @@ IN, OUT = int(zmq.POLLIN), int(zmq.POLLOUT)  # an enum's & costs more than the c
 class ZeroMqLink(Link):
     """One end: a socket, or (simplex) one each way."""
 
-    def __init__(self, address: Address, context: Context, inbound: Socket, outbound: Socket) -> None:
+    def __init__(
+        self, address: Address, context: Context, inbound: Socket, outbound: Socket, credentials: Credentials
+    ) -> None:
         self.url = address.url
         self._nodelay, self._context = address.nodelay, context
         self._inbound, self._outbound = inbound, outbound
         self.bound: dict[Socket, str] = {}
         """The endpoint on which each socket listens."""
-        self._doorman = Doorman(context, inbound, address.token, address.nodelay, address.pattern)
+        self._doorman = Doorman(context, inbound, address, credentials)
         self._doormen, watched = [self._doorman], []
         if outbound is not inbound:
-            self._doormen.append(Doorman(context, outbound, address.token, address.nodelay, address.pattern, False))
+            self._doormen.append(Doorman(context, outbound, address, None))
             self._doorman.doors[SECOND_DOOR] = self._doormen[-1]
             watched.append(int(outbound.get(zmq.FD)))
         watched += [descriptor for doorman in self._doormen for descriptor in doorman.descriptors]
@@ -63,17 +66,25 @@ class ZeroMqLink(Link):
         """The sockets: inbound, and outbound if that is another."""
         return [self._inbound] if self._outbound is self._inbound else [self._inbound, self._outbound]
 
-    def bind(self, endpoints: list[str]) -> None:
-        """Bind the sockets, inbound first, as servers that ask for the token."""
+    def bind(self, endpoints: list[str], curve: Curve | None) -> None:
+        """Bind the sockets, inbound first, as servers that ask for the token, or for the connector's key."""
         for socket, endpoint, door in zip(self._each_way, endpoints, self._doorman.doors, strict=True):
-            socket.plain_server, socket.zap_domain = True, door
+            socket.zap_domain = door
+            if curve is None:
+                socket.plain_server = True
+            else:
+                socket.curve_server, socket.curve_secretkey = True, curve.secret
             socket.bind(endpoint)
             self.bound[socket] = str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
 
-    def connect(self, endpoints: list[str], token: str) -> None:
+    def connect(self, endpoints: list[str], token: str, curve: Curve | None) -> None:
         """Connect the sockets, inbound first."""
         for socket, endpoint in zip(self._each_way, endpoints, strict=True):
-            socket.plain_username, socket.plain_password = b"exchange", token.encode()
+            if curve is None:
+                socket.plain_username, socket.plain_password = b"exchange", token.encode()
+            else:
+                socket.curve_publickey, socket.curve_secretkey = curve.public, curve.secret
+                socket.curve_serverkey = curve.theirs
             socket.connect(endpoint)
 
     def await_first_frame(self) -> None:

@@ -1,0 +1,169 @@
+"""Keys of one's own runs, in a folder: whoever has the folder can take part, and nobody else can.
+
+ca.pem                         signs the two certificates below; its own key is thrown away
+listener.pem, listener.key     TLS of engine and reporter, which listen, and of a private broker
+connector.pem, connector.key   TLS of who connects to them
+listener.curve, connector.curve   the same two for ZeroMQ's CURVE: public and secret key, a line each, in Z85
+
+Each end proves that it has its key. The CA has signed these two certificates only, so no host name is checked. The
+certificates say until when all of it is valid. openssl makes them: Python's ssl reads certificates and makes none.
+"""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import stat
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from transports.base import Address, BadAddress, NotInstalled, TransportError
+
+LISTENER, CONNECTOR = "listener", "connector"
+USAGE = {LISTENER: "serverAuth", CONNECTOR: "clientAuth"}
+"""What each end's certificate is for: a connector's is refused where a listener is expected."""
+SECRETS = tuple(f"{end}.{kind}" for end in USAGE for kind in ("key", "curve"))
+FILES = ("ca.pem", *(f"{end}.pem" for end in USAGE), *SECRETS)
+CONFIGURATION = """\
+[req]
+distinguished_name = name
+[name]
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign
+"""
+EXTENSIONS = "keyUsage = critical, digitalSignature\nextendedKeyUsage = {usage}\nsubjectAltName = DNS:{end}\n"
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-batch")
+MAKE = "make keys with: exchange keys DIR"
+
+
+class Curve(NamedTuple):
+    """One end's pair of CURVE keys, and the public key of the other end; each in Z85."""
+
+    public: bytes
+    secret: bytes
+    theirs: bytes
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys in a folder, read when they are needed."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, address: Address) -> Keys:
+        """The keys that the address's option `keys` names. BadAddress if they cannot be used."""
+        return cls.checked(Path(address.options["keys"]))
+
+    @classmethod
+    def checked(cls, folder: Path, now_s: float | None = None) -> Keys:
+        """BadAddress if a file is missing, is for others to read, or is no key; or if the keys have expired."""
+        for name in FILES:
+            _check_file(folder / name, name in SECRETS)
+        keys = cls(folder)
+        if (expiry_s := keys.expiry_s) <= (time.time() if now_s is None else now_s):
+            day = time.strftime("%Y-%m-%d", time.localtime(expiry_s))
+            raise BadAddress(f"the keys in {folder} expired on {day}: {MAKE}")
+        return keys
+
+    @property
+    def expiry_s(self) -> float:
+        """When the certificates expire, in seconds of the epoch."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
+        (authority,) = context.get_ca_certs()
+        return ssl.cert_time_to_seconds(str(authority["notAfter"]))
+
+    def tls(self, end: str) -> ssl.SSLContext:
+        """The TLS of one end: both show certificates, and no version below 1.3 is spoken."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if end == LISTENER else ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version, context.check_hostname = ssl.TLSVersion.TLSv1_3, False
+        context.verify_mode = ssl.CERT_REQUIRED
+        if end == LISTENER:
+            context.num_tickets = 0  # no session is resumed
+        certificate, key = (self.folder / f"{end}.{kind}" for kind in ("pem", "key"))
+        self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
+        self._load(lambda: context.load_cert_chain(certificate, key), certificate.name)
+        return context
+
+    def _load(self, load: object, name: str) -> None:
+        try:
+            load()  # type: ignore[operator]
+        except (ssl.SSLError, OSError) as error:
+            raise BadAddress(f"{self.folder / name} cannot be used ({error}): {MAKE}") from error
+
+    def curve(self, end: str) -> Curve:
+        (public, secret), (theirs, _) = self._curve(end), self._curve(CONNECTOR if end == LISTENER else LISTENER)
+        return Curve(public, secret, theirs)
+
+    def _curve(self, end: str) -> list[bytes]:
+        path = self.folder / f"{end}.curve"
+        found = path.read_bytes().split()
+        if [len(key) for key in found] != [40, 40]:
+            raise BadAddress(f"{path} holds no pair of CURVE keys: {MAKE}")
+        return found
+
+
+def _check_file(path: Path, is_secret: bool) -> None:
+    try:
+        mode = path.stat().st_mode
+        path.open("rb").close()
+    except FileNotFoundError as error:
+        raise BadAddress(f"{path} is missing: {MAKE}") from error
+    except OSError as error:
+        raise BadAddress(f"cannot read {path}: {error.strerror}") from error
+    if is_secret and stat.S_IMODE(mode) & 0o077:
+        raise BadAddress(f"others may read {path}: make new keys, or type chmod 600 {path} if nobody has read it")
+
+
+def make_keys(folder: Path, days: int) -> Keys:
+    """Make the folder with new keys, or nothing. TransportError if it exists, or cannot be made."""
+    if shutil.which("openssl") is None:
+        raise NotInstalled("keys are made with openssl, which is not installed: sudo apt-get install openssl")
+    if folder.exists():
+        raise BadAddress(f"{folder} exists already: name a new folder, so that no key in use is lost")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:
+            _make_in(Path(unfinished), days)
+            made = Path(unfinished) / "keys"
+            made.rename(folder)
+    except OSError as error:
+        raise TransportError(f"cannot make {folder}: {error.strerror or error}") from error
+    return Keys.checked(folder)
+
+
+def _make_in(scratch: Path, days: int) -> None:
+    """Make the folder `keys`. The CA's own key stays in the scratch folder, and goes with it."""
+    keys = scratch / "keys"
+    keys.mkdir(mode=0o700)
+    (scratch / "cnf").write_text(CONFIGURATION)
+    own, valid = ("-config", scratch / "cnf"), ("-days", days)
+    authority = ("-extensions", "authority", "-subj", "/CN=exchange keys")
+    _openssl("req", "-x509", *own, *NEW_KEY, *valid, *authority, "-keyout", scratch / "ca.key", "-out", keys / "ca.pem")
+    for serial, (end, usage) in enumerate(USAGE.items(), 1):
+        key, request, extensions = keys / f"{end}.key", scratch / "csr", scratch / "ext"
+        extensions.write_text(EXTENSIONS.format(usage=usage, end=end))
+        _openssl("req", *own, *NEW_KEY, "-subj", f"/CN={end}", "-keyout", key, "-out", request)
+        signed = ("-CA", keys / "ca.pem", "-CAkey", scratch / "ca.key", "-set_serial", serial, "-extfile", extensions)
+        _openssl("x509", "-req", *valid, "-in", request, "-out", keys / f"{end}.pem", *signed)
+        (keys / f"{end}.curve").write_bytes(b"\n".join(_new_curve()) + b"\n")
+    for path in keys.iterdir():
+        path.chmod(0o600)
+
+
+def _new_curve() -> tuple[bytes, bytes]:
+    import zmq  # only those who make keys or speak ZeroMQ need it
+
+    return zmq.curve_keypair()
+
+
+def _openssl(*words: object) -> None:
+    done = subprocess.run(["openssl", *map(str, words)], capture_output=True, text=True, umask=0o077, check=False)
+    if done.returncode:
+        raise TransportError(f"openssl {words[0]} failed: {done.stderr.strip() or done.returncode}")
