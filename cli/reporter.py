@@ -27,8 +27,6 @@ def command(
     from runs.transport_settings import check_exposure, with_keys
 
     url = with_keys(url, secure)
-    if not launched:
-        check_exposure(url, insecure)
     settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
     if instance > reporters:
         raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")
@@ -42,6 +40,7 @@ def command(
         with yielding():
             serve(events, lambda: open_in(lambda: folder), cpu)
         return
+    check_exposure(url, insecure)
     from runs.files import new_run_folder
     from runs.record.begun import note_begun
     from runs.run import conditions_here, record_by_hand

@@ -131,8 +131,7 @@ def make_keys(folder: Path, days: int) -> Keys:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:
             _make_in(Path(unfinished), days)
-            made = Path(unfinished) / "keys"
-            made.rename(folder)
+            (Path(unfinished) / "keys").rename(folder)
     except OSError as error:
         raise TransportError(f"cannot make {folder}: {error.strerror or error}") from error
     return Keys.checked(folder)
