@@ -208,6 +208,8 @@ class Benchmark:
     """Sentences on what is wrong with the answer."""
     columns: Sequence[Column]
     plots: Sequence[Plot] = ()
+    series: Sequence[Plot] = ()
+    """Drawings over the seconds of a cell: of machine.py's figures, which are measured only for these."""
     published: Sequence[Published] = ()
     makes: Sequence[Makes] = ()
     options: Sequence[click.Option] = ()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from exchange.measurements import LogBuckets
 from messaging.roles import RoleResult
-from messaging.session import OPEN_NS, Session, Silence, await_subscribers
+from messaging.session import OPEN_NS, TICK_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
@@ -258,6 +258,80 @@ class ConsumeShared:
                 receipt.add(batch, result.last_ns)
             else:
                 time.sleep(self.rest_s)
+
+
+@dataclass(frozen=True)
+class PublishAndConsume(ConsumeShared):
+    """A client that does both at once: it publishes `count` messages over its first link, and consumes over its second.
+
+    A link without room, or a queue without messages, keeps it from neither. It rests when neither gets on.
+    """
+
+    count: int = 0
+    publisher: int = 0
+
+    def __call__(self, session: Session) -> RoleResult:
+        from messaging.payload import Receipt, Source
+
+        source, receipt = Source(self.size, self.publisher), Receipt(self.size, self.publishers)
+        result = RoleResult(first_ns=time.monotonic_ns())
+        out = Outbound(session.links[0], source, self.count)
+        try:
+            self._work(session, out, receipt, result)
+        except PeerGone as why:
+            result.stopped = f"{why}, after {receipt.received:,} messages"
+        result.sent, result.sent_checksum = out.handed_over, source.checksum
+        result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
+        return _with_receipt(result, receipt, session.links[1])
+
+    def _work(self, session: Session, out: Outbound, receipt: Receipt, result: RoleResult) -> None:
+        batch, inbound, reported = receipt.empty_batch(), session.links[1], 0
+        while not session.must_stop:
+            until_ns = time.monotonic_ns() + REPORT_EVERY_NS
+            while time.monotonic_ns() < until_ns:
+                gone = out.hand_over()
+                batch.clear()
+                if inbound.receive(batch):
+                    result.last_ns = time.monotonic_ns()
+                    receipt.add(batch, result.last_ns)
+                elif not gone:
+                    time.sleep(self.rest_s)
+            for link in session.links:
+                session.serve(link)
+            out.look_whether_all_is_taken()
+            if receipt.received > reported:
+                session.report_progress(reported := receipt.received)
+
+
+class Outbound:
+    """What a client publishes while it consumes: batch after batch, as far as the link has room."""
+
+    def __init__(self, link: Link, source: Source, count: int) -> None:
+        self._link, self._source, self._count = link, source, count
+        self._first = 0
+        self.taken_ns = 0
+        """When a broker had taken everything; 0 before."""
+
+    @property
+    def handed_over(self) -> int:
+        return self._source.count - (self._source.batch.count - self._first)
+
+    def hand_over(self) -> int:
+        """Returns how many messages the link took."""
+        source = self._source
+        if self._first == source.batch.count:
+            if source.count == self._count:
+                return 0
+            source.fill(self._count - source.count, time.monotonic_ns())
+            self._first = 0
+        first, self._first = self._first, self._link.send(source.batch, self._first)
+        return self._first - first
+
+    def look_whether_all_is_taken(self) -> None:
+        """Look for a moment, once everything was handed over; the client goes on to consume in between."""
+        if not self.taken_ns and self.handed_over == self._count:
+            now_ns = time.monotonic_ns()
+            self.taken_ns = time.monotonic_ns() if self._link.drain(now_ns + TICK_NS) else 0
 
 
 def rest_s(sharers: int) -> float:

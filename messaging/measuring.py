@@ -13,6 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Benchmark, Cell
+from messaging.machine import MachineSeries
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
@@ -198,18 +199,31 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
             Launcher(roles, setup, setup.in_threads(cell.transport), patience_s) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.meanwhile(cell, roles, server),
+            MachineSeries(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(read_clocks, read_clocks, on_count)
         if server and cell.settings.get("nagle"):
             outcome.at_broker = setup.accepted(server)
     used = {name: result.usage for name, result in outcome.results.items()}
     of_broker = usage[1].since(usage[0]) if server and len(usage) > 1 else None
+    judged = _judged(benchmark, cell, outcome)
+    if machine is not None:
+        judged["series"] = machine.seconds()
+        judged["figures"] |= machine.figures() if judged["figures"] else {}
     return {
-        **_judged(benchmark, cell, outcome),
+        **judged,
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": of_broker,
         "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
     }
+
+
+def _rss_bytes(server: Server | None) -> int:
+    """The memory of the broker's processes; 0 without one."""
+    with contextlib.suppress(OSError):
+        usage = server.usage() if server else None
+        return int(usage.since(usage)["rss_bytes"]) if usage else 0
+    return 0
 
 
 def usage_of(server: Server) -> Usage:

@@ -37,10 +37,11 @@ def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
-    for plot in benchmark.plots:
+    over_time = list(_seconds_as_rows(rows)) if benchmark.series else []
+    for plot in (*benchmark.plots, *benchmark.series):
         measured = [
             row
-            for row in _a_row_for_each_figure(plot, rows)
+            for row in _a_row_for_each_figure(plot, over_time if plot in benchmark.series else rows)
             if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
@@ -48,6 +49,14 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         for words, own in _readable(plot, measured).items():
             title = f"{benchmark.name}: {plot.title}{_common_transport(plot, own)}{words}"
             yield Figure(title, _chart(plot, own), plot.caption)
+
+
+def _seconds_as_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """A row for each second of each cell's last repeat."""
+    for row in rows:
+        for second in row["repeats"][-1].get("series", ()):
+            figures = {name: {"median": value, "low": None, "high": None} for name, value in second.items()}
+            yield {**row, "point": {**row["point"], "second": second["second"]}, "figures": figures}
 
 
 def _a_row_for_each_figure(plot: Plot, rows: Sequence[Row]) -> Iterator[Row]:

@@ -46,7 +46,6 @@ ELSEWHERE = (
             "nothing is measured in them"),
     Covered(MRG, "5.1", "another memory allocator, another processor", "",
             "the broker's allocator is not ours to change"),
-    Covered(MRG, "5.2, OPRA", "16 messages in a frame of 256 bytes", "", "perftest packs nothing"),
     Covered(QUEUES, "figure 1", "a drawing of the hosts", "", "nothing is measured in it"),
     Covered(QUEUES, "counter-test", "requests that do not wait for their replies", "", "request-reply always waits"),
     Covered(CHAIN, "figures 1, 2", "drawings of interactions 1 and 2", "", "docs/supply-chain.md draws them"),

@@ -1,8 +1,10 @@
-"""perftest: shared queues, many publishers and many subscribers on each; or exchanges.
+"""perftest: clients that publish to shared queues and subscribe to them; or publishers, exchanges, and subscribers.
 
-    publishers 1.1 .. 1.6   ══▶  [shared queue 1]   ══▶  subscribers 1.1 .. 1.6
-    ...                          ...                     ...
-    publishers 10.1 .. 10.6 ══▶  [shared queue 10]  ══▶  subscribers 10.1 .. 10.6
+    clients 1.1 .. 1.6    ══▶  [shared queue 1]   ══▶  the same clients
+    ...                        ...
+    clients 10.1 .. 10.6  ══▶  [shared queue 10]  ══▶  the same clients          60 processes, which do both
+
+    --npubs, --nsubs   publishers 1.1 .. 1.n ══▶ [shared queue 1] ══▶ subscribers 1.1 .. 1.m, a process each
 
     mode fanout   publishers ══▶ [fanout exchange ▸ a queue for each] ══▶ subscribers, each message to every one
     mode topic    the same through a topic exchange: publisher P at exchange Q has the key perf.qQ.pP, and its
@@ -27,24 +29,29 @@ from dataclasses import dataclass
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Point, Published, Results, Settings
-from messaging.flow import ConsumeShared, Publish, rest_s
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Point, Published, Results, Settings
+from messaging.flow import ConsumeShared, Publish, PublishAndConsume, rest_s
 from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from messaging.streams import transfer_figures, wrong_with, wrong_with_each
+from runs.errors import UserError
 from runs.option_types import Count
 from transports.base import Pattern
 
 ROLES = click.IntRange(1, 10_000)
-SHARED = "shared"
+SHARED, USUAL = "shared", 6
 MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 OPTIONS = (
-    click.Option(["--npubs"], type=ROLES, default=6, show_default=True, help="Publishers on each queue, or exchange."),
-    click.Option(["--nsubs"], type=ROLES, default=6, show_default=True, help="Subscribers on each queue, or exchange."),
+    click.Option(["--clients"], type=ROLES,
+                 help="Processes that publish and subscribe, in all, dealt to the queues.  [default: 6 a queue]"),
+    click.Option(["--npubs"], type=ROLES, help="Publishers on each queue, or exchange, that do not subscribe."),
+    click.Option(["--nsubs"], type=ROLES, help="Subscribers on each queue, or exchange, that do not publish."),
     click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
     click.Option(["--count"], type=Count(1, 1 << 39), default="100k", show_default=True,
                  help="Messages of each publisher; of shared queues rounded up to a multiple of --nsubs."),
     click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
+    click.Option(["--packing"], type=Count(1, 1 << 16), default="1", show_default=True,
+                 help="Market data messages in each message, as 16 of OPRA's in 256 bytes."),
     click.Option(["--mode"], type=click.Choice(list(MODES)), default=SHARED, show_default=True,
                  help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all."),
 )  # fmt: skip
@@ -60,6 +67,8 @@ class Destination:
     count: int
     publishers: int
     subscribers: int
+    both: bool = False
+    """Each client publishes and subscribes."""
 
     @property
     def is_queue(self) -> bool:
@@ -81,6 +90,11 @@ class Destination:
         """`rest_s` is that of each ConsumeShared."""
         subscribing, publishing = self._ends(links)
         shares, consume = Sharing(self.name, self.delivered), ConsumeShared(self.size, self.publishers, rest_s)
+        if self.both:
+            return [
+                Role(f"client {self.number}.{number + 1}", self._do_both(number, rest_s), ends, shares=shares)
+                for number, ends in enumerate(zip(publishing, subscribing, strict=True))
+            ]
         subscribers = [
             Role(f"subscriber {self.number}.{number}", consume, (end,), shares=shares)
             for number, end in enumerate(subscribing, 1)
@@ -90,6 +104,9 @@ class Destination:
             for number, end in enumerate(publishing)
         ]
         return subscribers + publishers
+
+    def _do_both(self, number: int, rest_s: float) -> PublishAndConsume:
+        return PublishAndConsume(self.size, self.publishers, rest_s, self.count, number)
 
     def _publish(self, number: int) -> Publish:
         return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.subscribers)
@@ -114,7 +131,8 @@ class Destination:
 
     def wrong_with(self, results: Results) -> list[str]:
         """Sentences unless each message was delivered once, to one or to all, and each publisher's in order."""
-        senders, receivers = (of_kind(results, f"{kind} {self.number}.") for kind in ("publisher", "subscriber"))
+        kinds = ("client", "client") if self.both else ("publisher", "subscriber")
+        senders, receivers = (of_kind(results, f"{kind} {self.number}.") for kind in kinds)
         if self.is_queue:
             wrong = wrong_with(senders, receivers, self.published, shared=True)
         else:
@@ -127,26 +145,53 @@ def mode_of(settings: Settings) -> str:
     return str(settings.get("mode", SHARED))
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How many publish to each queue or exchange, and how many subscribe; `both`: each client does both."""
+
+    publishers: int
+    subscribers: int
+    both: bool
+
+    @classmethod
+    def of(cls, settings: Settings) -> Shape:
+        """UserError for clients that no queue can have, or that do not know what they are."""
+        npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
+        is_split = npubs is not None or nsubs is not None or mode_of(settings) != SHARED
+        if is_split and clients is not None and not settings.get("quick"):
+            raise UserError(
+                "--clients publish to shared queues and subscribe to them: leave out --npubs, --nsubs, --mode"
+            )
+        if is_split:
+            return cls(npubs or USUAL, nsubs or USUAL, False)
+        each, odd = divmod(clients or USUAL * settings["queues"], settings["queues"])
+        if odd or not each:
+            raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {settings['queues']}")
+        return cls(each, each, True)
+
+
 def points(settings: Settings) -> list[Point]:
     """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
-    size, many, mode = settings["size"], settings["queues"], mode_of(settings)
+    size, many, mode, shape = settings["size"], settings["queues"], mode_of(settings), Shape.of(settings)
+    if settings.get("packing", 1) > size:
+        raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for so many messages")
     if mode == SHARED:
         return [{"size_bytes": size, "queues": many}]
-    most = max(settings["npubs"], settings["nsubs"])
+    most = max(shape.publishers, shape.subscribers)
     check_descriptors(2 * most, f"a role that meets {most} others has up to two connections with each")
     return [{"size_bytes": size, "exchanges": many, "mode": mode}]
 
 
 def count_of(settings: Settings) -> int:
     """Number of messages of each publisher."""
-    multiple = settings["nsubs"] if mode_of(settings) == SHARED else 1
+    multiple = Shape.of(settings).subscribers if mode_of(settings) == SHARED else 1
     return int(-(-settings["count"] // multiple) * multiple)
 
 
 def destinations_of(settings: Settings) -> list[Destination]:
-    pattern, count = MODES[mode_of(settings)], count_of(settings)
+    pattern, count, shape = MODES[mode_of(settings)], count_of(settings), Shape.of(settings)
     return [
-        Destination(number, pattern, settings["size"], count, settings["npubs"], settings["nsubs"])
+        Destination(number, pattern, settings["size"], count, shape.publishers, shape.subscribers, shape.both)
         for number in range(1, settings["queues"] + 1)
     ]
 
@@ -162,10 +207,28 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in ("publisher", "subscriber"))
-    return transfer_figures(cell.size, publishers, subscribers)
+    kinds = ("client", "client") if Shape.of(cell.settings).both else ("publisher", "subscriber")
+    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in kinds)
+    found, packing = transfer_figures(cell.size, publishers, subscribers), cell.settings.get("packing", 1)
+    found["published_megabytes_per_s"] = found["publishes_per_s"] * cell.size / 1e6
+    if packing > 1:
+        found["packed_in_per_s"] = packing * found["publishes_per_s"]
+        found["packed_out_per_s"] = packing * found["deliveries_per_s"]
+    return found
 
 
+def _over_time(title: str, unit: str, **series: str) -> Plot:
+    return Plot(title, title, unit, x="second", x_unit="s", linear=True, series=series)
+
+
+SERIES = (
+    _over_time("Processors over time (figures 10, 15)", "% of all", user_percent="user", system_percent="system"),
+    _over_time("Context switches and interrupts over time (11, 16)", "/s", switches_per_s="context switches",
+               interrupts_per_s="interrupts"),
+    _over_time("Memory over time (12, 17)", "MB", used_mb="of the machine", broker_mb="of the broker"),
+    _over_time("Packets over time (13, 18)", "packets/s", packets_per_s="all interfaces"),
+    _over_time("Bytes over time (14, 19)", "B/s", bytes_per_s="all interfaces"),
+)  # fmt: skip
 BENCHMARK = Benchmark(
     about="publishers and subscribers on shared queues, or exchanges: transfers a second",
     paper="Red Hat and Intel, MRG Messaging, chapters 3 and 5",
@@ -178,11 +241,20 @@ BENCHMARK = Benchmark(
         Column("transfers_per_s", "transfers/s", with_interval=True),
         Column("publishes_per_s", "publishes/s"),
         Column("deliveries_per_s", "deliveries/s"),
-        Column("megabytes_per_s", "MB/s"),
+        Column("published_megabytes_per_s", "MB/s in"),
+        Column("megabytes_per_s", "MB/s out"),
+        Column("packed_in_per_s", "packed in/s"),
+        Column("packed_out_per_s", "packed out/s"),
         Column("packets_per_message", "packets"),
+        Column("user_percent", "user %"),
+        Column("system_percent", "system %"),
+        Column("interrupts_per_s", "interrupts/s"),
         Column("seconds", "s"),
     ),
+    series=SERIES,
     published=(
+        Published("OPRA's messages into the broker, 16 in 256 bytes", "6,080,000/s", figure="packed_in_per_s"),
+        Published("fully reliable messages/s at 1:4, and of OPRA's", "152,000 and 2,432,000"),
         Published("transfers of a run, 60 clients, 10 queues, 256 bytes", "12,000,240"),
         Published("transfers/s, 2 x 4 cores at 3.2 GHz, its best allocator", "762,000"),
         Published("the same, as it was released", "509,000 (printed as 505K)"),
@@ -190,27 +262,17 @@ BENCHMARK = Benchmark(
         Published("into the broker: half of the transfers", "380,000 messages/s"),
     ),
     makes=(
-        Makes(
-            "figures 8, 9",
-            "12,000,240 transfers, 256 bytes, 10 shared queues",
-            "--delivery confirmed",
-            "a role is a process, 120 in all; the paper has 60 clients that do both",
-        ),
-        Makes(
-            "5.2, 1:4",
-            "what a fan-out of four leaves",
-            "--mode fanout --npubs 1 --nsubs 4",
-            "16 messages a frame are not packed",
-        ),
-        Makes(
-            "figures 10 to 19",
-            "CPU, context switches, memory, packets of a run",
-            "",
-            "totals, not series over time; no share of user and system",
-        ),
+        Makes("figures 8, 9", "12,000,240 transfers, 256 bytes, 10 shared queues, 60 clients",
+              "--transport amqp --clients 60 --delivery confirmed"),
+        Makes("5.2, OPRA", "16 messages in a frame of 256 bytes", "--transport amqp --clients 60 --packing 16",
+              "frames are numbered and checked, not the messages in them"),
+        Makes("5.2, 1:4", "what a fan-out of four leaves",
+              "--transport amqp --mode fanout --npubs 1 --nsubs 4 --packing 16"),
+        Makes("figures 10 to 19", "CPU, context switches, memory, packets over time", "--transport amqp",
+              "of one host, on which broker and clients are"),
     ),
     options=OPTIONS,
     patterns=lambda cell: (MODES[mode_of(cell.settings)],),
     repeats=1,
-    quick={"repeats": 3, "npubs": 2, "nsubs": 2, "queues": 2, "count": 10_000},
-)
+    quick={"repeats": 3, "clients": 4, "queues": 2, "count": 10_000},
+)  # fmt: skip

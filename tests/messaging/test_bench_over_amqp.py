@@ -1,4 +1,7 @@
-"""Every benchmark through a real RabbitMQ: few messages, the answer right."""
+"""Each kind of benchmark through a real RabbitMQ: few messages, the answer right.
+
+latency has the roles of de-pp, density those of throughput, streams those of de-mpmc.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,16 @@ COMMANDS = {
     "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {SHORT} 500",
     "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
+    "perftest, clients": f"perftest --clients 4 --qt 2 --packing 16 --delivery confirmed {SHORT} 500",
     "perftest, fanout": f"perftest --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 500",
     "perftest, topic": f"perftest --mode topic --npubs 2 --nsubs 3 --qt 2 --delivery confirmed {SHORT} 500",
-    "latency": f"latency --sizes 64 {SHORT} 20",
     "throughput": f"throughput --sizes 6 {SHORT} 2000",
-    "density": f"density --sizes 64 {SHORT} 2000",
-    "streams": f"streams --sizes 32 --streams 3 {SHORT} 500",
     "batch-size": f"batch-size --sizes 2KiB {SHORT} 5000",
     "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {SHORT} 40",
     "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {SHORT} 40",
     "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
     "--sample 0.1 --warm-up 0.05 --repeats 1",
-    "supply-chain": "supply-chain --base 20 --warm-up 0.3 --duration 3 --bound 5",
-    "supply-chain, few agents": "supply-chain --topology horizontal --base 10 --agents 5 --warm-up 0.2 --duration 2 "
-    "--bound 5",
+    "supply-chain": "supply-chain --base 10 --agents 6 --warm-up 0.1 --duration 1 --bound 5",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {SHORT} 3000",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {SHORT} 300",
 }
@@ -78,6 +77,17 @@ def test_pairs_share_one_exchange_and_get_none_of_each_other_s(outcomes: dict[st
 def test_a_broker_deals_its_queue_to_whomever_and_all_arrives_once(outcomes: dict[str, Outcome]) -> None:
     (row,) = outcomes["perftest"]["record"]["rows"]
     assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 501
+
+
+def test_clients_publish_and_subscribe_and_the_machine_is_watched(outcomes: dict[str, Outcome]) -> None:
+    (row,) = outcomes["perftest, clients"]["record"]["rows"]
+    found = {name: estimate["median"] for name, estimate in row["figures"].items()}
+    assert found["transfers"] == 2 * 4 * 500
+    assert found["packed_out_per_s"] == pytest.approx(16 * found["deliveries_per_s"])
+    assert {"user_percent", "system_percent", "interrupts_per_s"} <= found.keys()
+    (repeat,) = row["repeats"]
+    assert len(repeat["roles"]) == 4
+    assert repeat["series"][-1].keys() >= {"second", "switches_per_s", "used_mb", "packets_per_s", "bytes_per_s"}
 
 
 @pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])

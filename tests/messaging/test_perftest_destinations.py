@@ -5,9 +5,14 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from messaging.benchmarks.perftest import Destination
+import pytest
+
+from messaging.benchmarks.perftest import Destination, Shape, destinations_of, points
+from messaging.flow import PublishAndConsume
 from messaging.roles import LinkEnd, Links, RoleResult
+from runs.errors import UserError
 from transports.base import Address, Pattern
+from transports.frames import FrameBatch
 from transports.topics import matches
 
 
@@ -58,3 +63,75 @@ def test_a_subscriber_of_an_exchange_may_leave_nothing_out_and_one_of_a_queue_wh
     ]
     dealt = roles | {"subscriber 1.1": told(6, 4), "subscriber 1.2": told(4, 6)}
     assert Destination(1, Pattern.QUEUE, 64, 10, 1, 2).wrong_with(dealt) == []
+
+
+class Together:
+    """A link that publishes into a queue in memory, and takes two messages a call; and a session of two of them."""
+
+    def __init__(self, stop_at: int) -> None:
+        self.queue: list[bytes] = []
+        self.links, self._stop_at, self._received = [self, self], stop_at, 0
+        self.junk = 0
+        self.url = "memory"
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        end = min(first + 2, batch.count)
+        self.queue += [bytes(batch[frame]) for frame in range(first, end)]
+        return end
+
+    def receive(self, batch: FrameBatch) -> int:
+        came, self.queue = self.queue[:3], self.queue[3:]
+        for frame in came:
+            batch.append(frame)
+        self._received += len(came)
+        return len(came)
+
+    def drain(self, _until_ns: int) -> bool:
+        return True
+
+    def serve(self, _link: object) -> None: ...
+
+    def report_progress(self, _received: int) -> None: ...
+
+    @property
+    def must_stop(self) -> bool:
+        return self._received >= self._stop_at
+
+
+def test_a_client_publishes_and_subscribes_at_once() -> None:
+    result = PublishAndConsume(64, 1, 0.0, count=7)(Together(7))  # type: ignore[arg-type]
+    assert (result.sent, result.received, result.wrong) == (7, 7, {})
+    assert result.sent_checksum == result.received_checksum
+    assert result.first_ns <= result.details["published_ns"]
+
+
+SETTINGS = {"queues": 10, "size": 256, "count": 100_000, "mode": "shared"}
+
+
+def test_the_default_is_the_papers_60_clients_that_do_both_and_its_total() -> None:
+    destinations = destinations_of(SETTINGS)
+    roles = [role for each in destinations for role in each.roles(imagined("amqp://host"), 0.0)]
+    assert len(roles) == 60
+    assert {role.name.partition(" ")[0] for role in roles} == {"client"}
+    assert {len(role.ends) for role in roles} == {2}
+    assert sum(each.published + each.delivered for each in destinations) == 12_000_240
+
+
+def test_an_older_record_has_publishers_and_subscribers() -> None:
+    shape = Shape.of({**SETTINGS, "npubs": 3, "nsubs": 2})
+    assert shape == Shape(3, 2, both=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"clients": 61}, "--clients is 61: give a multiple of --qt, which is 10"),
+        ({"clients": 5}, "--clients is 5"),
+        ({"clients": 60, "npubs": 2}, "leave out --npubs"),
+        ({"clients": 60, "mode": "fanout"}, "leave out --npubs, --nsubs, --mode"),
+        ({"packing": 257}, "--packing is 257: 256 bytes have no room"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(given: dict[str, object], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        points({**SETTINGS, **given})

@@ -1,0 +1,88 @@
+"""What the whole machine does while a cell is measured, second by second: processors, interrupts, memory, network."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+import psutil
+
+EVERY_S = 1.0
+Reading = dict[str, float]
+"""Counters since the machine's start, and levels, with the time."""
+RATES = {"interrupts": "interrupts_per_s", "switches": "switches_per_s", "packets": "packets_per_s",
+         "bytes": "bytes_per_s"}  # fmt: skip
+SHARES = {"user": "user_percent", "system": "system_percent"}
+
+
+def read(broker_rss_bytes: Callable[[], int]) -> Reading:
+    """The counters now; of all processors together, and of all network interfaces, loopback among them."""
+    cpu, stats, network = psutil.cpu_times(), psutil.cpu_stats(), psutil.net_io_counters()
+    return {
+        "s": time.monotonic(), "user": cpu.user + cpu.nice, "system": cpu.system + _of_interrupts(cpu),
+        "interrupts": stats.interrupts, "switches": stats.ctx_switches,
+        "packets": network.packets_sent, "bytes": network.bytes_sent,
+        "used_mb": psutil.virtual_memory().used / 1e6, "broker_mb": broker_rss_bytes() / 1e6,
+    }  # fmt: skip
+
+
+def _of_interrupts(cpu: object) -> float:
+    return float(getattr(cpu, "irq", 0.0)) + float(getattr(cpu, "softirq", 0.0))
+
+
+def between(earlier: Reading, later: Reading) -> Reading:
+    """Rates and shares of the time between two readings, and the later one's levels."""
+    span_s = later["s"] - earlier["s"]
+    processors = psutil.cpu_count() or 1
+    return {
+        **{name: (later[counter] - earlier[counter]) / span_s for counter, name in RATES.items()},
+        **{
+            name: 100 * (later[counter] - earlier[counter]) / span_s / processors for counter, name in SHARES.items()
+        },
+        "used_mb": later["used_mb"], "broker_mb": later["broker_mb"],
+    }  # fmt: skip
+
+
+@dataclass
+class MachineSeries:
+    """A context that reads the counters at its start, every second, and at its end."""
+
+    broker_rss_bytes: Callable[[], int] = lambda: 0
+    readings: list[Reading] = field(default_factory=list)
+
+    def __enter__(self) -> MachineSeries:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._read_on, daemon=True)
+        self._note()
+        self._thread.start()
+        return self
+
+    def _read_on(self) -> None:
+        while not self._over.wait(EVERY_S):
+            self._note()
+
+    def _note(self) -> None:
+        self.readings.append(read(self.broker_rss_bytes))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._note()
+
+    def seconds(self) -> list[Reading]:
+        """Each second's rates and levels; `second` is its end, counted from the start."""
+        start_s = self.readings[0]["s"]
+        pairs = zip(self.readings, self.readings[1:], strict=False)
+        return [
+            {"second": now["s"] - start_s, **between(before, now)} for before, now in pairs if now["s"] > before["s"]
+        ]
+
+    def figures(self) -> Reading:
+        """Of all the time; no levels."""
+        found = between(self.readings[0], self.readings[-1])
+        return {name: found[name] for name in (*SHARES.values(), "interrupts_per_s")}
