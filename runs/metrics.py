@@ -33,11 +33,12 @@ def scheduled(settings: RunSettings) -> bool:
 
 
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """Whether orders have a due time, and a run has so many of them."""
+    """Whether orders have a due time, and a run measures so many of them: not the warm-up's, nor each pair's last."""
 
     def judged(settings: RunSettings) -> bool:
-        orders = settings.orders or (settings.orders_per_s or 0.0) * (settings.duration_s or 0.0)
-        return scheduled(settings) and orders >= least
+        rate = settings.orders_per_s or 0.0
+        orders = settings.orders or rate * (settings.duration_s or 0.0)
+        return scheduled(settings) and settings.pairs * (orders - rate * settings.warm_up_s - 1) >= least
 
     return judged
 

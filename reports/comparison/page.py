@@ -9,7 +9,15 @@ from reports.comparison.answer import answers, headline, ratio_plot
 from reports.comparison.figures import trial_figures
 from reports.comparison.paper import FIGURES_8, TABLE_1
 from reports.comparison.paper_figures import paper_figures, published, transports
-from reports.comparison.sentences import circumstances, common_settings, cpu_metric, own_settings, sureness, title
+from reports.comparison.sentences import (
+    circumstances,
+    common_settings,
+    cpu_beyond,
+    cpu_metric,
+    own_settings,
+    sureness,
+    title,
+)
 from reports.drawing.figures import drawings
 from reports.drawing.templates import templates
 from reports.formats import middle_half, number, rounded
@@ -17,7 +25,9 @@ from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
 
-TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
+TEMPLATES = templates(
+    Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number, cpu_beyond=cpu_beyond
+)
 COMPLETION = {
     clock: {name: f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max")}
     for clock in ("due", "handed_over")
@@ -44,7 +54,7 @@ def page_html(record: dict[str, Any]) -> str:
         headline=headline(record), answers=[words for words in answers(record) if words != headline(record)],
         plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)), completion=COMPLETION, cpu=_measured(record, CPU),
-        resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
+        cpu_beyond=cpu_beyond, resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
         published=published(record), transports=transports(record),
         packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
         settings=common_settings(record), own_settings=own_settings(record),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import median, quantiles
 from typing import Any
 
 from reports.formats import date_and_time, is_told, max_of, rate, rounded
@@ -81,6 +82,20 @@ def rate_and_name(arm: Record) -> tuple[str, str]:
 def cpu_metric(component: str) -> str:
     """The metric's name."""
     return f"{component}_cpu_s_per_million"
+
+
+def cpu_beyond(record: Record, arm: Record) -> Record | None:
+    """The CPU that an arm takes beyond the first one of its block, repeat by repeat; None for that one itself.
+
+    The exchange's own work is in both and cancels, while a ratio has it on both sides of the stroke.
+    """
+    first = next(each for each in record["arms"] if each["block"] == arm["block"])
+    ours, theirs = (each["metrics"].get("cpu_s_per_million", {}).get("by_repeat", {}) for each in (arm, first))
+    beyond = {repeat: ours[repeat] - theirs[repeat] for repeat in ours if repeat in theirs}
+    if arm is first or not beyond:
+        return None
+    middle_half = quantiles(beyond.values(), method="inclusive")[::2] if len(beyond) > 1 else None
+    return {"median": median(beyond.values()), "middle_half": middle_half, "by_repeat": beyond}
 
 
 def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:

@@ -18,13 +18,14 @@ from reports.comparison.answer import (
     strip,
 )
 from reports.comparison.paper import FIGURES_8, TABLE_1
-from reports.comparison.sentences import completion, cpu_metric, rate_and_name, sureness
+from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.metrics import COMPONENTS
 
 STRIP = 25
 KEY = "--*-- the arms differ, --o-- cannot tell, | is 1; repeats: those on the estimate's side of 1."
+CPU_BEYOND = "More than: the difference in each repeat. The exchange's own work is in both, and not in the difference."
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
 WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
@@ -40,6 +41,7 @@ def show(record: Record) -> None:
     console.print(_completion(record))
     console.print()
     console.print(_cpu(record))
+    console.print(f"[dim]{CPU_BEYOND}[/dim]")
     _show_caveats(console, record)
 
 
@@ -109,12 +111,14 @@ def _completion(record: Record) -> FoldingTable:
 
 
 def _cpu(record: Record) -> FoldingTable:
-    """CPU seconds for a million orders, in all and by component."""
+    """CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
-    table = plain_table(key("orders/s", from_right=True), key(), "CPU s per million", *components)
+    beyond = f"more than {record['contenders'][0]}"
+    table = plain_table(key("orders/s", from_right=True), key(), "CPU s per million", beyond, *components)
     for arm in record["arms"]:
         in_all = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
-        table.add_row(*rate_and_name(arm), in_all, *(rounded(arm["metrics"].get(cpu_metric(c))) for c in components))
+        more, parts = cpu_beyond(record, arm), (rounded(arm["metrics"].get(cpu_metric(name))) for name in components)
+        table.add_row(*rate_and_name(arm), in_all, with_middle_half(more) if more else "", *parts)
     return table
 
 

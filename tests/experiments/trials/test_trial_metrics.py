@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from exchange.settings import RunSettings
 from runs.metrics import COMPARISON_METRICS
 
 METRICS = {metric.name: metric for metric in COMPARISON_METRICS}
@@ -26,3 +27,19 @@ def test_what_a_component_used_is_told_by_order_or_at_its_most(name: str, value:
 
 def test_every_metric_has_a_name_of_its_own() -> None:
     assert len(METRICS) == len(COMPARISON_METRICS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "judged"),
+    [
+        ({"orders": 1_000}, False),  # the last order's answer waits for nobody, so 999 are measured
+        ({"orders": 1_001}, True),
+        ({"orders": 501, "pairs": 2}, True),
+        ({"orders": 1_100, "warm_up_s": 0.1}, False),
+        ({"orders": 1_101, "warm_up_s": 0.1}, True),
+        ({"orders": 2_000, "orders_per_s": None}, False),
+    ],
+)
+def test_a_p99_is_judged_if_ten_of_the_measured_orders_are_slower(settings: dict[str, Any], judged: bool) -> None:
+    given = RunSettings(**{"transport": "tcp", "orders_per_s": 1_000.0, **settings})
+    assert METRICS["due_p99_us"].judged(given) is judged

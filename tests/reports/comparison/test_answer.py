@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
-from reports.comparison.sentences import completion
+from reports.comparison.sentences import completion, cpu_beyond
 from reports.formats import rounded
 
 P50 = "due_p50_us"
@@ -102,3 +102,16 @@ def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:
     assert small is not None
     assert [len(many.first_groups), len(many.other_groups), len(small.other_groups)] == [1, 1, 0]
     assert next(iter(many.first_groups)).startswith("completion p50")
+
+
+def test_cpu_beyond_is_the_difference_in_each_repeat_to_the_first_arm_of_the_block() -> None:
+    def arm(block: str, **by_repeat: float) -> dict[str, Any]:
+        return {"block": block, "metrics": {"cpu_s_per_million": {"by_repeat": by_repeat}}}
+
+    first, second = arm("a", one=100.0, two=200.0, three=300.0), arm("a", one=130.0, two=220.0, four=1.0)
+    record = {"arms": [first, second, arm("b", one=7.0)]}
+    assert cpu_beyond(record, first) is None
+    both = {"one": 30.0, "two": 20.0}
+    assert cpu_beyond(record, second) == {"median": 25.0, "middle_half": [22.5, 27.5], "by_repeat": both}
+    unmeasured = {"block": "a", "metrics": {}}
+    assert cpu_beyond({"arms": [first, unmeasured]}, unmeasured) is None
