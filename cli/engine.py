@@ -21,7 +21,7 @@ def command(
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve
-    from runs.services import open_engine
+    from runs.services import open_engine, open_standby
     from runs.transport_settings import check_exposure, with_keys
 
     url, reporter_url = with_keys(url, secure), with_keys(reporter_url, secure)
@@ -29,11 +29,13 @@ def command(
         check_exposure(url, insecure)
     events = Events(named("engine", instance), launched)
     settings = run_settings(**given)
+    common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
 
     def open_service() -> tuple[Service, str]:
-        service, link = open_engine(
-            name, url, reporter_url, settings, capacity=capacity, with_ids=with_ids, instance=instance, salvage=salvage
-        )
+        if settings.standby:
+            return open_standby(name, url, reporter_url, settings, lambda: events.took_over(url), **common), url
+        service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, **common)
         return service, link.url
 
-    raise SystemExit(1 if serve(events, open_service, cpu).stopped else 0)
+    result = serve(events, open_service, cpu)
+    raise SystemExit(1 if result and result.stopped else 0)

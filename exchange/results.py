@@ -42,6 +42,12 @@ class StreamChecksum:
     def update(self, data: npt.NDArray[np.uint8]) -> None:
         self._state.update(data.data)
 
+    def copy(self) -> StreamChecksum:
+        """The checksum so far, to go on with beside this one."""
+        other = StreamChecksum()
+        other._state = self._state.copy()
+        return other
+
     @property
     def value(self) -> int:
         return self._state.intdigest()

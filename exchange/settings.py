@@ -116,6 +116,8 @@ class RunSettings:
     """When a journal is synced to the disk: one of SYNCS."""
     recover: bool = False
     """Whether a killed engine is started again, and its session goes on."""
+    standby: bool = False
+    """Whether each engine has a second one, which takes its place; such a run recovers."""
     secure: str | None = None
     """The folder of keys by which all ends know each other, and encrypt; None if nothing is encrypted."""
     insecure: bool = False
@@ -152,9 +154,10 @@ class RunSettings:
             raise BadSetting("sync", self.sync, " or ".join(SYNCS))
         if not isinstance(self.secure, str | None):
             raise BadSetting("secure", self.secure, "a folder of keys, or None")
-        for name in ("record", "capture", "recover", "insecure"):
+        for name in ("record", "capture", "recover", "standby", "insecure"):
             if not isinstance(getattr(self, name), bool):
                 raise BadSetting(name, getattr(self, name), "True or False")
+        object.__setattr__(self, "recover", self.recover or self.standby)
 
     def _check_numbers(self) -> None:
         for name, check, low, high in NUMBERS:

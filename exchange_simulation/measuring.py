@@ -92,6 +92,7 @@ class RunOptions(TypedDict, total=False):
     pace: str
     record: bool
     recover: bool
+    standby: bool
     journal: str
     sync: str
     pairs: int

@@ -19,10 +19,9 @@ from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
 from gateway.seeds import settings_of_pair
 from gateway.turns import Taken, Turns
-from transports.base import Link, PeerGone
+from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
-from transports.silence import is_silent
 from transports.sockets import counted_since
 
 if TYPE_CHECKING:

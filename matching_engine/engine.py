@@ -49,6 +49,15 @@ class Counts(NamedTuple):
     cancels: int
     cancelled: int
 
+    @property
+    def records(self) -> int:
+        """Orders and cancels."""
+        return self.orders + self.cancels
+
+    @property
+    def answers(self) -> int:
+        return self.trades + self.confirmations + self.quotes + self.rejections + self.cancelled
+
 
 class MatchingEngine:
     """Matches frames of up to `packing` records each; with packing, all answers to a frame make one frame."""

@@ -53,15 +53,51 @@ class JournalRefused(Exception):
     """A journal that cannot be used; a sentence for the user: which file, why, what to do."""
 
 
+class JournalIsOthers(JournalRefused):
+    """Another engine has the journal, and lives."""
+
+
+class JournalReader:
+    """Reads records one after the other. It stands at byte `at`, behind so many `orders`; `session` began last."""
+
+    def __init__(self, packing: int) -> None:
+        self._packing = packing
+        self.at = self.orders = self.session = 0
+
+    def has_begun(self, path: Path) -> bool:
+        """Whether the journal is there with its head; the reader then stands behind that, or further on."""
+        if self.at == 0 and path.exists():
+            with path.open("rb") as file:
+                head = file.read(HEAD.size)
+            if len(head) == HEAD.size:
+                self.at = HEAD.size + HEAD.unpack(head)[1]
+        return self.at > 0
+
+    def batches(self, data: Bytes, data_at: int = 0) -> Iterator[FrameBatch]:
+        """The orders behind `at` as frames, up to what is no whole record; `data_at` is where in the file data begins.
+
+        A batch holds until the next one is asked for.
+        """
+        batch, why = FrameBatch(REPLAY_FRAMES, REPLAY_BYTES), ROOM
+        while why == ROOM and self.at < data_at + len(data):
+            at, self.orders, session, batch.count, why = read_records(
+                data, self.at - data_at, self.orders, self.session, self._packing, batch.buffer, batch.offsets
+            )
+            self.at, self.session = at + data_at, max(self.session, session)
+            yield batch
+
+
 class InputJournal:
     """One engine's journal, which it alone may write. `session` began last.
 
     `identity` must be the same whenever the file is opened. `on_cut` takes a sentence where the file's end was damaged.
+    A `reader` that has read it before this reads the rest, and `on_orders` takes what that finds.
     """
 
     def __init__(
         self, path: Path, identity: Mapping[str, Any], packing: int = 1, sync: str = "batch", salvage: bool = False,
-        on_cut: Callable[[str], None] = lambda sentence: None,
+        on_cut: Callable[[str], None] = lambda sentence: None, reader: JournalReader | None = None,
+        on_orders: Callable[[FrameBatch], None] = lambda orders: None,
     ) -> None:  # fmt: skip
         self.path, self._packing, self._sync = path, packing, sync
         self._record: Bytes = np.zeros(1 << 18, np.uint8)
@@ -76,7 +112,7 @@ class InputJournal:
         try:
             self._lock()
             self._first = self._begin(identity)
-            self.numbers[SIZE] = self._verify(salvage, on_cut)
+            self.numbers[SIZE] = self._verify(reader or JournalReader(packing), on_orders, salvage, on_cut)
         except BaseException:
             self.abandon()
             raise
@@ -95,7 +131,7 @@ class InputJournal:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise JournalRefused(f"{self.path} is the journal of an engine that runs: choose another folder") from None
+            raise JournalIsOthers(f"{self.path} is the journal of an engine that runs: choose another folder") from None
 
     def _begin(self, identity: Mapping[str, Any]) -> int:
         """Check the identity, or write it into a new file. Returns where the records begin."""
@@ -126,12 +162,16 @@ class InputJournal:
             raise JournalRefused(f"{self.path} is of another run, with {', '.join(differs)}: choose another folder")
         return HEAD.size + len(document)
 
-    def _verify(self, salvage: bool, on_cut: Callable[[str], None]) -> int:
-        """Read everything; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
-        good, data = self._first, self._map()
-        for _ in self._read(data):
-            good = self._at
-        self.numbers[ORDERS], good = self._sequence, self._at
+    def _verify(
+        self, reader: JournalReader, on_orders: Callable[[FrameBatch], None], salvage: bool,
+        on_cut: Callable[[str], None],
+    ) -> int:  # fmt: skip
+        """Read the rest; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
+        reader.at = max(reader.at, self._first)
+        data = self._map()
+        for orders in reader.batches(data):
+            on_orders(orders)
+        self.numbers[ORDERS], self.session, good = reader.orders, reader.session, reader.at
         if good == len(data):
             return good
         behind, rest = find_record(data, good + 1, self.orders), len(data) - good
@@ -157,21 +197,12 @@ class InputJournal:
         """The file's bytes as they are now."""
         return np.memmap(self.path, np.uint8, "r")
 
-    def _read(self, data: Bytes) -> Iterator[FrameBatch]:
-        """The orders as frames; `_at` and `_sequence` say how far the good records reach."""
-        batch, why = FrameBatch(REPLAY_FRAMES, REPLAY_BYTES), ROOM
-        self._at, self._sequence, session = self._first, 0, 0
-        while why == ROOM:
-            self._at, self._sequence, session, batch.count, why = read_records(
-                data, self._at, self._sequence, session, self._packing, batch.buffer, batch.offsets
-            )
-            self.session = max(self.session, session)
-            yield batch
-
     def batches(self) -> Iterator[FrameBatch]:
         """All orders from the first, as frames; a batch holds until the next one is asked for."""
         if self.orders:
-            yield from self._read(self._map()[: self.numbers[SIZE]])
+            reader = JournalReader(self._packing)
+            reader.at = self._first
+            yield from reader.batches(self._map()[: self.numbers[SIZE]])
 
     @property
     def calls(self) -> tuple[Any, Longs, Bytes]:
@@ -254,10 +285,6 @@ class InputJournal:
         """What a result says of it."""
         return {"orders": self.orders, "bytes": int(self.numbers[SIZE]), "sync": self._sync, "syncs": self.syncs,
                 "cut_bytes": self.cut_bytes}  # fmt: skip
-
-    def warm(self) -> None:
-        """Compile the kernels, or load them from disk."""
-        find_record(np.zeros(0, np.uint8), 0, 0)
 
     def close(self) -> None:
         """Write what is left, and let another engine have the file."""

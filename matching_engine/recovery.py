@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from typing import Any
+from collections import deque
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from exchange import messages
 from exchange.compiled import cached_kernel
@@ -12,7 +17,9 @@ from exchange.results import StreamChecksum
 from exchange.session import Disagreement
 from matching_engine import encoding
 from matching_engine.encoding import ANSWER_SIZES
-from matching_engine.journal import InputJournal
+from matching_engine.engine import MatchingEngine
+from matching_engine.journal import InputJournal, JournalReader
+from matching_engine.journal_records import find_record
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.renewable import RenewableLink
 
@@ -32,11 +39,126 @@ def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: 
     return count, found
 
 
+RECENT_BYTES = 1 << 22
+"""The latest answers that are kept; a gateway that lacks more gets them from the journal, matched again."""
+_PROCESS, _BEATS, _ENDED = range(3)
+
+
+class Pulse:
+    """Numbers in a file beside the journal, by which a standby sees that the engine lives."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(bytes(24))
+        self._numbers = np.memmap(path, np.int64, "r+", shape=(3,))
+
+    @staticmethod
+    def path(journal: Path) -> Path:
+        """The file of the engine that has this journal."""
+        return journal.with_suffix(".pulse")
+
+    def begin(self) -> None:
+        """This process is the engine now."""
+        self._numbers[:] = os.getpid(), 0, 0
+
+    def beat(self) -> None:
+        self._numbers[_BEATS] += 1
+
+    def rest(self) -> None:
+        """From now on no pulse is no sign."""
+        self._numbers[_BEATS] = 0
+
+    def end(self) -> None:
+        """The engine has ended its session, and nobody is to take its place."""
+        self._numbers[_ENDED] = 1
+
+    @property
+    def pid(self) -> int:
+        return int(self._numbers[_PROCESS])
+
+    @property
+    def beats(self) -> int:
+        """0 if the engine does not serve yet, or no longer."""
+        return int(self._numbers[_BEATS])
+
+    @property
+    def is_ended(self) -> bool:
+        return bool(self._numbers[_ENDED])
+
+
+class Recent(NamedTuple):
+    """Frames of answers, with the number of answers before them and their checksum."""
+
+    before: int
+    checksum: StreamChecksum
+    buffer: Bytes
+    offsets: Longs
+
+    def copy_into(self, answers: FrameBatch) -> None:
+        answers.buffer[: len(self.buffer)] = self.buffer
+        answers.offsets[: len(self.offsets)] = self.offsets
+        answers.count = len(self.offsets) - 1
+
+
+class Follower:
+    """Matches the orders in another engine's journal as they come, and keeps the latest answers."""
+
+    def __init__(self, path: Path, engine: MatchingEngine) -> None:
+        self.engine = engine
+        self.orders, self.answers = StreamChecksum(), StreamChecksum()
+        self.reader = JournalReader(engine.packing)
+        self.path = path
+        self._batch = FrameBatch(1 << 18, 1 << 21)
+        self._recent: deque[Recent] = deque()
+        self._recent_bytes = 0
+
+    def follow(self) -> None:
+        """Match what has come since the last call."""
+        if self.reader.has_begun(self.path):
+            with self.path.open("rb") as file:
+                file.seek(self.reader.at)
+                data = np.frombuffer(file.read(), np.uint8)
+            for orders in self.reader.batches(data, self.reader.at):
+                self.match(orders)
+
+    def match(self, orders: FrameBatch) -> None:
+        """Match orders that were answered by the engine, or soon will be by this one."""
+        first = 0
+        while first < orders.count:
+            self._batch.clear()
+            before, checksum = self.engine.counts.answers, self.answers.copy()
+            end, _ = self.engine.handle(orders, self._batch, first)
+            self.orders.update(orders.span(first, end))
+            answered = self._batch.span(0, self._batch.count)
+            self.answers.update(answered)
+            self._remember(
+                Recent(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
+            )
+            first = end
+
+    def _remember(self, recent: Recent) -> None:
+        self._recent.append(recent)
+        self._recent_bytes += len(recent.buffer)
+        while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
+            self._recent_bytes -= len(self._recent.popleft().buffer)
+
+    def behind(self, theirs: Resume) -> list[Recent] | None:
+        """The answers from a little before the gateway's last one on; None if they are no longer kept."""
+        if theirs.messages == 0 and not self._recent:
+            return []
+        starts = [index for index, each in enumerate(self._recent) if each.before < max(theirs.messages, 1)]
+        return list(self._recent)[starts[-1] :] if starts else None
+
+
 class Recovery:
     """One engine's journal, and what it owes to the session that was resumed last."""
 
-    def __init__(self, journal: InputJournal, link: RenewableLink) -> None:
+    def __init__(self, journal: InputJournal, link: RenewableLink, follower: Follower | None = None) -> None:
+        """A `follower` has matched the journal so far."""
         self.journal, self.link = journal, link
+        self.pulse = Pulse(Pulse.path(journal.path))
+        self.pulse.begin()
+        self._follower = follower
         self.is_resumed = self.is_confirmed = False
         self.stale_frames = 0
         self._known, self._checksum = 0, StreamChecksum()
@@ -44,10 +166,11 @@ class Recovery:
         self._sessions = self._replayed = 0
         self._replay_ns = 0
 
-    def warm(self) -> None:
+    @staticmethod
+    def warm() -> None:
         """Compile the kernels, or load them from disk."""
-        self.journal.warm()
         nothing = FrameBatch(1)
+        find_record(nothing.buffer[:0], 0, 0)
         _count_answers(nothing.buffer, nothing.offsets, 0, 0, 0)
 
     def is_new(self, theirs: Resume) -> bool:
@@ -61,10 +184,20 @@ class Recovery:
         self._began_ns = time.monotonic_ns()
         self._sessions += 1
 
-    def done(self) -> None:
-        """The journal has been matched again; orders come."""
+    def take_follower(self) -> tuple[Follower, list[Recent]] | None:
+        """What a standby has matched, if that serves this session, with the answers that the gateway may lack."""
+        follower, self._follower = self._follower, None
+        answers = follower.behind(self._theirs) if follower else None
+        if follower is None or answers is None:
+            return None
+        if answers:
+            self._known, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
+        return follower, answers
+
+    def done(self, replayed: int) -> None:
+        """So many orders have been matched again; new ones come."""
         self.is_resumed = True
-        self._replayed += self.journal.orders
+        self._replayed += replayed
         self._replay_ns += time.monotonic_ns() - self._began_ns
 
     @property

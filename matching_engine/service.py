@@ -10,20 +10,21 @@ from exchange.measurements import Meter, RateMeter, Source
 from exchange.messages import LAYOUTS, End, Hello, Message, Order, Resume, encode, read
 from exchange.results import EngineResult, StreamChecksum, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
-from matching_engine.engine import Counts, MatchingEngine, Stop
-from matching_engine.turns import Taken, Turns
-from transports.base import Link, PeerGone
+from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.turns import Taken, Turns, warm_turns
+from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
-from transports.silence import is_silent
 from transports.sockets import counted_since
 
 if TYPE_CHECKING:
-    from matching_engine.recovery import Recovery
+    from matching_engine.recovery import Follower, Recent, Recovery
 
 ANSWER_BYTES = 1 << 21
 BETWEEN_FRAMES_S = 2.0
 """A gateway sends a frame every second, an empty one where no order is due."""
+BEAT_NS = 100_000_000
+"""An engine with a journal shows its pulse at least so often."""
 ORDER_BYTES = LAYOUTS[Order].size
 
 
@@ -44,7 +45,7 @@ class EngineService:
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
         self._orders = FrameBatch(1 << 14)
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
-        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
+        self._sums: dict[str, StreamChecksum] = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         self._junk = self._refused = self._sampled = 0
         self._greeted = self._started = False
         self._gateway_end: End | None = None
@@ -64,7 +65,7 @@ class EngineService:
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
         self._engine.warm()
-        self._turns.warm()
+        warm_turns(self._engine)
         if self._recovery:
             self._recovery.warm()
             self._recovery.journal.start_syncing()
@@ -74,6 +75,7 @@ class EngineService:
         self._gateway.close()
         self._reporter.close()
         if self._recovery:
+            self._recovery.pulse.end()
             self._recovery.journal.close()
 
     def run(self) -> EngineResult:
@@ -137,7 +139,8 @@ class EngineService:
             self._outbox.flush()
 
     def _check_journal(self, recovery: Recovery) -> None:
-        """The session ends where the journal cannot be synced."""
+        """Show that this engine lives. The session ends where the journal cannot be synced."""
+        recovery.pulse.beat()
         try:
             recovery.journal.check()
         except OSError as error:
@@ -147,7 +150,11 @@ class EngineService:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
         if self._may_take_turns and self._take_turns():
             return
-        self._gateway.wait(self._reporting.next_ns if self._started else deadline_ns)
+        self._gateway.wait(self._or_beat(self._reporting.next_ns if self._started else deadline_ns))
+
+    def _or_beat(self, until_ns: int) -> int:
+        """This time, or earlier, when the engine has to show its pulse."""
+        return until_ns if self._recovery is None else min(until_ns, time.monotonic_ns() + BEAT_NS)
 
     @property
     def _may_take_turns(self) -> bool:
@@ -161,6 +168,8 @@ class EngineService:
             is_over = self._gateway_end is not None or self._stopped is not None or self._is_unheard
             if is_over or not taken.goes_on or not self._may_take_turns:
                 break
+            if self._recovery:
+                self._recovery.pulse.beat()
             self._report()
         if taken and self._gateway_end is None:
             self._turns.settle()
@@ -172,7 +181,7 @@ class EngineService:
         self._answers.clear()
         unsampled = self._interval - self._engine.counts.orders % self._interval
         enough_bytes = unsampled * ORDER_BYTES
-        taken = self._turns.take(self._orders, self._answers, enough_bytes, self._reporting.next_ns)
+        taken = self._turns.take(self._orders, self._answers, enough_bytes, self._or_beat(self._reporting.next_ns))
         if taken is not None:
             self._heard_ns = time.monotonic_ns() if taken.came else self._heard_ns
             if self._recovery and not self._keep(taken.journaled, taken.matched, self._recovery):
@@ -247,6 +256,8 @@ class EngineService:
 
     def _hand_over(self, first: int = 0) -> None:
         """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
+        if self._recovery:
+            self._recovery.pulse.beat()
         if first == self._answers.count:
             return
         first = self._gateway.send(self._answers, first)
@@ -275,7 +286,7 @@ class EngineService:
             self._sampled = counts.orders // self._interval
             now_ns = time.monotonic_ns()
             self._reporting.message(self._orders_received.sample(counts.orders, now_ns))
-            self._reporting.message(self._messages_sent.sample(_answers(counts), now_ns))
+            self._reporting.message(self._messages_sent.sample(counts.answers, now_ns))
 
     def _read_foreign(self, frame: bytes) -> None:
         if not frame:  # an idle gateway is still there
@@ -304,13 +315,30 @@ class EngineService:
         return self._recovery is None or self._recovery.is_resumed
 
     def _resume(self, theirs: Resume, recovery: Recovery) -> None:
-        """Match the journal again from its first order, and send the answers that the gateway lacks."""
+        """Have the book of all orders in the journal, and send the answers that the gateway lacks."""
         self._gateway_end = None
-        self._engine = self._engine.renewed()
-        self._turns = self._turns_of(self._engine)
-        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         recovery.begin(theirs)
         self._send_message(Resume(theirs.session, recovery.journal.orders, 0))
+        if followed := recovery.take_follower():
+            self._go_on_from(*followed, recovery)
+        else:
+            self._match_again(recovery)
+        self._turns = self._turns_of(self._engine)
+        self._sampled = self._engine.counts.orders // self._interval
+
+    def _go_on_from(self, follower: Follower, recent: list[Recent], recovery: Recovery) -> None:
+        """Go on with the book of a standby, and send the latest of its answers."""
+        self._engine = follower.engine
+        self._sums = {"orders": follower.orders, "answers": follower.answers}
+        for each in recent:
+            each.copy_into(self._answers)
+            self._hand_over(recovery.pass_over(self._answers, 0))
+        recovery.done(replayed=0)
+
+    def _match_again(self, recovery: Recovery) -> None:
+        """Match the journal from its first order, and send the answers that the gateway lacks."""
+        self._engine = self._engine.renewed()
+        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         for orders in recovery.journal.batches():
             first = 0
             while first < orders.count and self._stopped is None:
@@ -319,8 +347,7 @@ class EngineService:
                 self._send_answers(0, 0)
                 self._sums["orders"].update(orders.span(first, end))
                 first = end
-        recovery.done()
-        self._sampled = self._engine.counts.orders // self._interval
+        recovery.done(replayed=recovery.journal.orders)
 
     def _greet(self, hello: Hello) -> None:
         """Answer a hello with ours, so that the gateway, too, sees where the terms differ."""
@@ -340,9 +367,11 @@ class EngineService:
 
     def _end(self) -> End:
         counts = self._engine.counts
-        return End(_answers(counts), self._sums["answers"].value, _orders(counts), self._sums["orders"].value)
+        return End(counts.answers, self._sums["answers"].value, counts.records, self._sums["orders"].value)
 
     def _finish(self) -> EngineResult:
+        if self._recovery:
+            self._recovery.pulse.rest()
         self._reporting.stop()
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself
@@ -354,8 +383,8 @@ class EngineService:
     def _result(self) -> EngineResult:
         counts = self._engine.counts
         return EngineResult(
-            orders=StreamCounts(messages=_orders(counts), checksum=self._sums["orders"].hex),
-            answers=StreamCounts(messages=_answers(counts), checksum=self._sums["answers"].hex),
+            orders=StreamCounts(messages=counts.records, checksum=self._sums["orders"].hex),
+            answers=StreamCounts(messages=counts.answers, checksum=self._sums["answers"].hex),
             junk_frames=self._junk + self._gateway.junk,
             handshakes_refused=self._refused + self._gateway.refused,
             usage=self._reporting.usage(),
@@ -365,11 +394,3 @@ class EngineService:
             journal=self._recovery.facts() if self._recovery else None,
             stopped=self._stopped,
         )
-
-
-def _orders(counts: Counts) -> int:
-    return counts.orders + counts.cancels
-
-
-def _answers(counts: Counts) -> int:
-    return counts.trades + counts.confirmations + counts.quotes + counts.rejections + counts.cancelled

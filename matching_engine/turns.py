@@ -132,16 +132,13 @@ class Turns:
         """Whether compiled code does all that the journal asks for."""
         return self._journal is None or self._journal.is_compiled
 
-    def warm(self) -> None:
-        """Load the kernel, and take no turn."""
-        self._run(idle_calls(), FrameBatch(1), FrameBatch(1), 0, 0)
-
     def take(self, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken | None:
         """Take turns; both batches are empty before. None, at once, if the link lends nothing now."""
         lent = lent_by(self._link)
         if lent is None:
             return None
-        taken = self._run(lent, orders, answers, enough_bytes, until_ns)
+        calls = self._journal.calls if self._journal else NO_JOURNAL
+        taken = _run(lent, self._engine, calls, orders, answers, enough_bytes, until_ns)
         orders.count, answers.count = taken.came, taken.answers
         return taken
 
@@ -150,13 +147,19 @@ class Turns:
         if lent := lent_by(self._link):
             lent.settle()
 
-    def _run(self, lent: Lent, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken:
-        engine = self._engine
-        append, journal, record = self._journal.calls if self._journal else NO_JOURNAL
-        return Taken(*take_turns(
-            lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
-            engine.kernel, engine.packing, engine.book.arena, engine.book.index,
-            append, journal, record,
-            orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
-            enough_bytes, until_ns,
-        ))  # fmt: skip
+
+def warm_turns(engine: MatchingEngine) -> None:
+    """Load the kernel, and take no turn."""
+    _run(idle_calls(), engine, NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
+
+
+def _run(
+    lent: Lent, engine: MatchingEngine, journal: tuple[Any, Longs, Bytes], orders: FrameBatch, answers: FrameBatch,
+    enough_bytes: int, until_ns: int,
+) -> Taken:  # fmt: skip
+    return Taken(*take_turns(
+        lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
+        engine.kernel, engine.packing, engine.book.arena, engine.book.index, *journal,
+        orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
+        enough_bytes, until_ns,
+    ))  # fmt: skip

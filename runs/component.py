@@ -34,7 +34,8 @@ class Service(Protocol):
 
     def warm(self) -> None: ...
 
-    def run(self) -> GatewayResult | EngineResult | ReporterResult: ...
+    def run(self) -> GatewayResult | EngineResult | ReporterResult | None:
+        """Its result; None from a standby that was not needed."""
 
     def stop(self, reason: str) -> None: ...
 
@@ -102,6 +103,10 @@ class Events:
     def ready(self, url: str) -> None:
         self.say("ready", f"ready at {url}", url=url)
 
+    def took_over(self, url: str) -> None:
+        """Report that this standby is the engine from now on."""
+        self.say("took over", f"the other engine is gone; serving at {url}")
+
     def result(self, result: GatewayResult | EngineResult | ReporterResult) -> None:
         """Report the result to the launcher. The reporter has it too, as the last record of a source.
 
@@ -127,7 +132,10 @@ def serve(
             result = _run(events, open_service, cpu)
     except (TransportError, Disagreement, OSError, UserError) as error:
         _give_up(events, error)
-    events.result(result)
+    if result is None:
+        events.say("not needed", "the other engine ended the session")
+    else:
+        events.result(result)
     return result
 
 

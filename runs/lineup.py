@@ -7,6 +7,19 @@ from dataclasses import dataclass
 from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
 
+STANDBY = "standby"
+
+
+def component_of(process: str) -> str:
+    """The component that a process is, or that it may become: an engine, for a standby."""
+    return named("engine", instance_of(process)) if role_of(process) == STANDBY else process
+
+
+def processes_of(component: str) -> list[str]:
+    """The processes that may be this component."""
+    standby = [named(STANDBY, instance_of(component))] if role_of(component) == "engine" else []
+    return [component, *standby]
+
 
 @dataclass(frozen=True)
 class Lineup:
@@ -14,20 +27,23 @@ class Lineup:
 
     pairs: tuple[int, ...] = (1,)
     reporters: tuple[int, ...] = (1,)
+    has_standbys: bool = False
 
     @classmethod
     def of(cls, settings: RunSettings) -> Lineup:
-        return cls(tuple(range(1, settings.pairs + 1)), tuple(range(1, settings.reporters + 1)))
+        return cls(tuple(range(1, settings.pairs + 1)), tuple(range(1, settings.reporters + 1)), settings.standby)
 
     def reporter_of(self, pair: int) -> int:
         return self.reporters[(pair - 1) % len(self.reporters)]
 
     def part_of(self, reporter: int) -> Lineup:
         """One reporter with the pairs that report to it."""
-        return Lineup(tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter), (reporter,))
+        return Lineup(
+            tuple(pair for pair in self.pairs if self.reporter_of(pair) == reporter), (reporter,), self.has_standbys
+        )
 
     def group_of(self, name: str) -> int:
-        """The reporter that a component belongs to; it ends when all that report to it have ended."""
+        """The reporter that a process belongs to; it ends when all that report to it have ended."""
         instance = instance_of(name)
         return instance if role_of(name) == "reporter" else self.reporter_of(instance)
 
@@ -48,3 +64,9 @@ class Lineup:
     def names(self) -> list[str]:
         """Names of all components, listeners before those that connect to them."""
         return [*(named("reporter", each) for each in self.reporters), *self.sources]
+
+    @property
+    def processes(self) -> list[str]:
+        """The components, and each engine's standby."""
+        standbys = [named(STANDBY, pair) for pair in self.pairs] if self.has_standbys else []
+        return [*self.names, *standbys]

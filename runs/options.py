@@ -132,6 +132,8 @@ TABLE = (
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
            "twice.", is_flag=True),
+    Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
+           "once that is gone.", is_flag=True),
     Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
            "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
     Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
@@ -168,7 +170,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "transport", "transports", "amqp_client", "delivery", "deliveries", "nagle", "roles", "topology", "network",
         "packing", "secure", "insecure",
     ),
-    "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "journal", "sync", "salvage"),
+    "Engine": ("policy", "max_price", "capacity", "with_ids", "recover", "standby", "journal", "sync", "salvage"),
     "Measuring": (
         "file", "vary", "slo", "faults", "listing", "run_options", "quick", "repeats", "precision",
         "most_probes", "longest_s", "pause_s", "redo_noisy", "until_decided", "max_repeats",

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from exchange.instances import role_of
-
 WAIT_S = 3.0
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 
@@ -50,15 +48,15 @@ class ProcessGroup:
         self, name: str, arguments: list[str], log: Path | None, environment: Mapping[str, str],
         prefix: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """Run `exchange ROLE --launched ...`: events go to a pipe, stderr to the `log` file, or to our stderr.
+        """Run `exchange ARGUMENTS`: events go to a pipe, stderr to the `log` file, or to our stderr.
 
-        `name` is a role or an instance, as gateway.2. `environment` is added to ours; `prefix` goes before the command.
+        `environment` is added to ours; `prefix` goes before the command.
         """
         if name in self.children:  # it is started again
             self._close_pipes(name)
         with log.open("ab") if log else contextlib.nullcontext() as stderr:
             self.children[name] = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "cli", *role_of(name).split(), "--launched", *arguments],
+                [*prefix, sys.executable, "-m", "cli", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

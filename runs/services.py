@@ -6,8 +6,9 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +22,19 @@ from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.lineup import Lineup
 from runs.notices import say
-from transports.base import Link, Pattern
+from transports.base import Link, Pattern, TransportError
 from transports.registry import connect, has_broker, listen
 
 if TYPE_CHECKING:
     from gateway.service import Gateway
-    from matching_engine.recovery import Recovery
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.journal import InputJournal
+    from matching_engine.recovery import Follower, Recovery
     from matching_engine.service import EngineService
+    from matching_engine.standby import Standby
     from stats_reporter.service import Reporter
 
+LISTEN_AGAIN_S = 0.005
 
 TOKEN = "EXCHANGE_TOKEN"
 """The environment variable that holds a run's secret: arguments are visible to every user of a host, it is not."""
@@ -71,42 +76,108 @@ def open_engine(
     capacity: int | None = None, with_ids: bool = False, instance: int = 1, salvage: bool = False,
 ) -> tuple[EngineService, Link]:  # fmt: skip
     """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again."""
-    from matching_engine.engine import MatchingEngine
-    from matching_engine.order_book import OrderBook
-    from matching_engine.service import EngineService
-
     recovery, gateway = None, listen(url, link_token(name, url))
     if settings.journal:
-        recovery = _recovery(name, gateway, settings, instance, salvage)
+        try:
+            journal = _open_journal(name, settings, instance, salvage)
+        except UserError:
+            gateway.close(0)
+            raise
+        recovery = _recovery(name, gateway, journal)
         gateway = recovery.link
+    engine = _engine(settings, capacity, with_ids)
+    return _engine_service(name, engine, gateway, reporter_url, settings, instance, recovery, of_thread), gateway
+
+
+def open_standby(
+    name: str, url: str, reporter_url: str, settings: RunSettings, on_takeover: Callable[[], None],
+    capacity: int | None = None, with_ids: bool = False, instance: int = 1,
+) -> Standby:  # fmt: skip
+    """An engine that follows another one's journal until it is free. UserError without a journal."""
+    from matching_engine.recovery import Follower
+    from matching_engine.standby import Standby
+
+    if not settings.journal:
+        raise UserError("--standby follows a journal: say which with --journal DIR")
+    follower = Follower(_journal_path(settings, instance), _engine(settings, capacity, with_ids))
+
+    def open_service(journal: InputJournal) -> EngineService:
+        recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
+        engine = _engine(settings, capacity, with_ids)
+        return _engine_service(name, engine, recovery.link, reporter_url, settings, instance, recovery)
+
+    take_journal = partial(_open_journal, name, settings, instance, follower=follower)
+    return Standby(follower, take_journal, open_service, on_takeover)
+
+
+def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
+    """Listen where an engine listened that has just died; its sockets, and a broker's memory of it, go a bit later."""
+    until_ns = _deadline_ns(timeout_s)
+    while True:
+        try:
+            return listen(url, link_token(name, url))
+        except TransportError:
+            if time.monotonic_ns() > until_ns:
+                raise
+            time.sleep(LISTEN_AGAIN_S)
+
+
+def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> MatchingEngine:
+    from matching_engine.engine import MatchingEngine
+    from matching_engine.order_book import OrderBook
+
+    return MatchingEngine(OrderBook(settings.max_price, settings.policy, capacity, with_ids), settings.packing)
+
+
+def _engine_service(
+    name: str, engine: MatchingEngine, gateway: Link, reporter_url: str, settings: RunSettings, instance: int,
+    recovery: Recovery | None, of_thread: bool = False,
+) -> EngineService:  # fmt: skip
+    from matching_engine.service import EngineService
+
     reporter = connect(
         reporter_url, link_token(name, reporter_url), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN
     )
-    book = OrderBook(settings.max_price, settings.policy, capacity, with_ids)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
-    engine = MatchingEngine(book, settings.packing)
     return EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread, recovery
-    ), gateway
+    )
 
 
-def _recovery(name: str, gateway: Link, settings: RunSettings, instance: int, salvage: bool) -> Recovery:
-    """The engine's journal, which it goes on with if it has one. UserError if that is another's, or damaged."""
-    from matching_engine.journal import InputJournal, JournalRefused
-    from matching_engine.recovery import Recovery
-    from transports.renewable import RenewableLink
+def _journal_path(settings: RunSettings, instance: int) -> Path:
+    return Path(str(settings.journal)) / f"{named('engine', instance)}.journal"
+
+
+def _open_journal(
+    name: str, settings: RunSettings, instance: int, salvage: bool = False, follower: Follower | None = None
+) -> InputJournal:
+    """The engine's journal, with which it goes on. UserError if it is damaged, or another's.
+
+    A follower, which has matched its beginning, matches the rest; it is not refused, but gets JournalIsOthers.
+    """
+    from matching_engine.journal import InputJournal, JournalIsOthers, JournalRefused
 
     identity = {
         "run": name, "pair": instance, "policy": settings.policy, "packing": settings.packing,
         "max_price": settings.max_price, "protocol": PROTOCOL_VERSION,
     }  # fmt: skip
-    path, url = Path(str(settings.journal)) / f"{named('engine', instance)}.journal", gateway.url
+    options: dict[str, Any] = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
     try:
-        journal = InputJournal(path, identity, settings.packing, settings.sync, salvage, say)
+        return InputJournal(
+            _journal_path(settings, instance), identity, settings.packing, settings.sync, salvage, say, **options
+        )
     except JournalRefused as error:
-        gateway.close(0)
+        if follower and isinstance(error, JournalIsOthers):
+            raise
         raise UserError(str(error)) from error
-    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name, url))))
+
+
+def _recovery(name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None) -> Recovery:
+    from matching_engine.recovery import Recovery
+    from transports.renewable import RenewableLink
+
+    url = gateway.url
+    return Recovery(journal, RenewableLink(gateway, lambda _: listen(url, link_token(name, url))), follower)
 
 
 def open_gateway(

@@ -18,10 +18,9 @@ from exchange.results import ReporterResult, Usage
 from exchange.session import source_of
 from exchange.settings import POLICIES
 from stats_reporter.writer import SpoolWriter
-from transports.base import Link, PeerGone
+from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
-from transports.silence import is_silent
 
 GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)

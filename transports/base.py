@@ -13,8 +13,9 @@ transports/declaration.py holds what a transport says of itself; docs/transports
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 if TYPE_CHECKING:  # numpy takes longer to import than the commands that only declare options may take
     from transports.frames import FrameBatch
+
+LAST_LOOK_NS = 200_000_000
+"""The longest last look. A library's own thread, which was stalled too, needs a moment to bring what came."""
 
 
 class TransportError(Exception):
@@ -215,3 +219,12 @@ class Link(ABC):
     @abstractmethod
     def close(self, linger_s: float = 1.0) -> None:
         """Release everything. Frames that `send` took get `linger_s` seconds to leave."""
+
+
+def is_silent(link: Link, take: Callable[[], int]) -> bool:
+    """Whether nothing came in a last brief wait, after which `take` receives once.
+
+    Frames may have come while this process itself was stalled.
+    """
+    link.wait(time.monotonic_ns() + LAST_LOOK_NS)
+    return not take()

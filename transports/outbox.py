@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import xxhash
 
-from transports.base import Link, PeerGone
+from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
-from transports.silence import is_silent
 
 LAST_WORDS_NS = 1_000_000_000
 """The time that the peer has to close after a request to stop."""

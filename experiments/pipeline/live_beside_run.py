@@ -35,7 +35,7 @@ LAST_ROWS_S = 10.0
 def spark_beside(settings: RunSettings, folder: Path) -> Iterator[OnSecond]:
     """A query beside the run, in place of its progress; a progress bar if the query does not get ready."""
     with ProcessGroup() as processes, contextlib.ExitStack() as progress:
-        processes.start(ROLE, [str(folder)], None, {"TMPDIR": str(processes.folder)})
+        processes.start(ROLE, [*ROLE.split(), "--launched", str(folder)], None, {"TMPDIR": str(processes.folder)})
         child = processes.children[ROLE]
         if _is_ready(child):
             yield lambda _: None

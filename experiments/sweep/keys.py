@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.options import TABLE
 
-OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover"}
+OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover", "standby"}
 """Settings that keep files or cost a run its latency, so not for hundreds of runs; recovered runs are not compared."""
 LISTS = {"nagle", "cpus"}
 """Options whose own values have commas between them: in a list of levels they are written with +."""

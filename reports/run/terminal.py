@@ -53,7 +53,8 @@ def _headline(record: dict[str, Any]) -> str:
 def _breaks(record: dict[str, Any]) -> Iterator[str]:
     """What a run recovered from."""
     if found := record.get("recovered"):
-        again = f"engines started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
+        took = f"standbys took over {n:,}, " if (n := found.get("takeovers")) else ""
+        again = f"{took}engines started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
         yield f"recovered: {again}; {found['without_service_s']:.2f} s without service, in the times below"
 
 

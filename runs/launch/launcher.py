@@ -16,7 +16,7 @@ from runs.component import yielding
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Supervisor, Watch
-from runs.lineup import Lineup
+from runs.lineup import Lineup, component_of
 from runs.notices import detail
 from runs.options import arguments
 from runs.process_group import ProcessGroup
@@ -46,7 +46,7 @@ def launch(
         places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
         environment = {TOKEN: _secret(places), **places.environment}
         start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
-        for name in lineup.names:
+        for name in lineup.processes:
             start(name)
         capture = _capture(settings, places, folder, network, group, stack)
         broker = _broker_watch(places, folder.name, settings, stack)
@@ -61,7 +61,7 @@ def launch(
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
-    for name in lineup.names:
+    for name in lineup.processes:
         log = folder / f"{name}.log"
         if not log.stat().st_size:
             log.unlink()
@@ -72,10 +72,14 @@ def _start(
     processes: ProcessGroup, folder: Path, words: dict[str, list[str]], environment: dict[str, str],
     network: Network | None, name: str,
 ) -> None:  # fmt: skip
-    """Start a component, or start it again."""
-    detail(f"starting {name}: exchange {shlex.join([role_of(name), *words[name]])}")
-    prefix = network.prefix(role_of(name)) if network else ()
-    processes.start(name, words[name], folder / f"{name}.log", environment, prefix)
+    """Start a process, or start it again: an engine that has a standby then follows that one."""
+    component = component_of(name)
+    follows = component != name or name in processes.children
+    own = [word for word in words[component] if follows or word != "--standby"]
+    detail(f"starting {name}: exchange {shlex.join([role_of(component), *own])}")
+    prefix = network.prefix(role_of(component)) if network else ()
+    command = [role_of(component), "--launched", *own]
+    processes.start(name, command, folder / f"{name}.log", environment, prefix)
 
 
 def _secret(places: Places) -> str:

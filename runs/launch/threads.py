@@ -117,7 +117,8 @@ class Stage:
 
     def _play(self, name: str) -> None:
         try:
-            self.results[name] = self._services[name].run()
+            if (result := self._services[name].run()) is not None:
+                self.results[name] = result
         except (TransportError, Disagreement, OSError, UserError) as error:
             self.failures.append(f"{name}: {sentence(error)}")
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same

@@ -15,7 +15,7 @@ import orjson
 
 from exchange.instances import instance_of, named, role_of
 from runs.errors import UserError
-from runs.lineup import Lineup
+from runs.lineup import Lineup, component_of, processes_of
 from runs.process_group import ProcessGroup
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
@@ -49,7 +49,7 @@ OnSecond = Callable[[Moment], None]
 
 
 class Supervisor:
-    """Starts engines again that were killed: each at most MOST_RESTARTS times, and ready within `timeout_s`."""
+    """Starts killed engines and standbys again: each at most MOST_RESTARTS times, and ready within `timeout_s`."""
 
     def __init__(self, start: Callable[[str], None], timeout_s: float) -> None:
         self._start, self._timeout_s = start, timeout_s
@@ -64,7 +64,7 @@ class Supervisor:
     def restarted(self, name: str, code: int) -> bool:
         """Start a component again that ended with this exit code, if it is an engine that was killed."""
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
-        is_killed_engine = role_of(name) == "engine" and code < 0
+        is_killed_engine = role_of(component_of(name)) == "engine" and code < 0
         if not is_killed_engine or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
             return False
         self._restarts[name] += 1
@@ -111,6 +111,7 @@ class Watch:
         self._timeout_s = timeout_s
         self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
         self._supervisor = supervisor
+        self.takeovers = 0
         self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
         self._affinity: dict[str, list[int]] = {}
@@ -118,6 +119,8 @@ class Watch:
         self._results: dict[str, dict[str, Any]] = {}
         self._failures: list[str] = []
         self._ready: set[str] = set()
+        self._unneeded: set[str] = set()
+        """Standbys that ended without a session."""
         self._started = False
         self._interrupted_s: float | None = None
         self._partial = dict.fromkeys(processes.children, b"")
@@ -155,7 +158,7 @@ class Watch:
             return
         ending = self._started or self._failures
         how = "did not end with the others" if ending else f"was not ready within {READY_S:g} s"
-        self._failures += [f"the {key.data} {how}" for key in late if key.data not in self._results]
+        self._failures += [f"the {key.data} {how}" for key in late if component_of(key.data) not in self._results]
         for key in late:
             self._selector.unregister(key.fileobj)
         self._end_soon(*(key.data for key in self._selector.get_map().values()))
@@ -192,13 +195,19 @@ class Watch:
                 self._processes.say_start(name)
             case {"event": "ready"}:
                 self._ready.add(name)
-                if self._ready == set(self._lineup.names):
+                if self._ready == set(self._lineup.processes):
                     self._start()
+            case {"event": "took over"}:
+                self.takeovers += 1
+            case {"event": "not needed"}:
+                self._unneeded.add(name)
             case {"event": "second", "sent": sent, "answered": answered}:
                 if totals := self._totals.take(name, sent, answered):
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
+                name = component_of(name)
                 self._results[name] = result
+                self._end_followers_of(name)
                 if self._results.keys() >= set(self._lineup.gateways):
                     self._clock_stops()
                 until_s = time.monotonic() + self._timeout_s + PATIENCE_S
@@ -217,7 +226,18 @@ class Watch:
         role, is_alone = role_of(name), bool(result.get("stopped")) and not result.get("engine_said")
         partner = named("gateway" if role == "engine" else "engine", instance_of(name))
         if role != "reporter" and is_alone and partner not in self._results:
-            self._processes.signal(partner)
+            self._signal(partner)
+
+    def _end_followers_of(self, component: str) -> None:
+        """Ask the processes that might still take a component's place to end: it has left its result."""
+        if self._lineup.has_standbys and role_of(component) == "engine":
+            self._signal(component)
+
+    def _signal(self, *components: str) -> None:
+        """Ask components to end, each with its standby."""
+        for name in (process for component in components for process in processes_of(component)):
+            if name in self._processes.children:
+                self._processes.signal(name)
 
     def _start(self) -> None:
         self._deadlines_s.clear()
@@ -227,7 +247,7 @@ class Watch:
             name: cpus for name, child in self._processes.children.items() if (cpus := _cpus_of(child.pid))
         }
         self._noise.clock_starts()
-        self._processes.say_start(*self._lineup.names)
+        self._processes.say_start(*self._lineup.processes)
         self._started = True
 
     def _clock_stops(self) -> None:
@@ -238,7 +258,7 @@ class Watch:
 
     def _ended(self, name: str) -> None:
         """A child that closed its events without a result was killed, or broke."""
-        if name in self._results or self._failures:
+        if component_of(name) in self._results or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
         if self._started and self._supervisor and self._supervisor.restarted(name, code):
@@ -255,8 +275,7 @@ class Watch:
     def _end_soon(self, *names: str) -> None:
         """Ask components to end in band, and set the deadline for all."""
         self._deadlines_s = dict.fromkeys(self._lineup.reporters, time.monotonic() + PATIENCE_S)
-        for name in names:
-            self._processes.signal(name)
+        self._signal(*(component_of(name) for name in names))
 
     def close(self) -> None:
         self._selector.close()
@@ -270,6 +289,7 @@ class Watch:
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
         outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures) + unreadable
+        outcome.takeovers = self.takeovers
         outcome.restarts = self._supervisor.restarts if self._supervisor else 0
         outcome.noise, outcome.affinity = self._noise.noise, self._affinity
         if self._broker:

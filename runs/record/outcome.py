@@ -39,6 +39,8 @@ class Outcome:
     """tcpdump's own counts of packets; None without a capture."""
     restarts: int = 0
     """Engines that the launcher started again."""
+    takeovers: int = 0
+    """Standbys that became the engine."""
     broker_sockets: tuple[dict[str, Any], ...] = ()
     """The broker's ends of its connections to the components, as far as they could be read back."""
 
@@ -170,6 +172,7 @@ def recovered(outcome: Outcome) -> dict[str, Any] | None:
         return None
     return {
         "restarts": outcome.restarts,
+        "takeovers": outcome.takeovers,
         "sessions_resumed": resumed,
         "orders_resent": sum(each["orders_resent"] for each in recoveries),
         "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 import pytest
+import xxhash
 
 from exchange.messages import LAYOUTS, Order
+from exchange.results import StreamChecksum
+from exchange.settings import RunSettings
+from gateway.seeded_orders import SeededOrders
+from matching_engine.engine import MatchingEngine
+from matching_engine.order_book import OrderBook
+from matching_engine.recovery import Pulse
+from matching_engine.tape import match_tape
 from tests.broker import need_rabbitmq
-from tests.exchange_command import VALID, Running, exchange
+from tests.exchange_command import VALID, Running
 from tests.machine import until
 
 Start = Callable[..., Running]
@@ -19,12 +29,11 @@ RATE_PER_S = 4_000
 ORDER_BYTES = LAYOUTS[Order].size
 
 
-def matched(orders: int, folder: Path) -> dict[str, object]:
+def matched(orders: int) -> dict[str, str]:
     """The checksums of a run without any break, by the engine alone."""
-    exchange("tape", "--orders", orders, "--output", folder / "tape")
-    checksums = exchange("match", folder / "tape", "--json").record["checksums"]
-    assert isinstance(checksums, dict)
-    return checksums
+    tape, answers = SeededOrders.of(RunSettings(orders=orders)).records(1, orders), StreamChecksum()
+    match_tape(MatchingEngine(OrderBook(999)), np.frombuffer(tape, np.uint8), answers.update)
+    return {"hash": "xxh64", "orders": xxhash.xxh64_hexdigest(tape), "answers": answers.hex}
 
 
 def kill_engines(run: Running, kills: int, orders: int, seed: int) -> None:
@@ -44,35 +53,69 @@ def engines_of(run: Running, killed: set[int]) -> Iterator[psutil.Process]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("transport", ["zeromq", "tcp"])
-def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(
-    transport: str, running: Start, tmp_path: Path
-) -> None:
+def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(transport: str, running: Start) -> None:
     orders = 1_000_000
     words = ("--transport", transport, "--rate", 20_000, "--orders", orders, "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
     kill_engines(run, 20, orders, seed=20)
     record = run.finish().record
     assert record["status"] in VALID, record["reasons"]
-    assert record["checksums"] == matched(orders, tmp_path)
+    assert record["checksums"] == matched(orders)
     assert record["recovered"]["restarts"] == 20
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
-def test_an_engine_that_is_killed_twice_loses_no_order_and_answers_none_twice(
-    transport: str, running: Start, tmp_path: Path
+@pytest.mark.parametrize(
+    ("transport", "kills"),
+    [("zeromq", 2), ("tcp", 1), pytest.param("amqp", 2, marks=pytest.mark.long)],
+)
+def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
+    transport: str, kills: int, running: Start
 ) -> None:
     if transport == "amqp":
         need_rabbitmq()
-    orders = 4 * RATE_PER_S
+    orders = 2 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
-    kill_engines(run, 2, orders, seed=1)
+    kill_engines(run, kills, orders, seed=1)
+    recovered = answered_once(run, orders)
+    assert recovered["restarts"] == kills
+    assert recovered["sessions_resumed"] >= 1  # the gateway may meet the third engine only
+    assert recovered["without_service_s"] > 0
+
+
+def answered_once(run: Running, orders: int) -> dict[str, Any]:
+    """The run's `recovered`; AssertionError if an order was lost, or answered twice."""
     said = run.finish()
     record = said.record
     assert (said.code, record["status"] in VALID) == (0, True), (record["reasons"], said.err)
-    assert record["checksums"] == matched(orders, tmp_path)
+    assert record["checksums"] == matched(orders)
     assert record["counts"]["orders_answered"] == orders
     recovered = record["recovered"]
-    assert recovered["restarts"] == 2
-    assert recovered["sessions_resumed"] >= 1  # the gateway may meet the third engine only
-    assert recovered["without_service_s"] > 0
+    assert isinstance(recovered, dict)
+    return recovered
+
+
+@pytest.mark.parametrize(
+    ("transport", "signals"),
+    [
+        ("zeromq", (signal.SIGKILL, signal.SIGSTOP)),
+        pytest.param("tcp", (signal.SIGSTOP, signal.SIGKILL), marks=pytest.mark.long),
+        ("amqp", (signal.SIGSTOP,)),
+    ],
+)
+def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
+    transport: str, signals: tuple[int, ...], running: Start
+) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    orders = 3 * RATE_PER_S
+    words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--standby", "--timeout", 60)
+    run = running(*words, "--no-page").under_way()
+    pulse, seen = run.folder / "journal" / "engine.pulse", 0
+    for number in signals:
+        until(lambda seen=seen: Pulse(pulse).pid != seen and Pulse(pulse).beats, "an engine that serves")
+        engine = psutil.Process(seen := Pulse(pulse).pid)
+        engine.send_signal(number)
+        until(lambda engine=engine: not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE, "its death")
+    recovered = answered_once(run, orders)
+    assert (recovered["takeovers"], recovered["restarts"]) == (len(signals), len(signals))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,9 @@ from gateway.service import Gateway
 from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Recovery
+from matching_engine.recovery import Follower, Recovery
 from matching_engine.service import EngineService
+from matching_engine.standby import LOOK_S
 from matching_engine.tape import match_tape
 from transports.base import Link, PeerGone
 from transports.renewable import RenewableLink
@@ -35,12 +38,14 @@ class BrokenSession:
     monkeypatch: pytest.MonkeyPatch
     world: World = field(init=False)
     gateway: Gateway = field(init=False)
+    _gateway_task: Task = field(init=False)
 
     def __post_init__(self) -> None:
         self.world = World(self.seed, self.monkeypatch)
         self.monkeypatch.setattr(OrderBook, "first_capacity", 1 << 8)
         chance = self.world.chance
         self.has_broker, self.packing = chance.random() < 0.4, chance.choice([1, 1, 1, 4])
+        self.has_standby = chance.random() < 0.5
         self.sync = chance.choice(["always", "batch", "none"])
         self.orders = chance.randint(1, 120)
         self.crashes_left, self.breaks_left = chance.randint(0, 4), 0 if self.has_broker else chance.randint(0, 3)
@@ -55,12 +60,15 @@ class BrokenSession:
         self._queues = Queue(self.world), Queue(self.world)
         self._journal: InputJournal | None = None
         self._may_have_lost = False
+        self._follower: Follower | None = None
+        self.followed = 0
+        """Engines that went on with the book of a standby."""
         self.engine: Task | None = None
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
         """To the end of both; None for an engine that crashed after its last word. AssertionError where one fails."""
         self._start_engine()
-        gateway = self.world.start("gateway", self._run_gateway)
+        gateway = self._gateway_task = self.world.start("gateway", self._run_gateway)
         for _ in range(self.breaks_left):
             self.world.at(self.world.chance.randint(0, 300 * MS), self._break)
         self.world.run()
@@ -111,9 +119,15 @@ class BrokenSession:
 
     def _run_engine(self) -> EngineResult | None:
         link = self._listen()
-        journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync)
+        follower, self._follower = self._follower, None
+        reading = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
+        journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync, **reading)
         journal.start_syncing(lambda run: self.world.start("journal", run))
-        recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()))
+        recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()), follower)
+        self.followed += follower is not None
+        if self.has_standby:
+            self._follower = Follower(self.path, MatchingEngine(OrderBook(999), self.packing))
+            self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
         engine = MatchingEngine(OrderBook(999), self.packing)
         service = EngineService(engine, terms, recovery.link, Sink(self.world), 7, 20.0, recovery=recovery)
@@ -124,6 +138,11 @@ class BrokenSession:
             return None
         finally:
             journal.abandon()
+
+    def _follow(self, follower: Follower) -> None:
+        while self._follower is follower and not self._gateway_task.is_done:
+            follower.follow()
+            time.sleep(LOOK_S)
 
     def _crashed(self, link: SimulatedLink) -> None:
         """The process is gone, or the machine with all that it had not synced; another engine comes soon."""
@@ -136,6 +155,7 @@ class BrokenSession:
         is_machine = chance.random() < 0.5
         if is_machine:
             self.world.power_fails(self.path)
+            self._follower = None
             self._may_have_lost |= self.sync != "always"
         if not self._may_have_lost:
             self._check_that_answered_orders_are_there()

@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from transports.base import Link
+from transports.base import LAST_LOOK_NS, Link
 from transports.frames import FrameBatch
 from transports.outbox import LAST_WORDS_NS, Outbox
-from transports.silence import LAST_LOOK_NS
 
 SECOND = 1_000_000_000
 
