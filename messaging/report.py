@@ -14,7 +14,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from messaging.benchmark import Benchmark, Column, Published, size_in_words
 from messaging.benchmarks import benchmark_of, coverage
-from messaging.results import read
+from messaging.results import answer, main_column, read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
 from reports.tables import FoldingTable, key, plain_table, terminal, words
@@ -33,6 +33,8 @@ def show(record: Mapping[str, Any]) -> None:
     """Print a benchmark, or a suite's summary and each of its benchmarks: a row for each cell, then what was wrong."""
     if "parts" in record:
         _show_summary(record)
+    elif found := answer([record]):
+        terminal().print(f"[bold]{found}[/bold]", highlight=False)
     for part in record.get("parts", [record]):
         _show(part)
 
@@ -56,10 +58,11 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
     outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
+    console.print(f"[bold]{answer(parts)}[/bold]", highlight=False)
     transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
     table = plain_table(key("lowest to highest"), *transports, words("of"))
     for part in parts:
-        column = next(each for each in benchmark_of(part["benchmark"]).columns if each.with_interval)
+        column = main_column(part)
         ranges = [_range(part["rows"], transport, column) for transport in transports]
         table.add_row(part["benchmark"], *ranges, column.title)
     console.print(table)
@@ -199,17 +202,23 @@ def page_html(record: Mapping[str, Any]) -> str:
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
     )
     parts = list(map(_part, record.get("parts", [record])))
-    return found.get_template(PAGE).render(parts=parts, record=record)
+    return found.get_template(PAGE).render(parts=parts, record=record, answer=answer(record.get("parts", [record])))
 
 
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     """A benchmark's share of the page."""
     from messaging.plots import drawings_of
 
-    benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    benchmark, rows, drawings = benchmark_of(record["benchmark"]), record["rows"], drawings_of(record)
+    main = [f"{benchmark.name}: {plot.title}" for plot in benchmark.plots if plot.figure == main_column(record).name]
+    names = sorted({row["transport"] for row in rows})
+    of_main = (drawing for drawing in drawings if drawing.title.startswith(tuple(main)))
     return {
-        "record": record, "benchmark": benchmark, "drawings": drawings_of(record),
+        "record": record, "benchmark": benchmark, "drawings": drawings,
+        "first": next(of_main, drawings[0] if drawings else None),
         "sentences": [*_sentences(benchmark, rows), *_network_in_words(record.get("network"))],
+        "main": main_column(record).title,
+        "ranges": {name: _range(rows, name, main_column(record)) for name in names},
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
         "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
         "published": [(each, _ours(each, rows)) for each in benchmark.published],

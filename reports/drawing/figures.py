@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +59,13 @@ def drawing_of(figure: Figure) -> Drawing:
 
 
 def inline_svg(chart: Chart, name: str, title: str) -> Markup:
-    """SVG for the middle of an HTML page: text in the page's font, every id prefixed with `name`."""
+    """SVG for the middle of an HTML page: text in the page's font, every id prefixed with a short hash of `name`."""
     svg = io.StringIO()
     chart.figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
     tint = STAND_INS.get(chart.tint, STAND_INS[MUTED])
-    body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue()), tint), name))
-    body = re.sub(r" font-family: [^;]*;", "", body)
+    prefix = f"f{zlib.crc32(name.encode()):x}"
+    body = with_css_colours(_own_ids(_masking(_without_head(svg.getvalue()), tint), prefix))
+    body = _slim(body)
     axes = " ".join(f'data-{which}="{scale}"' for which, scale in _scales(chart).items())
     axes += _data("values", _values(chart, chart.hover) if chart.hover else None) + _data("cells", chart.cells)
     head = f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}" {axes}>'
@@ -108,6 +110,50 @@ def _without_head(svg: str) -> str:
     return svg[svg.index(end_of_style) + len(end_of_style) :]
 
 
+LOOKED_FOR = "figure_1|matplotlib.axis_|(?:line|part|label)-|mask|image|[pm][0-9a-f]{10}"
+"""The ids that the page's script looks for, and those that a drawing itself refers to."""
+INVISIBLE = r'<path d="[^"]*" style="fill: none"/>|<g/>'
+TICK = r'(<use [^>]*?) style="fill: var\(--grid\); stroke: var\(--grid\); stroke-width: 0.8"'
+"""What it refers to has these colours."""
+GRID_LINE = r'" clip-path="[^"]*" (style="fill: none; stroke: var\(--grid\))'
+USUAL_TEXT = "font-size: 11.5px; ", "; fill: var(--muted)"
+"""The look of a text that page.css gives to all."""
+
+
+def _slim(svg: str) -> str:
+    """The same picture in half of the bytes: without ids that nothing looks for, repeated styles, needless digits."""
+    needless = rf' id="(?!\w+-(?:{LOOKED_FOR}))[^"]*"| font-family: [^;]*;| transform="rotate\(-0 [^"]*"'
+    svg = re.sub(r"(\d+\.\d{2})\d+", r"\1", re.sub(needless, "", svg))
+    svg = re.sub(r'(\d\.[1-9]?)0+(?=[ "])', lambda number: number[1].removesuffix("."), svg)
+    for look in USUAL_TEXT:
+        svg = re.sub(rf'(<text style="[^"]*?){re.escape(look)}', r"\1", svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><").replace(' "', '"').replace("xlink:href", "href")
+    svg = re.sub(INVISIBLE, "", re.sub(r"<g( [^>]*)?>((?:<use [^>]*/>)+)</g>", _one_style, svg))
+    svg = re.sub(r'(?:<path d="[^"]*" clip-path="[^"]*" style="fill: none[^"]*"/>){2,}', _one_path, svg)
+    for _ in range(2):  # a tick has two groups around it
+        svg = re.sub(r"<g>(<text[^>]*>[^<]*</text>|<(?:path|use)[^>]*/>)</g>", r"\1", svg)
+    svg = re.sub(TICK, r"\1", re.sub(GRID_LINE, r'" \1', svg))
+    return re.sub(r' style="[^"]*"', lambda style: style[0].replace("; ", ";").replace(": ", ":"), svg)
+
+
+def _one_style(marks: re.Match[str]) -> str:
+    """Marks that look alike have their style once, on the group around them; none is outside of the axes."""
+    styles = set(re.findall(r' style="[^"]*"', marks[2]))
+    if len(styles) != 1:
+        return marks[0]
+    style, others = styles.pop(), re.sub(' clip-path="[^"]*"', "", marks[1] or "")
+    return f"<g{others}{style}>{marks[2].replace(style, '')}</g>"
+
+
+def _one_path(lines: re.Match[str]) -> str:
+    """Open lines beside each other that look alike, as whiskers do, are one path."""
+    looks = set(re.findall(r'" (clip-path[^>]*)/>', lines[0]))
+    if len(looks) != 1:
+        return lines[0]
+    drawn = " ".join(re.findall(r'd="([^"]*)"', lines[0]))
+    return f'<path d="{drawn}" {looks.pop()}/>'
+
+
 def _masking(svg: str, tint: str) -> str:
     """Replace each image by its tint with the image's opacity: an image has fixed colours of its own."""
     masked = (
@@ -117,9 +163,9 @@ def _masking(svg: str, tint: str) -> str:
     return re.sub(r'<image [^>]*\bid="([^"]*)"[^>]*/>', masked, svg)
 
 
-def _own_ids(svg: str, name: str) -> str:
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)
+def _own_ids(svg: str, prefix: str) -> str:
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    return re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)
 
 
 def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:

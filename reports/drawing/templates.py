@@ -15,7 +15,8 @@ from reports.drawing.colours import DARK, LIGHT, css_variables
 from reports.formats import FORMATS, condition, is_number, is_told, max_of
 
 SHARED = Path(__file__).parent
-SCRIPT = (SHARED / "page.js").read_text(encoding="utf-8")
+LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
+SCRIPT = "\n".join(line for line in LINES if not line.startswith("//"))
 SCRIPT_HASH = f"sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}"
 """The only script that a page's policy lets a browser run."""
 

@@ -20,6 +20,9 @@ PAGES = {
 }  # fmt: skip
 TOUCHED = {name: page for name, page in PAGES.items() if name != "run-zeromq"}
 """The recorded run is shorter than a second; test_page_in_browser.py touches a longer one's page."""
+HEIGHTS = {"run-zeromq": 1800, "compare": 2500, "sweep": 2500, "nagle": 3000, "capacity": 2500, "suite": 4000}
+"""The most that a page takes at a desk, in px, with what is folded closed."""
+MOST_BYTES = 300_000
 SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 
 
@@ -41,7 +44,14 @@ def test_nothing_is_wider_than_the_screen(
     page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
     page.goto((reported / name / file).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
+    if size == "desk" and name in HEIGHTS:
+        assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[name]
     page.close()
+
+
+@pytest.mark.parametrize(("name", "file"), PAGES.items())
+def test_no_page_is_heavy(reported: Path, name: str, file: str) -> None:
+    assert (reported / name / file).stat().st_size <= MOST_BYTES
 
 
 @pytest.mark.parametrize(("name", "file"), TOUCHED.items())

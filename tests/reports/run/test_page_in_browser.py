@@ -92,7 +92,7 @@ def test_the_pointer_shows_the_values_of_every_series(browser: Browser, complete
 
 def test_a_series_can_be_hidden_by_pointer_and_by_key(browser: Browser, complete_run: Path) -> None:
     with opened(browser, complete_run) as page:
-        line, label = page.locator("#percentiles-line-lag"), page.locator("#percentiles-label-lag")
+        line, label = (page.locator(f"#percentiles [id$=-{part}-lag]") for part in ("line", "label"))
         label.click()
         assert not line.is_visible()
         point_at(page, "percentiles", 0.3)
@@ -103,7 +103,7 @@ def test_a_series_can_be_hidden_by_pointer_and_by_key(browser: Browser, complete
 
 def test_dragging_zooms_a_chart_and_a_button_shows_all_of_it_again(browser: Browser, complete_run: Path) -> None:
     with opened(browser, complete_run) as page:
-        curve = page.locator("#percentiles-line-from-due path")
+        curve = page.locator("#percentiles [id$=-line-from-due] path")
         whole = curve.get_attribute("d")
         x, y = point_at(page, "percentiles", 0.4)
         page.mouse.down()
