@@ -208,6 +208,8 @@ class Benchmark:
     """Sentences on what is wrong with the answer."""
     columns: Sequence[Column]
     plots: Sequence[Plot] = ()
+    derived: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda _rows: ()
+    """Rows made of others, as a peak over some of them, for drawings and for what the paper printed."""
     series: Sequence[Plot] = ()
     """Drawings over the seconds of a cell: of machine.py's figures, which are measured only for these."""
     published: Sequence[Published] = ()

@@ -38,6 +38,7 @@ def figures_of(record: Mapping[str, Any]) -> Iterator[Figure]:
 
 def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
     over_time = list(_seconds_as_rows(rows)) if benchmark.series else []
+    rows = [*rows, *benchmark.derived(rows)]
     for plot in (*benchmark.plots, *benchmark.series):
         measured = [
             row
@@ -54,7 +55,7 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
 def _seconds_as_rows(rows: Sequence[Row]) -> Iterator[Row]:
     """A row for each second of each cell's last repeat."""
     for row in rows:
-        for second in row["repeats"][-1].get("series", ()):
+        for second in (row["repeats"] or [{}])[-1].get("series", ()):
             figures = {name: {"median": value, "low": None, "high": None} for name, value in second.items()}
             yield {**row, "point": {**row["point"], "second": second["second"]}, "figures": figures}
 

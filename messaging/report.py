@@ -221,7 +221,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
         "ranges": {name: _range(rows, name, main_column(record)) for name in names},
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),
         "titles": _titles(rows), "values": [_values(row["point"]) for row in rows],
-        "published": [(each, _ours(each, rows)) for each in benchmark.published],
+        "published": [(each, _ours(each, [*rows, *benchmark.derived(rows)])) for each in benchmark.published],
     }  # fmt: skip
 
 

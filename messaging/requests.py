@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,8 @@ from transports.frames import FrameBatch
 
 QUESTIONS = 64
 """Most small messages in a batch; each message of the batch is sent alone."""
+BATCH_BYTES = 1 << 22
+"""Room for replies, or requests, that come together."""
 DONE = FrameBatch.of(b"")
 
 
@@ -132,11 +135,13 @@ class AskOwn:
     size: int
     warm_up_s: float
     sample_s: float
+    ahead: int = 1
+    """Requests that a thread may have without a reply; with 1 it awaits each reply before the next request."""
 
     def __call__(self, session: Session) -> RoleResult:
         begin_ns = time.monotonic_ns() + int(self.warm_up_s * 1e9)
         end_ns = begin_ns + int(self.sample_s * 1e9)
-        askers = [_Asker(self.size, link, session, begin_ns, end_ns) for link in session.links]
+        askers = [_Asker(self.size, link, session, begin_ns, end_ns, self.ahead) for link in session.links]
         threads = [threading.Thread(target=asker.ask) for asker in askers]
         for thread in threads:
             thread.start()
@@ -154,6 +159,7 @@ class _Asker:
     session: Session
     begin_ns: int
     end_ns: int
+    ahead: int = 1
     round_trips_ns: list[int] = field(default_factory=list)
     stopped: str | None = None
 
@@ -161,23 +167,35 @@ class _Asker:
         from messaging.payload import Receipt, Source
 
         self.source, self.receipt = Source(self.size, frames=1), Receipt(self.size)
-        self._answers = FrameBatch(1, 2 * self.size, self.size)
+        frames = max(1, min(self.ahead, BATCH_BYTES // self.size))
+        self._answers = FrameBatch(frames, (frames + 1) * self.size, self.size)
+        self._asked_ns: deque[int] = deque()
 
     def ask(self) -> None:
         try:
             while (asked_ns := time.monotonic_ns()) < self.end_ns:
                 self.source.fill(1, asked_ns)
-                came_ns = self._ask(self.source.batch)
-                self.receipt.add(self._answers, came_ns)
-                if self.begin_ns <= came_ns <= self.end_ns:
-                    self.round_trips_ns.append(came_ns - asked_ns)
-            self._ask(DONE)
+                self.session.send_all(self.link, self.source.batch)
+                self._asked_ns.append(asked_ns)
+                if len(self._asked_ns) == self.ahead:
+                    self._take_replies()
+            while self._asked_ns:
+                self._take_replies()
+            self.session.send_all(self.link, DONE)
+            self._await_replies()
         except (Silence, TransportError) as why:
             self.stopped = f"{why}, after {self.receipt.received:,} replies"
 
-    def _ask(self, request: FrameBatch) -> int:
-        """Returns when the answer came."""
-        self.session.send_all(self.link, request)
+    def _take_replies(self) -> None:
+        came_ns = self._await_replies()
+        self.receipt.add(self._answers, came_ns)
+        for _ in range(min(self._answers.count, len(self._asked_ns))):
+            asked_ns = self._asked_ns.popleft()
+            if self.begin_ns <= came_ns <= self.end_ns:
+                self.round_trips_ns.append(came_ns - asked_ns)
+
+    def _await_replies(self) -> int:
+        """Receive what has come, one reply or more; returns when that was."""
         self._answers.clear()
         while not self.link.receive(self._answers):
             self.session.wait(self.link, "no reply came")
@@ -206,10 +224,12 @@ class AnswerAll:
 
     size: int
     threads: int
+    ahead: int = 1
 
     def __call__(self, session: Session) -> RoleResult:
         result, done = RoleResult(first_ns=time.monotonic_ns()), 0
-        batch = FrameBatch(self.threads, (self.threads + 1) * self.size, self.size)
+        frames = max(self.threads, min(self.threads * self.ahead, BATCH_BYTES // self.size))
+        batch = FrameBatch(frames, (frames + 1) * self.size, self.size)
         try:
             while done < self.threads:
                 batch.clear()

@@ -47,7 +47,6 @@ ELSEWHERE = (
     Covered(MRG, "5.1", "another memory allocator, another processor", "",
             "the broker's allocator is not ours to change"),
     Covered(QUEUES, "figure 1", "a drawing of the hosts", "", "nothing is measured in it"),
-    Covered(QUEUES, "counter-test", "requests that do not wait for their replies", "", "request-reply always waits"),
     Covered(CHAIN, "figures 1, 2", "drawings of interactions 1 and 2", "", "docs/supply-chain.md draws them"),
 )  # fmt: skip
 

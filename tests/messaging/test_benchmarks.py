@@ -29,7 +29,8 @@ COMMANDS = {
     "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
     "fe-spmc": f"fe-spmc --transport zeromq --sizes 1,1MiB --consumers 3 {SHORT} 40",
     "te-spsc": f"te-spsc --transport zeromq+ipc --sizes 1,1MiB --patterns 64 {SHORT} 40",
-    "request-reply": "request-reply --transport zeromq --clients 2 --threads 2 --sample 0.1 --warm-up 0.05 --repeats 1",
+    "request-reply": "request-reply --transport zeromq --clients 2 --threads 2 --ahead 1,20 --sample 0.1 "
+    "--warm-up 0.05 --repeats 1",
 }
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from messaging.benchmarks.request_reply import peaks
+import pytest
+
+from messaging.benchmark import Cell
+from messaging.benchmarks import benchmark_of
+from messaging.benchmarks.request_reply import PEAK, PEAKS, peaks, peaks_by_size, points, unsupported
+from messaging.report import _ours
 
 
 def row(clients: int, threads: int, rate: float, preloaded: int = 0, match: str = "indexed") -> dict[str, Any]:
@@ -29,3 +34,31 @@ def test_what_is_kept_is_told_for_each_way_of_matching() -> None:
 
 def test_nothing_is_said_of_what_was_not_measured() -> None:
     assert peaks([{**row(1, 1, 1), "figures": {}}]) == []
+
+
+def test_a_peak_of_each_size_stands_beside_what_the_paper_printed() -> None:
+    rows = [row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000)]
+    found = {each["point"]["peak"]: each["figures"][PEAK]["median"] for each in peaks_by_size(rows)}
+    assert found == {"of one client": pytest.approx(1024), "of all clients": pytest.approx(2048)}
+    printed = [each for each in benchmark_of("request-reply").published if each.figure == PEAK]
+    assert len(printed) == 2 * len(PEAKS) == 18, "36 peaks, two in each sentence"
+    beside = {each.what: _ours(each, peaks_by_size(rows)) for each in printed}
+    assert beside["MQSeries and MSMQ, peak of one client, 1,024 bytes, kB/s"] == "1024"
+    assert beside["MQSeries and MSMQ, peak of all clients, 65,536 bytes, kB/s"] == ""
+
+
+def test_threads_that_do_not_wait_are_in_no_peak_and_are_compared() -> None:
+    def ahead(many: int, rate: float) -> dict[str, Any]:
+        return {**(one := row(1, 1, rate)), "point": {**one["point"], "ahead": many}}
+
+    said = peaks([ahead(1, 500), ahead(100, 5000)])
+    assert said[0].startswith("amqp, indexed, 1 KiB: peak 512 kB/s")
+    assert said[-1] == "amqp, indexed, 1 KiB: 10 times the replies/s where threads do not wait for their replies"
+
+
+def test_a_scan_cannot_be_ahead() -> None:
+    settings = {"clients": (1,), "threads": (1,), "match": ("scan", "indexed"), "sizes": (64,), "preload": (0,)}
+    scan, indexed = points({**settings, "ahead": (5,)})
+    assert "one reply at a time" in str(unsupported(Cell("amqp", scan, {})))
+    assert unsupported(Cell("amqp", indexed, {})) is None
+    assert "ahead" not in points({**settings, "ahead": (1,)})[0], "as in older records"
