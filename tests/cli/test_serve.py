@@ -275,7 +275,9 @@ def test_a_second_run_waits_until_the_first_is_stopped(fresh: Serving) -> None:
     assert fresh.asked(start, "POST", "results=elsewhere", Origin=origin).status == 400
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+)
 def test_its_end_is_also_that_of_the_run_it_started(fresh: Serving, number: signal.Signals) -> None:
     origin = f"http://{fresh.url.netloc}"
     fresh.asked(f"{fresh.url.path}start", "POST", "duration_s=600&orders_per_s=500", Origin=origin)

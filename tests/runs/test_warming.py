@@ -44,8 +44,9 @@ POISSON = ("--arrivals", "poisson", "--record", "--policy", "exact-price", "--to
 @pytest.mark.parametrize(
     ("transport", "words"),
     [
-        ("memory", ()),
-        ("zeromq", BURSTS),
+        ("zeromq", ()),
+        pytest.param("memory", (), marks=pytest.mark.long),
+        pytest.param("zeromq", BURSTS, marks=pytest.mark.long),
         pytest.param("tcp", POISSON, marks=pytest.mark.long),
         pytest.param("memory", BURSTS, marks=pytest.mark.long),
         pytest.param("zeromq", ("--rate", "max"), marks=pytest.mark.long),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from contextlib import closing
 
 import pytest
@@ -12,7 +13,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, greet, joined, until
-from transports.base import Pattern
+from transports.base import Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.registry import listen
 from transports.zeromq.doorman import MOST_STRANGERS
@@ -64,3 +65,13 @@ def test_a_second_peer_with_the_token_swallows_nothing_of_two_connections(way: s
             frames = [bytes([number]) for number in range(100)]
             assert list(carry(listener, connector, FrameBatch.of(*frames))) == frames
             assert list(carry(connector, listener, FrameBatch.of(*frames))) == frames
+
+
+def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
+    with joined(ANYWHERE) as (listener, connector):
+        listener.close(0)
+        with closing(listen(listener.url, TOKEN)) as successor:
+            # libzmq connects again by itself
+            until(lambda: successor._doorman._admitted == 1, successor)  # type: ignore[attr-defined]
+            with pytest.raises(PeerGone):
+                connector.wait(time.monotonic_ns() + 10**9)

@@ -59,6 +59,7 @@ class Doorman:
         """The peer's address of each open connection, oldest first."""
         self._heard: set[int] = set()
         self._peers: set[int] = set()
+        self._has_left = False
         self._connected: int | None = None
         self._socket = socket
         self._crowd, self._hears_nothing = crowd, crowd or socket.type == zmq.PUSH
@@ -88,10 +89,16 @@ class Doorman:
 
     @property
     def peer_left(self) -> bool:
-        """True if a peer was admitted and no peer's connection is open any more; a stranger's may be."""
+        """True if a peer was admitted and no peer's connection is open any more; a stranger's may be.
+
+        A pair's peer has left for good once its connection broke: libzmq connects again by itself, perhaps to a
+        successor, and what was under way is lost.
+        """
         if self._crowd:
             return self._admitted > 0 and not self._open
-        return self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
+        return self._has_left or (
+            self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
+        )
 
     def meet(self, descriptor: int) -> None:
         """Note a connection as a peer's, since a frame came through it."""
@@ -146,6 +153,7 @@ class Doorman:
                     self._note_peer(self._connected)
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
+                self._has_left |= self._takes_one and descriptor in self._peers
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:
