@@ -112,7 +112,7 @@ def _read() -> dict[str, Any]:
         return tomllib.loads(FILE.read_text())
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{FILE.absolute()} is no TOML that can be read: {error}") from error
 
 

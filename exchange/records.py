@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 import orjson
 
 from exchange.instances import INSTANCES, named
-from exchange.json_records import SCHEMA
-from exchange.measurements import Source
+from exchange.json_records import SCHEMA, UnusableRecord, check
+from exchange.measurements import LogBuckets, Source
 from exchange.messages import Statistics, encode
 
 COMPLETION, TRAFFIC, PROCESS, SESSION, THROUGHPUT, SAMPLE, END, RESULT = (
@@ -89,6 +89,18 @@ class Record:
         known = self.source in SOURCES and self.kind in SOURCES_KINDS and isinstance(self.payload, dict)
         times = isinstance(self.wall_ns, int) and isinstance(self.monotonic_ns, int)
         return known and times and self.schema == SCHEMA and self.run == f"{run:016x}"
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether readers of the spool can use the payload: one forged record would spoil all figures of the run."""
+        try:
+            if kind := PAYLOADS.get(self.kind):
+                check(self.payload, kind)
+            if self.kind == COMPLETION:
+                LogBuckets.from_sparse(self.payload)
+        except (UnusableRecord, ValueError, IndexError, OverflowError):
+            return False
+        return True
 
 
 @dataclass(frozen=True)

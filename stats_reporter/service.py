@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from exchange.instances import named, role_of, untagged
+from exchange.json_records import check
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
 from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
@@ -98,7 +99,8 @@ class Reporter:
         self._timeout_s = min(self._timeout_s, QUIET_S)
 
     def warm(self) -> None:
-        """Nothing is compiled here."""
+        """Load what checks records, which takes 19 ms, before a run begins."""
+        check({}, dict)
 
     def close(self) -> None:
         self._link.close()
@@ -211,7 +213,7 @@ class Reporter:
             record = Record(**orjson.loads(document))
         except (orjson.JSONDecodeError, TypeError):
             return None
-        if not record.is_of(self._run) or b"\n" in document:
+        if not record.is_of(self._run) or b"\n" in document or not record.is_readable:
             return None
         if record.kind == RESULT:
             self._note_result(record)

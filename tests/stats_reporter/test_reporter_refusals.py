@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from reporter_session import RUN, TERMS
+from reporter_session import COMPLETION, RUN, TERMS, TRAFFIC
 
 from exchange.measurements import Source
 from exchange.messages import (
@@ -71,6 +71,19 @@ def test_a_record_of_this_run_that_breaks_the_shape_is_junk(session, kind, part,
     session.gateway.link.send(FrameBatch.of(encode(Statistics(document))), 0)
     assert session.run_to_the_end().junk_frames == 1
     assert [record["kind"] for record in session.records] == ["session", "session", "end"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [("traffic", {"orders_sent": None}), ("completion", {"bucket": [1]}), ("completion", {"bucket": [1, 10**9]}),
+     ("completion", {"sum_ns": "many"})],
+)  # fmt: skip
+def test_a_forged_record_that_no_reader_could_use_is_junk(session, kind, change):
+    """A run's figures are made of all records, so one of them would spoil everything."""
+    payload = {**(TRAFFIC if kind == "traffic" else COMPLETION), **change}
+    session.gateway.link.send(FrameBatch.of(RecordWriter(RUN, "gateway").frame(kind, payload)), 0)
+    assert session.run_to_the_end().junk_frames == 1
+    assert session.payloads(kind) == []
 
 
 def test_a_message_that_was_lost_shows(session):

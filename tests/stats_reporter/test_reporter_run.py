@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from reporter_session import RUN, TERMS, ScriptedSource
+from reporter_session import COMPLETION, RUN, TERMS, TRAFFIC, ScriptedSource
 
 from exchange.measurements import Meter, Source
 from exchange.messages import (
@@ -20,7 +20,7 @@ from tests.machine import PATIENCE_S
 def test_counts_and_checksums_of_both_sources_agree(session):
     session.gateway.say(Throughput(1, 8_000), Timestamp(Meter.ORDER_HANDED_OVER, 10, 5))
     session.engine.say(Throughput(2, 7_999))
-    session.gateway.reporting.record("traffic", {"second": 0})
+    session.gateway.reporting.record("traffic", TRAFFIC)
     result = session.run_to_the_end()
     said = session.gateway.outbox.posted + session.engine.outbox.posted
     assert (result.received, result.announced, said) == (6, 6, 6)  # two results in
@@ -44,7 +44,7 @@ def test_a_session_record_has_the_clocks_that_its_source_read_together(session):
 
 
 def test_statistics_reach_the_spool_as_they_were_written(session):
-    document = RecordWriter(RUN, "gateway").document("completion", {"bucket": [1, 2], "clock": "due"})
+    document = RecordWriter(RUN, "gateway").document("completion", COMPLETION)
     session.gateway.say(Statistics(document))
     session.run_to_the_end()
     lines = b"".join(path.read_bytes() for path in sorted(session.folder.iterdir())).splitlines()
@@ -54,8 +54,8 @@ def test_statistics_reach_the_spool_as_they_were_written(session):
 def test_the_reporter_says_what_it_has_used_in_each_second_of_the_gateway(session):
     session.engine.reporting.next_second(0)
     for second in (0, 3):
-        session.gateway.reporting.record("process", {"second": second})
-    session.gateway.reporting.record("process", {"second": "?"})
+        session.gateway.reporting.record("process", {"second": second, "cpu_s": 0.5})
+    session.gateway.reporting.record("process", {"second": "?", "cpu_s": 0.5})
     session.run_to_the_end()
     own = session.payloads("process", "reporter")
     assert [used["second"] for used in own] == [0, 3]
@@ -77,7 +77,7 @@ def test_who_looks_once_a_second_finds_what_was_told_a_second_before(session, cl
             session.engine.end()
         elif len(late_ns) == len(told_ns):
             told_ns.append(clock.now_ns)
-            session.gateway.reporting.record("traffic", {})
+            session.gateway.reporting.record("traffic", TRAFFIC)
             session.gateway.outbox.flush()
         else:
             clock.wait(until_ns - 13_000_000)
