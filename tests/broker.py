@@ -38,7 +38,7 @@ def needing_a_broker() -> Iterator[None]:
         yield
     except NotInstalled as missing:
         if os.environ.get(LEFT_OUT_BY) == "1":
-            pytest.skip(str(missing))
+            lacks(str(missing))
         pytest.fail(f"{missing}; {LEFT_OUT_BY}=1 leaves this test out", pytrace=False)
 
 
