@@ -35,6 +35,7 @@ def command(
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, lambda: events.took_over(url), **common), url
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, **common)
+        service.on_refusal = lambda: events.say("refuses")
         return service, link.url
 
     result = serve(events, open_service, cpu)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ class EngineService:
         self._stop_asked = False
         self._sockets_before: list[dict[str, Any]] = []
         self._heard_ns = 0
+        self.on_refusal: Callable[[], None] = lambda: None
+        """Called when the journal takes no order any more: the gateway need not wait for another engine."""
 
     def stop(self, reason: str) -> None:
         """End the session early; what was measured still goes to the reporter."""
@@ -244,6 +247,7 @@ class EngineService:
                 recovery.journal.append(self._orders.span(first, end))
         except OSError as error:
             self._stopped = self._stopped or str(error)
+            self.on_refusal()
             return False
         return True
 

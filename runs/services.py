@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stats_reporter.service import Reporter
 
 LISTEN_AGAIN_S = 0.005
+FLUSH_EVERY_S = 1.0
 
 TOKEN = "EXCHANGE_TOKEN"
 """The environment variable that holds a run's secret: arguments are visible to every user of a host, it is not."""
@@ -204,6 +205,7 @@ class RecordedStream(StreamChecksum):
         super().__init__()
         self._path = path
         self.size = 0
+        self._flush_s = time.monotonic() + FLUSH_EVERY_S
         self._file = path.open("xb", buffering=1 << 20)
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:
@@ -211,6 +213,9 @@ class RecordedStream(StreamChecksum):
         self.size += len(data)
         try:
             self._file.write(data.data)
+            if (now_s := time.monotonic()) >= self._flush_s:  # what a kill may cost
+                self._file.flush()
+                self._flush_s = now_s + FLUSH_EVERY_S
         except OSError as error:
             raise _named(error, self._path) from error
 

@@ -199,6 +199,8 @@ class Watch:
                     self._start()
             case {"event": "took over"}:
                 self.takeovers += 1
+            case {"event": "refuses"}:
+                self._signal(named("gateway", instance_of(name)))
             case {"event": "not needed"}:
                 self._unneeded.add(name)
             case {"event": "second", "sent": sent, "answered": answered}:

@@ -1,0 +1,120 @@
+"""What recovery costs when nothing fails, and how soon an engine that is killed answers again.
+
+    gateway ⇄ engine ── journal, synced as --sync says        against the same run without a journal
+    gateway ⇄ engine ✗ ── started again, or its standby       against the time that is allowed
+
+More is better in every row: a p50 and a break are given as their reciprocals. Runs have real-time priority where we may
+give it.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from benchmarks.comparison import Row, in_turns
+from benchmarks.known_delays import first_in_line
+from exchange.settings import RunSettings
+from gateway.seeded_orders import SeededOrders
+from matching_engine.engine import MatchingEngine
+from matching_engine.journal import InputJournal
+from matching_engine.order_book import OrderBook
+from matching_engine.recovery import Pulse
+from transports.frames import FrameBatch
+
+ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000
+LONGEST_RUN_S = 120.0
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, first_in_line():
+        folder = Path(place)
+        for in_record in (1, 1_000):
+            replayed = in_turns(partial(replay, journal_of(ORDERS, in_record, folder)), None, repeats)[0]
+            words = f"a journal matched again, {in_record:,} orders in a record"
+            yield Row(words, "5 M orders/s", "orders/s", replayed, [5e6] * repeats, reach=1, aim=4)
+        for sync, reach, aim in (("none", 0.8, 0.95), ("batch", 0.5, 0.7)):
+            measures = (partial(orders_per_s, folder, sync), partial(orders_per_s, folder))
+            yield Row(f"flat out, --sync {sync}", "no journal", "orders/s", *in_turns(*measures, repeats), reach, aim)
+        measures = (partial(per_p50, folder, "batch"), partial(per_p50, folder))
+        pairs = in_turns(*measures, repeats)
+        yield Row("1 / p50 at 8,000 orders/s, --sync batch", "no journal", "/s", *pairs, reach=1 / 1.3, aim=1 / 1.1)
+        for how, allowed_s, aim in (("recover", 2.0, 2), ("standby", 0.3, 6)):
+            breaks = in_turns(partial(per_break, folder, how), None, repeats)[0]
+            words = f"1 / engine killed to first answer, --{how}"
+            yield Row(words, f"{allowed_s:g} s", "/s", breaks, [1 / allowed_s] * repeats, reach=1, aim=aim)
+
+
+def journal_of(orders: int, in_record: int, folder: Path) -> InputJournal:
+    """A journal of so many orders."""
+    tape = np.frombuffer(bytearray(SeededOrders.of(RunSettings(orders=orders)).records(1, orders)), np.uint8)
+    journal, size = InputJournal(folder / f"{in_record}.journal", {}, sync="none"), len(tape) // orders * in_record
+    for at in range(0, len(tape), size):
+        journal.append(tape[at : at + size])
+    return journal
+
+
+def replay(journal: InputJournal) -> float:
+    """Match it from its first order; orders a second."""
+    engine, answers = MatchingEngine(OrderBook(999)), FrameBatch(1 << 19, 1 << 21)
+    began_s = time.perf_counter()
+    for orders in journal.batches():
+        first = 0
+        while first < orders.count:
+            answers.clear()
+            first, _ = engine.handle(orders, answers, first)
+    return journal.orders / (time.perf_counter() - began_s)
+
+
+def orders_per_s(folder: Path, *sync: str) -> float:
+    """Of a run as fast as it goes; with a journal where `sync` says when it is synced."""
+    run = started(folder, "--rate", "max", "--orders", FLAT_OUT, *journal_words(folder, *sync))
+    return float(record_of(run)["rates"]["orders_per_s"])
+
+
+def per_p50(folder: Path, *sync: str) -> float:
+    run = started(folder, "--rate", RATE_PER_S, "--duration", 3, *journal_words(folder, *sync))
+    return 1e6 / float(record_of(run)["completion_us"]["due"]["p50"])
+
+
+def journal_words(folder: Path, *sync: str) -> list[str]:
+    """A journal in a new folder, if it is said when that is synced."""
+    return ["--journal", tempfile.mkdtemp(dir=folder), "--sync", *sync] if sync else []
+
+
+def per_break(folder: Path, how: str) -> float:
+    """Kill a run's engine once it serves; the reciprocal of the seconds without an answer."""
+    journal = Path(tempfile.mkdtemp(dir=folder))
+    run = started(folder, "--rate", RATE_PER_S, "--duration", 4, f"--{how}", "--journal", journal)
+    path, until_s = journal / "engine.pulse", time.monotonic() + LONGEST_RUN_S
+    while not (path.exists() and Pulse(path).beats) and time.monotonic() < until_s:
+        time.sleep(0.01)
+    time.sleep(1)
+    psutil.Process(Pulse(path).pid).send_signal(signal.SIGKILL)
+    return 1 / float(record_of(run)["recovered"]["without_service_s"])
+
+
+def started(folder: Path, *words: Any) -> subprocess.Popen[str]:
+    fixed = ["--no-spark", "--no-page", "--json", "--results", str(folder / "results")]
+    command = [sys.executable, "-m", "cli", "run", *map(str, words), *fixed]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def record_of(run: subprocess.Popen[str]) -> dict[str, Any]:
+    """Its run.json. RuntimeError if it left none."""
+    out, err = run.communicate(timeout=LONGEST_RUN_S)
+    if not out:
+        raise RuntimeError(err)
+    record: dict[str, Any] = json.loads(out)
+    return record
