@@ -61,8 +61,6 @@ class BrokenSession:
         self._journal: InputJournal | None = None
         self._may_have_lost = False
         self._follower: Follower | None = None
-        self.followed = 0
-        """Engines that went on with the book of a standby."""
         self.engine: Task | None = None
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
@@ -124,7 +122,6 @@ class BrokenSession:
         journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync, **reading)
         journal.start_syncing(lambda run: self.world.start("journal", run))
         recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()), follower)
-        self.followed += follower is not None
         if self.has_standby:
             self._follower = Follower(self.path, MatchingEngine(OrderBook(999), self.packing))
             self.world.start("standby", partial(self._follow, self._follower))
