@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures pictures lock clean
+.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures pictures docs lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
@@ -49,6 +49,9 @@ figures: setup ## the figures of README and docs/results-of-record.md, measured 
 
 pictures: setup-dev ## the pictures of pages in docs/pictures, made anew
 	@$(BIN)/python .ci/pictures
+
+docs: setup-dev ## the site of all pages, in build/site; a link that leads nowhere fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "site: build/site/index.html"
 
 lock: ## resolve the dependencies anew (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,6 +147,29 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def navigation(part: object) -> Iterator[str]:
+    """The pages that the site's navigation names, at any depth."""
+    if isinstance(part, str):
+        yield part
+    for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
+        yield from navigation(each)
+
+
+def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Path) -> None:
+    import yaml
+
+    pages = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert len(pages) == len(set(pages))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= set(pages)
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {Path(page).stem for page in pages} <= {path.stem for path in (tmp_path / "site").glob("*.html")}
+    options = (tmp_path / "site" / "options.html").read_text()
+    assert all(f"exchange {name}<" in options for name in subcommands())
+    assert "completion_us.due.p99" in (tmp_path / "site" / "run-json.html").read_text()
 
 
 def main_path() -> list[str]:
