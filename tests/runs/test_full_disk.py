@@ -115,6 +115,16 @@ def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_p
         stream.close()
 
 
+def test_a_kill_costs_a_recorded_stream_its_last_second_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s = [100.0]
+    monkeypatch.setattr("runs.services.time.monotonic", lambda: clock_s[0])
+    stream = RecordedStream(tmp_path / "orders.bin")
+    for clock_s[0] in (100.0, 100.9, 101.0, 101.5):
+        stream.update(np.zeros(10, np.uint8))
+    assert (tmp_path / "orders.bin").stat().st_size == 30
+    stream.close()
+
+
 def test_a_disk_that_is_full_at_the_end_costs_the_file_and_not_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
