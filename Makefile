@@ -44,7 +44,7 @@ house: setup-dev ## the house in figures: files, lines, rooms, circles, crumbs; 
 bench: setup ## how fast our own code is, against the references in benchmarks/reference
 	@$(BIN)/python -m benchmarks
 
-figures: setup ## the figures of README and docs/results-of-record.md, measured anew: half an hour of a quiet machine
+figures: setup ## the figures of README and docs/results-of-record.md, measured anew: 50 minutes of a quiet machine
 	@.ci/figures
 
 pictures: setup-dev ## the pictures of pages in docs/pictures, made anew
