@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -29,6 +30,9 @@ ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
 LOOPBACK = "127.0.0.1"
 PR_SET_PDEATHSIG = 1
+SECRET = "EXCHANGE_SPARK_SECRET"
+"""The environment variable with the secret of a standalone cluster, its spark.authenticate.secret."""
+AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 
 START = """\
 import sys
@@ -56,6 +60,18 @@ def driver_address(master: str) -> str | None:
 
 def address_settings(address: str | None) -> dict[str, str]:
     return {} if address is None else {"spark.driver.host": address, "spark.driver.bindAddress": address}
+
+
+def authentication(master: str) -> dict[str, str]:
+    """The settings by which driver and executors know each other, and encrypt what they say.
+
+    On this machine's local-cluster they share a new secret, on a standalone cluster the one in EXCHANGE_SPARK_SECRET.
+    Other masters have ways of their own, which spark-submit's options turn on.
+    """
+    secret = secrets.token_hex(16) if master.startswith("local-cluster") else None
+    if master.startswith("spark://"):
+        secret = os.environ.get(SECRET)
+    return {} if secret is None else {**AUTHENTICATED, "spark.authenticate.secret": secret}
 
 
 def shipped_settings(master: str, folder: Path) -> dict[str, str]:

@@ -23,7 +23,9 @@ from spark.errors import SparkUnavailableError, root_cause
 from spark.sessions.class_archive import ClassArchive, class_archive
 from spark.sessions.cluster import (
     LOOPBACK,
+    SECRET,
     address_settings,
+    authentication,
     driver_address,
     home_of,
     is_submitted,
@@ -102,6 +104,7 @@ def open_session(
         of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
         conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
         with running_jvm(conf, folder) as gateway:
+            conf.setAll(list(authentication(master).items()))  # the JVM's arguments, which ps shows, have no secret
             session = _session(conf, gateway)
             try:
                 yield session
@@ -128,6 +131,7 @@ def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
     except (Py4JError, PySparkException) as failure:
         raise SparkUnavailableError(
             f"Spark did not start on {conf.get('spark.master')} ({root_cause(failure)}): check the master's address"
+            + (f", and {SECRET}" if conf.contains("spark.authenticate") else "")
         ) from failure
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import socket
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -57,10 +58,12 @@ from runs.errors import UserError
 from runs.record.reading import Unusable, completion, read_record, records, traffic
 from stats_reporter.service import Reporter
 from stats_reporter.writer import SpoolWriter
+from tests.transports.conftest import TOKEN, connect_while_serving, greet
 from transports.base import BadAddress, Link
 from transports.frames import FrameBatch
 from transports.keys import Keys
 from transports.rabbitmq.node import CONNECTION_START, FRAME_HEADER, greeting_of
+from transports.registry import listen
 
 RUN = 0xFEED
 IDENTITY = {"run": "first", "pair": 1}
@@ -246,6 +249,30 @@ def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[b
 def test_a_frame_is_a_message_or_malformed(frame: bytes) -> None:
     with contextlib.suppress(MalformedMessage):
         assert encode(decode_frame(frame)) == frame
+
+
+PREAMBLES = tuple(way + struct.pack("<H", 5) + b"a-run" for way in (b"exchange", b"exchang>", b"exchang<"))
+ZMTP = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00PLAIN" + bytes(47)
+
+
+@given(said=st.lists(damaged(*PREAMBLES, ZMTP, b"GET / HTTP/1.1\r\n\r\n"), min_size=1, max_size=4))
+@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+def test_a_listener_admits_nobody_who_shows_no_token_and_serves_who_does(scheme: str, said: list[bytes]) -> None:
+    """Each stranger shows something else, and stays while the peer comes."""
+    with contextlib.ExitStack() as stack:
+        listener = listen(f"{scheme}://127.0.0.1:0", TOKEN)
+        stack.callback(listener.close)
+        host, port = listener.url.partition("://")[2].split(":")
+        for each in said:
+            if each.startswith(PREAMBLES[0]):
+                continue  # that is the token
+            stranger = stack.enter_context(socket.create_connection((host, int(port))))
+            with contextlib.suppress(OSError):
+                stranger.sendall(each)
+        connector = connect_while_serving(listener)
+        stack.callback(connector.close)
+        greet(connector, listener)
+        assert listener.receive(FrameBatch()) == 0
 
 
 class Brokers:

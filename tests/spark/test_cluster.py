@@ -13,15 +13,19 @@ from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
 from spark.sessions.cluster import (
+    AUTHENTICATED,
+    SECRET,
     address_settings,
+    authentication,
     driver_address,
     home_of,
     is_local,
     shipped_settings,
     wait_for_executor,
 )
-from spark.sessions.session import SETTINGS
+from spark.sessions.session import SETTINGS, open_session
 from tests.machine import PATIENCE_S
+from tests.spark.standalone import standalone_cluster
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
@@ -73,6 +77,37 @@ def test_workers_of_a_local_cluster_write_into_the_session_s_folder(tmp_path: Pa
     home = home_of("local-cluster[2,1,1024]", tmp_path)
     assert home.parent == tmp_path
     assert (home / "jars").samefile(home_of("local[2]", tmp_path) / "jars")
+
+
+@pytest.mark.parametrize("master", ["local[2]", "yarn", "k8s://https://host:443", "spark://host:7077"])
+def test_masters_of_their_own_ways_get_no_secret(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SECRET, raising=False)
+    assert authentication(master) == {}
+
+
+def test_a_local_cluster_gets_a_new_secret_each_time() -> None:
+    first, second = (authentication("local-cluster[2,1,1024]") for _ in range(2))
+    assert first["spark.authenticate"] == first["spark.network.crypto.enabled"] == "true"
+    assert len(first["spark.authenticate.secret"]) == 32
+    assert first["spark.authenticate.secret"] != second["spark.authenticate.secret"]
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+def test_a_standalone_cluster_serves_who_knows_its_secret_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemons = {**AUTHENTICATED, "spark.authenticate.secret": "sesame"}
+    monkeypatch.setenv("SPARK_DAEMON_JAVA_OPTS", " ".join(f"-D{name}={value}" for name, value in daemons.items()))
+    small = {"spark.executor.memory": "512m"}
+    with standalone_cluster(tmp_path) as master:
+        monkeypatch.setenv(SECRET, "sesame")
+        with open_session(master, settings=small) as session:
+            assert session.sparkContext.parallelize(range(100), 2).sum() == 4950
+        monkeypatch.setenv(SECRET, "guess")
+        refused = pytest.raises(SparkUnavailableError, match="check the master's address, and EXCHANGE_SPARK_SECRET")
+        with refused, open_session(master, settings=small):
+            pass
 
 
 def test_a_cluster_without_an_executor_is_not_waited_for_forever() -> None:
