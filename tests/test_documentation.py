@@ -6,6 +6,7 @@ import ast
 import contextlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -73,20 +74,27 @@ def written_commands() -> dict[str, bool]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with results and the files that pages name; commands are run there."""
-    folder = tmp_path_factory.mktemp("desk")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        unpack(Path("results"))
-        Path("ratios.sql").write_text("select 1")
-        for name in ("tape.bin", "orders.bin"):
-            assert CliRunner().invoke(main, ["tape", "--orders", "1000", "--output", name]).exit_code == 0
-        yield folder
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recorded results, a tape and a query, by the names that pages have for them."""
+    folder = tmp_path_factory.mktemp("recorded")
+    unpack(folder / "results")
+    (folder / "ratios.sql").write_text("select 1")
+    for name in ("tape.bin", "orders.bin"):
+        assert CliRunner().invoke(main, ["tape", "--orders", "1000", "--output", str(folder / name)]).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def desk(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own for each command, so that none meets what another left."""
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to(recorded / "results")
+    for file in filter(Path.is_file, recorded.iterdir()):
+        shutil.copy(file, file.name)
 
 
 @pytest.mark.parametrize(("line", "is_part"), written_commands().items())
-def test_every_command_that_is_written_down_runs_or_parses(line: str, is_part: bool, desk: Path) -> None:
+def test_every_command_that_is_written_down_runs_or_parses(line: str, is_part: bool, desk: None) -> None:
     for placeholder, value in STANDS_FOR.items():
         line = line.replace(placeholder, value)
     if READS.match(line):
