@@ -98,7 +98,6 @@ def test_every_command_that_is_written_down_runs_or_parses(line: str, is_part: b
     for placeholder, value in STANDS_FOR.items():
         line = line.replace(placeholder, value)
     if READS.match(line):
-        (desk / "tape.due").unlink(missing_ok=True)  # of another command's tape
         without_java = ["--no-spark"] * line.startswith("report ")
         done = CliRunner().invoke(main, [*shlex.split(line), *without_java])
         assert done.exit_code == 0, done.output
