@@ -8,7 +8,7 @@ import click
 
 from cli.command import Command
 from cli.trial_options import folder_options, named_as_typed, nothing_beside_resume, rate_trial_options, show_or_run
-from runs.option_types import Listed, Rate, Scheme
+from runs.option_types import USUAL, Listed, Rate, Scheme
 from runs.options import json_option, network_option, results_option, session_options, topology_option
 
 
@@ -17,8 +17,9 @@ from runs.options import json_option, network_option, results_option, session_op
               metavar="SCHEME[,...]", help="Over what: those with TCP sockets.")  # fmt: skip
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,6000,8000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip
-@click.option("--roles", type=Listed(click.STRING), default="all", show_default=True, metavar="LEVEL[,...]",
-              help="Where Nagle's algorithm is on, each against off: roles joined by +, or all.")  # fmt: skip
+@click.option("--roles", type=Listed(click.STRING), default=USUAL, show_default=True, metavar="LEVEL[,...]",
+              help="Where Nagle's algorithm is on, each against off: roles joined by +, all, or usual: the "
+                   "broker alone, as in the paper, and all where there is none.")  # fmt: skip
 @rate_trial_options
 @topology_option
 @network_option

@@ -8,6 +8,7 @@ from typing import Any
 from exchange.settings import NAGLE_ROLES, ROLES, RunSettings
 from experiments.trials.arms import Arm, Factor, arms_of
 from runs.errors import UserError
+from runs.option_types import USUAL
 from runs.options import run_settings
 from runs.transport_settings import defaults_of, runs_in_one_process
 from transports.registry import has_broker
@@ -100,9 +101,13 @@ def _nagle_arms_over(
 def _nagle_level(level: str, transport: str) -> list[tuple[str, tuple[str, ...]]]:
     """(words, roles) of a level; none over a transport that lacks one of the roles."""
     known = NAGLE_ROLES if has_broker(transport) else ROLES
+    if level == USUAL:
+        level = "broker" if has_broker(transport) else "all"
     if level == "all":
         return [("Nagle on", known)]
     roles = tuple(level.split("+"))
     if not set(roles) <= set(NAGLE_ROLES):
-        raise UserError(f"--roles takes levels of {', '.join(NAGLE_ROLES)}, joined by +, or all; {level!r} is none")
+        raise UserError(
+            f"--roles takes levels of {', '.join(NAGLE_ROLES)}, joined by +, all or usual; {level!r} is none"
+        )
     return [(f"Nagle on at {' and '.join(roles)}", roles)] if set(roles) <= set(known) else []

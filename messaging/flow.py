@@ -22,6 +22,7 @@ REPORT_EVERY_NS = 100_000_000
 """Interval at which a role that shares a queue reports how much it has."""
 WAKE_UPS_PER_S = 1_000
 """The most of all idle roles together that share queues."""
+UNDER_WAY_NS = 2_000_000_000
 REPLY = FrameBatch.of(b"")
 Longs = npt.NDArray[np.int64]
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
@@ -162,8 +163,21 @@ def _await_replies(session: Session, replies: int) -> int:
         if session.link.receive(batch):
             came += sum(not frame for frame in batch)
         else:
-            session.wait(session.link, "no reply came")
+            _await_one(session, batch)
+            came += sum(not frame for frame in batch)
     return came
+
+
+def _await_one(session: Session, batch: FrameBatch) -> None:
+    """Wait a moment for a reply. One may still be under way on a connection of its own when its sender has left."""
+    try:
+        session.wait(session.link, "no reply came")
+    except PeerGone:
+        until_ns = time.monotonic_ns() + UNDER_WAY_NS
+        while not session.link.receive(batch):
+            if time.monotonic_ns() > until_ns:
+                raise
+            time.sleep(0.001)
 
 
 @dataclass(frozen=True)

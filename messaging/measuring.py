@@ -112,6 +112,7 @@ class Launcher:
                 moved_s = time.monotonic()
                 if word == "result":
                     self._results[name] = what[0]
+                    self._stop_idle_if_all_else_is_over()
                 else:
                     self._progress[name] = what[0]
                     on_count(sum(self._progress.values()))
@@ -129,9 +130,14 @@ class Launcher:
         if sum(self._progress.get(each, 0) for each in sharers) >= shares.total:
             self._stop(sharers)
 
+    def _stop_idle_if_all_else_is_over(self) -> None:
+        waiting = self._members.keys() - self._results.keys()
+        if all(self._roles[name].idles for name in waiting):
+            self._stop(waiting)
+
     def _stop(self, names: set[str]) -> None:
         for name in names:
-            if self._roles[name].shares is not None and name not in self._results:
+            if (self._roles[name].shares or self._roles[name].idles) and name not in self._results:
                 self._members[name].pipe.send(("stop",))
 
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:

@@ -29,10 +29,14 @@ USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_
 Rows = Sequence[dict[str, Any]]
 
 
-def show(record: Mapping[str, Any]) -> None:
+def show(record: Mapping[str, Any], whole: bool = True) -> None:
     """Print a benchmark, or a suite's summary and each of its benchmarks: a row for each cell, then what was wrong."""
     if "parts" in record:
         _show_summary(record)
+        if not whole:  # the page, and `exchange report`, have every table
+            for reason in reasons_in_words(record["reasons"]):
+                terminal().print(f"[bold red]{record['status']}[/bold red]: {reason}")
+            return
     elif found := answer([record]):
         terminal().print(f"[bold]{found}[/bold]", highlight=False)
     for part in record.get("parts", [record]):

@@ -95,6 +95,8 @@ class Role:
     begins: bool = False
     """It sends first: it is started once all others are at work, so that nothing piles up before."""
     shares: Sharing | None = None
+    idles: bool = False
+    """It takes part only by being there: it is stopped once all others have a result."""
 
 
 def of_kind(results: Mapping[str, RoleResult], *beginnings: str) -> dict[str, RoleResult]:

@@ -120,7 +120,9 @@ def _show(measured: Measured, output: Output) -> int:
     if output.as_json:
         click.echo(orjson.dumps(measured.record, option=orjson.OPT_INDENT_2))
     else:
-        show(measured.record)
+        show(measured.record, whole=False)
+        if "parts" in measured.record:
+            click.echo(f"all tables: exchange report {measured.folder}")
         click.echo(f"page: {measured.page}")
     return 0 if measured.record["status"] == COMPLETE else 1
 

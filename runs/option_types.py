@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FACTORS = {"k": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
+USUAL = "usual"
+"""The level of Nagle's algorithm that each transport has by default."""
 ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
 FIRST_WORD = re.compile("[a-z]+")
 

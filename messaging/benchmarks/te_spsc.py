@@ -7,11 +7,14 @@
 
 Brokerless: an XPUB, and a SUB that subscribes to b prefixes; the XPUB compares them before it sends anything.
 
-Exactly one of the b patterns matches the key, which is checked before the start; b grows. All queues belong to one
-consumer, which gets what comes through any of them: a message that came through a second queue would be one too many.
+Exactly one of the b patterns matches the key, which is checked before the start; b grows. By default all queues belong
+to one consumer, which gets what comes through any of them: a message that came through a second queue would be one too
+many. With `--consumers each` there are b consumers, a process each, as in the paper; all but one get nothing.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import click
 
@@ -28,6 +31,7 @@ from messaging.benchmark import (
     Settings,
     by_size_and,
 )
+from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
@@ -37,6 +41,9 @@ from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
+ONE, EACH = "one", "each"
+CONSUMERS = click.Option(["--consumers"], type=click.Choice((ONE, EACH)), default=ONE, show_default=True,
+                         help="One consumer of all queues, or one of each, as in the paper.")  # fmt: skip
 PATTERNS = numbers("--patterns", "patterns", 8192, "1,4,16,64,256,1024", "B", "How many queues, with a pattern each.")
 BINDING = click.Option(["--binding"], default=f"quotes.q{NUMBER}.#", show_default=True, metavar="PATTERN",
                        help="The pattern of queue {n}, from 1.")  # fmt: skip
@@ -79,12 +86,30 @@ def _check_words(key: str, patterns: tuple[str, ...], has_broker: bool) -> None:
 
 def roles(cell: Cell, links: Links) -> list[Role]:
     patterns = patterns_of(cell.settings, cell.point["patterns"])
-    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(cell.settings["key"],)], patterns)
-    return published_roles(cell, cell.count(COUNTS), publisher, [subscriber])
+    key, count = cell.settings["key"], cell.count(COUNTS)
+    is_each = cell.settings.get("consumers") == EACH
+    own = tuple(pattern for pattern in patterns if matches(pattern, key)) if is_each else patterns
+    (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], own)
+    found = published_roles(cell, count, publisher, [subscriber])
+    if not is_each:
+        return found
+    others = [replace(subscriber, keys=(pattern,)) for pattern in patterns if pattern not in own]
+    idle = [
+        Role(f"idle {number}", ConsumeShared(cell.size, 1, rest_s(len(others))), (end,), idles=True)
+        for number, end in enumerate(others, 1)
+    ]
+    *consumers, last = found
+    assert isinstance(last.task, Publish)
+    return [*idle, *consumers, replace(last, task=replace(last.task, subscribers=len(patterns)))]
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
-    return wrong_with_published(results, cell.count(COUNTS))
+    """One consumer has everything; the others, if there are any, have nothing."""
+    idle = {name: result for name, result in results.items() if name.startswith("idle")}
+    surplus = [
+        f"{name}: {result.received:,} messages of others came" for name, result in idle.items() if result.received
+    ]
+    return [*wrong_with_published(results, cell.count(COUNTS)), *surplus]
 
 
 def figures(cell: Cell, results: Results) -> Figures:
@@ -113,17 +138,17 @@ BENCHMARK = Benchmark(
         Makes(
             "figure 6a",
             "bandwidth by size, 1,024 patterns",
-            "--transport amqp --network gige --patterns 1024 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; all queues belong to one consumer",
+            "--transport amqp --network gige --consumers each --patterns 1024 --sizes 1B..1MiB",
+            "its 1 GigE, emulated; a consumer is a process",
         ),
         Makes(
             "figures 6b to 6d",
             "messages/s by number of patterns",
-            "--transport amqp --network gige --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; all queues belong to one consumer",
+            "--transport amqp --network gige --consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
+            "its 1 GigE, emulated; a consumer is a process",
         ),
     ),
-    options=(sizes("64,16KiB"), COUNT, PATTERNS, BINDING, KEY),
+    options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),
     quick={"sizes": (64,), "patterns": (1, 32, 1024)},
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.comparison.answer import answers, headline, ratio_plot
 from reports.comparison.figures import trial_figures
-from reports.comparison.paper import FIGURES_8, TABLE_1
+from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.paper_figures import paper_figures, published, transports
 from reports.comparison.sentences import (
     circumstances,
@@ -47,8 +47,12 @@ def write_page(folder: Path, record: dict[str, Any]) -> Path:
     return write_whole(folder / "comparison.html", page_html(record).encode())
 
 
+SHAPE_ONLY = "Other hardware: set it beside ours for its shape only."
+
+
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
+    beside = has_its_roles(record)
     return TEMPLATES.get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), sureness=sureness(record),
         headline=headline(record), answers=[words for words in answers(record) if words != headline(record)],
@@ -56,7 +60,8 @@ def page_html(record: dict[str, Any]) -> str:
         drawings=drawings(trial_figures(record)), completion=COMPLETION, cpu=_measured(record, CPU),
         cpu_beyond=cpu_beyond, resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
         published=published(record), transports=transports(record),
-        packets=PACKETS, paper=TABLE_1, paper_says=FIGURES_8,
+        packets=PACKETS, paper=TABLE_1 if beside else (),
+        paper_says=f"{FIGURES_8} {SHAPE_ONLY}" if beside else NOT_BESIDE,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip
 

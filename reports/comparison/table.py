@@ -17,7 +17,7 @@ from reports.comparison.answer import (
     scale_of_strips,
     strip,
 )
-from reports.comparison.paper import FIGURES_8, TABLE_1
+from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
 from reports.tables import FoldingTable, key, plain_table, terminal
@@ -27,6 +27,8 @@ STRIP = 25
 KEY = "--*-- the arms differ, --o-- cannot tell, | is 1; repeats: those on the estimate's side of 1."
 CPU_BEYOND = "More than: the difference in each repeat. The exchange's own work is in both, and not in the difference."
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
+PAPERS_CLOCK = {"mean handed": "handed_over_mean_us"}
+"""From handing over, as the paper has it."""
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
 WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
 
@@ -50,11 +52,12 @@ def show_nagle(record: Record) -> None:
     console = terminal()
     _show_answer(console, record)
     console.print("\n[bold]completion time from due, us[/bold]")
-    console.print(_nagle_table(record, COMPLETION))
-    console.print(f"[dim]{FIGURES_8}[/dim]")
+    beside = has_its_roles(record)
+    console.print(_nagle_table(record, COMPLETION | (PAPERS_CLOCK if beside else {})))
+    console.print(f"[dim]{FIGURES_8 if beside else NOT_BESIDE}[/dim]")
     console.print("\n[bold]packets between gateway and engine, or to and from the broker (table 1)[/bold]")
     packets = _nagle_table(record, PACKETS)
-    for row in TABLE_1:
+    for row in TABLE_1 if beside else ():
         figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
         packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
     console.print(packets)

@@ -32,6 +32,16 @@ def test_all_is_whoever_there_is_over_each_transport() -> None:
     assert {arm.settings.nagle for arm in planned().arms if arm.contender == "Nagle off"} == {()}
 
 
+def test_usual_is_the_broker_alone_where_there_is_one() -> None:
+    arms = [arm for arm in planned(roles=("usual",), rates=[1000.0]).arms if arm.settings.nagle]
+    on = {arm.settings.transport: arm.settings.nagle for arm in arms}
+    assert on == {
+        "tcp": ("gateway", "engine", "reporter"),
+        "zeromq": ("gateway", "engine", "reporter"),
+        "amqp": ("broker",),
+    }
+
+
 def test_a_level_with_a_broker_has_no_arm_where_there_is_none() -> None:
     arms = planned(roles=("broker", "gateway+engine"), rates=[1000.0]).arms
     levels = {(arm.settings.transport, arm.contender) for arm in arms}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
+from reports.comparison.table import show_nagle
 from tests.exchange_command import exchange
 
 SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1", "--keep-noisy")
@@ -28,9 +30,18 @@ def test_packets_are_fewer_with_nagle_on(results: Path) -> None:
     assert off["packets_per_order"]["median"] > 1.2 * on["packets_per_order"]["median"]
 
 
-def test_the_tables_have_the_paper_s_rows_and_fit_100_columns(results: Path) -> None:
+def test_the_paper_s_rows_stand_beside_its_own_roles_only_and_the_tables_fit_100_columns(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = exchange("nagle", "--resume", "small", "--results", results)
-    assert re.search(r"the paper's +Nagle on +2\.27 +359 +440", said.out)
+    assert "the paper's" not in said.out
+    assert "with --roles broker over amqp its figures are beside" in " ".join(said.out.split())
+    record = json.loads((results / "small" / "comparison.json").read_bytes())
+    record["arms"][1]["settings"]["nagle"] = ["broker"]
+    show_nagle(record)
+    beside = capsys.readouterr().out
+    assert re.search(r"the paper's +Nagle on +2\.27 +359 +440", beside)
+    assert "mean handed" in beside
     assert "completion mean from due time" in said.out
     assert max(map(len, said.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
@@ -50,6 +61,8 @@ def test_a_comparison_goes_on_with_the_command_that_made_it(results: Path) -> No
 
 def test_a_dry_run_says_how_many_runs_there_are(tmp_path: Path) -> None:
     said = CliRunner().invoke(main, ["nagle", "--dry-run", "--results", str(tmp_path)])
-    assert said.output.startswith("Nagle off, Nagle on; 15 pairs, 10 repeats: 300 runs and 6 warm-ups")
+    assert " ".join(said.output.split()).startswith(
+        "Nagle off, Nagle on, Nagle on at broker; 15 pairs, 10 repeats: 300 runs and 6 warm-ups"
+    )
     assert "can reach no verdict" not in said.output
     assert list(tmp_path.iterdir()) == []

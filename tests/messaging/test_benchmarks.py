@@ -29,6 +29,7 @@ COMMANDS = {
     "batch-size": f"batch-size --transport zeromq --sizes 8,2KiB {SHORT} 5000",
     "fe-spmc": f"fe-spmc --transport zeromq --sizes 1,1MiB --consumers 3 {SHORT} 40",
     "te-spsc": f"te-spsc --transport zeromq+ipc --sizes 1,1MiB --patterns 64 {SHORT} 40",
+    "te-spsc, each": f"te-spsc --transport zeromq --sizes 64 --patterns 4 --consumers each {SHORT} 40",
     "request-reply": "request-reply --transport zeromq --clients 2 --threads 2 --ahead 1,20 --sample 0.1 "
     "--warm-up 0.05 --repeats 1",
 }
@@ -147,3 +148,10 @@ def test_the_list_has_a_line_for_each_with_its_paper() -> None:
     listed = CliRunner().invoke(main, ["bench"]).output.splitlines()
     assert [line.split()[0] for line in listed] == names()
     assert all(f"[{benchmark_of(name).paper}]" in line for name, line in zip(names(), listed, strict=True))
+
+
+def test_a_consumer_for_each_pattern_and_one_of_them_gets_everything(outcomes: dict[str, Outcome]) -> None:
+    (row,) = outcomes["te-spsc, each"]["record"]["rows"]
+    (repeat,) = row["repeats"]
+    received = {name: role["received"] for name, role in repeat["roles"].items() if name != "publisher"}
+    assert received == {"consumer": 40, "idle 1": 0, "idle 2": 0, "idle 3": 0}
