@@ -40,7 +40,7 @@ WAYS = {"numpy": with_numpy, "duckdb": with_duckdb}
 
 
 def known() -> list[str]:
-    """The WAYS that are installed; we do not depend on duckdb."""
+    """The WAYS that are installed; only our tests depend on duckdb."""
     return [name for name in WAYS if find_spec(name)]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from runs.options import json_option
+from runs.options import json_option, together
 
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
@@ -30,14 +31,15 @@ def command() -> None:
 @click.argument("results", type=click.Path(path_type=Path))
 @tables_option
 @click.option("--again", is_flag=True, help="Also runs that are in the tables already.")
-def ingest(results: Path, tables: str | None, again: bool) -> None:
-    """Put the finished runs below RESULTS into tables, partitioned by experiment and run.
+@click.option("--events", is_flag=True, help="Also orders, trades, confirmations, quotes of runs with --record.")
+def ingest(results: Path, tables: str | None, again: bool, events: bool) -> None:
+    """Put the finished runs below RESULTS into tables, partitioned by experiment.
 
-    Example: exchange spark ingest results
+    Example: exchange spark ingest results --events
     """
     from experiments.pipeline.jobs import ingest
 
-    raise SystemExit(ingest(results, tables, again))
+    raise SystemExit(ingest(results, tables, again, events))
 
 
 @command.command()
@@ -55,20 +57,40 @@ def summary(results: str, master: str, tables: str | None, as_json: bool) -> Non
     raise SystemExit(summary(results, master, tables, as_json))
 
 
+UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+
+def _every_ns(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    """Return the nanoseconds of a time with its unit, as 1s or 100ms."""
+    found = re.fullmatch(r"(\d+)\s*(us|ms|s|min)", text)
+    if not found or int(found[1]) == 0:
+        raise click.BadParameter(
+            f"{text!r} is no length of a bar: give a whole number and a unit, as 1s, 100ms or 1min"
+        )
+    return int(found[1]) * UNITS_NS[found[2]]
+
+
+OUTPUT_OPTIONS = (
+    click.option(
+        "--tables",
+        default="results/tables",
+        show_default=True,
+        metavar="URL",
+        help="Where exchange spark ingest made them.",
+    ),
+    master_option,
+    click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names."),
+    click.option("--json", "form", flag_value="json", help="All rows on stdout, a JSON object a line."),
+    click.option(
+        "--parquet", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="All rows to FILE."
+    ),
+)
+
+
 @command.command()
 @click.argument("statement", required=False)
 @click.option("--file", "-f", type=click.File(), metavar="FILE", help="The statement's file; - for stdin.")
-@click.option(
-    "--tables",
-    default="results/tables",
-    show_default=True,
-    metavar="URL",
-    help="Where exchange spark ingest made them.",
-)
-@master_option
-@click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names.")
-@click.option("--json", "form", flag_value="json", help="All rows on stdout, a JSON object a line.")
-@click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="All rows to FILE.")
+@together(OUTPUT_OPTIONS)
 def sql(
     statement: str | None, file: TextIO | None, tables: str, master: str, form: str | None, parquet: Path | None
 ) -> None:
@@ -78,12 +100,28 @@ def sql(
     """
     if (statement is None) == (file is None):
         raise click.UsageError("give one statement: as an argument, or with --file")
+    _query(str(statement if file is None else file.read()), tables, master, form, parquet)
+
+
+@command.command()
+@click.option("--every", default="1s", show_default=True, callback=_every_ns, metavar="TIME", help="A bar's length.")
+@together(OUTPUT_OPTIONS)
+def bars(every: int, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
+    """Show prices over time, from the events of recorded runs: open, high, low, close, volume, spread, depth.
+
+    Example: exchange spark bars --every 1s
+    """
+    from experiments.pipeline.sql import BARS
+
+    _query(BARS.format(every_ns=every), tables, master, form, parquet)
+
+
+def _query(statement: str, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
     from experiments.pipeline.sql import OUTPUTS, sql, to_parquet
 
-    text = statement if file is None else file.read()
-    raise SystemExit(sql(str(text), tables, master, to_parquet(parquet) if parquet else OUTPUTS[form]))
+    raise SystemExit(sql(statement, tables, master, to_parquet(parquet) if parquet else OUTPUTS[form]))
 
 
 @command.command()

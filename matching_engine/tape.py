@@ -21,12 +21,14 @@ _SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 
 
 @cached_kernel(messages)
-def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[int, int]:
+def _cut(
+    records: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
+) -> tuple[int, int]:
     """Fill in the offsets of the records. Returns how many there are, and where the last whole one ends."""
     count = at = 0
-    while at < len(tape):
-        size = _SIZE_OF_ORDER[tape[at]]
-        if size == 0 or at + size > len(tape):
+    while at < len(records):
+        size = sizes[records[at]]
+        if size == 0 or at + size > len(records):
             break
         at += size
         count += 1
@@ -34,20 +36,26 @@ def _cut(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> tuple[i
     return count, at
 
 
+def offsets_of(records: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Offsets of the records, and the end of the last whole one that has one of these sizes by type byte."""
+    offsets = np.zeros(len(records) // int(sizes[sizes > 0].min()) + 2, np.int64)
+    count, _ = _cut(records, sizes, offsets)
+    return offsets[: count + 1]
+
+
 def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Offsets of the tape's records and its end, shape (records + 1,). MalformedMessage, with offset, if no tape."""
-    smallest = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
-    offsets = np.zeros(len(tape) // smallest + 2, np.int64)
-    count, end = _cut(tape, offsets)
     if len(tape) == 0:
         raise MalformedMessage("the tape is empty")
+    offsets = offsets_of(tape, _SIZE_OF_ORDER)
+    end = int(offsets[-1])
     if end < len(tape):
-        kind, left = int(tape[end]), len(tape) - int(end)
+        kind, left = int(tape[end]), len(tape) - end
         known = _SIZE_OF_ORDER[kind]
         takes = " or ".join(f"{LAYOUTS[each].code} ({each.__name__.lower()})" for each in ORDER_TYPES)
         reason = f"truncated: {left} of {known} bytes" if known else f"type byte {kind}, where {takes} goes"
-        raise MalformedMessage(reason, int(end))
-    return offsets[: count + 1]
+        raise MalformedMessage(reason, end)
+    return offsets
 
 
 def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iterator[FrameBatch]:

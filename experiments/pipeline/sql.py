@@ -1,4 +1,4 @@
-"""`exchange spark sql`: a query over the tables of all runs, to the terminal, to a pipe or to a file."""
+"""`exchange spark sql` and `bars`: a query over the tables of all runs, to the terminal, to a pipe or to a file."""
 
 from __future__ import annotations
 
@@ -25,6 +25,34 @@ MOST_ROWS = 40
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """How the names of Spark's numbers begin."""
 Output = Callable[[DataFrame], None]
+
+
+BARS = """
+with traded as (
+  select experiment, run, instrument, cast(floor(time_ns / {every_ns}) as bigint) as bar,
+    min_by(price, sequence) as open, max(price) as high, min(price) as low, max_by(price, sequence) as close,
+    sum(volume) as volume, count(*) as trades
+  from trades where time_ns is not null group by 1, 2, 3, 4
+), quoted as (
+  select experiment, run, instrument, cast(floor(time_ns / {every_ns}) as bigint) as bar,
+    avg(ask - bid) as spread, max_by(bid, sequence) as bid, max_by(ask, sequence) as ask
+  from quotes where time_ns is not null group by 1, 2, 3, 4
+), ordered as (
+  select experiment, run, instrument, cast(floor(time_ns / {every_ns}) as bigint) as bar, count(*) as orders,
+    sum(case when side = 'bid' then volume else 0 end) as bids,
+    sum(case when side = 'ask' then volume else 0 end) as asks
+  from orders where time_ns is not null group by 1, 2, 3, 4
+)
+select experiment, run, instrument, bar * {every_ns} / 1e9 as start_s, open, high, low, close,
+  coalesce(volume, 0) as volume, coalesce(trades, 0) as trades, spread, bid, ask, orders,
+  orders / nullif(trades, 0) as order_to_trade,
+  sum(bids - coalesce(volume, 0)) over so_far as bid_depth, sum(asks - coalesce(volume, 0)) over so_far as ask_depth
+from ordered left join traded using (experiment, run, instrument, bar)
+  left join quoted using (experiment, run, instrument, bar)
+window so_far as (partition by experiment, run, instrument order by bar)
+order by experiment, run, instrument, start_s
+"""
+"""Spark and DuckDB take it. Depth is the lots that rest at the bar's end: a trade takes its volume from both sides."""
 
 
 def sql(statement: str, tables: str, master: str, output: Output) -> int:

@@ -6,7 +6,7 @@ rows of the parts' other runs  ─┘
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +27,7 @@ from spark.tables.spool import Unread, count_problems, is_copy, read_records, ro
 
 QUARANTINE = "quarantine"
 PROBLEMS = StructType([StructField(name, TEXT) for name in ("problem", "file", "example")])
+ROW_ORDER = ("experiment", PART, "run", "wall_ns", "source", "instrument", "sequence")
 LEAST_PARTITIONS = 2
 RUNS_A_PARTITION = 8
 """A partition is one task, which must hold its runs' lines in memory."""
@@ -44,6 +45,10 @@ class RunSource:
     def name(self) -> Name:
         return self.record.experiment, self.record.run
 
+    @property
+    def has_streams(self) -> bool:
+        return (self.spool.parent / "orders.bin").exists()
+
 
 @dataclass(frozen=True)
 class Ingested:
@@ -55,12 +60,32 @@ class Ingested:
     unread: Mapping[Name, Mapping[str, Unread]] = field(default_factory=dict)
 
 
-def ingest_runs(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource], again: bool) -> Ingested:
-    """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs."""
+EventTables = Callable[[SparkSession, Sequence[RunSource], Sequence[int]], dict[str, DataFrame]]
+"""A function of (session, runs with recorded streams, their parts) that returns tables, by name, with KEYS and PART."""
+EVENTS = "orders"
+"""The table of events in which every recorded run has rows."""
+
+
+def ingest_runs(
+    spark: SparkSession,
+    folder: DatasetFolder,
+    sources: Sequence[RunSource],
+    again: bool,
+    events: EventTables | None = None,
+) -> Ingested:
+    """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs.
+
+    With `events`, add the recorded streams, too, also of runs whose other rows are there.
+    """
     with changing(folder):
         there = read_runs(spark, folder)
         old = {(run.name, run.fingerprint) for run in there}
-        new = [source for source in sources if again or (source.name, source.fingerprint) not in old]
+        without = _without_events(spark, folder, sources) if events else set()
+        new = [
+            source
+            for source in sources
+            if again or source.name in without or (source.name, source.fingerprint) not in old
+        ]
         all_runs = {run.name for run in there} | {source.name for source in new}
         if not new:
             return Ingested(len(all_runs))
@@ -71,13 +96,25 @@ def ingest_runs(spark: SparkSession, folder: DatasetFolder, sources: Sequence[Ru
         ]
         with _records(spark, new, parts) as records:
             counted = _counted(records)
-            _Replacement(spark, folder, runs).write(_tables(spark, records, runs))
+            tables = _tables(spark, records, runs)
+            if events and (recorded := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
+                tables |= events(spark, *zip(*recorded, strict=True))
+            _Replacement(spark, folder, runs).write(tables)
     lines = sum(lines for counts in counted.values() for _, problem, lines, _ in counts if problem is None)
     unread = {
         name: {problem: Unread(lines, example or "") for _, problem, lines, example in counts if problem}
         for name, counts in counted.items()
     }
     return Ingested(len(all_runs), len(new), lines, unread)
+
+
+def _without_events(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource]) -> set[Name]:
+    """Return the recorded runs that have no rows in the tables of events."""
+    there: set[Name] = set()
+    if folder.files(EVENTS):
+        rows = spark.read.schema(f"{KEYS[0]} string, {KEYS[1]} string").parquet(folder.pattern(EVENTS))
+        there = {(experiment, run) for experiment, run in rows.distinct().collect()}
+    return {source.name for source in sources if source.has_streams} - there
 
 
 @contextmanager
@@ -149,8 +186,12 @@ class _Replacement:
 
     def _write(self, table: str, new: DataFrame) -> None:
         replaced = [file for file in self._folder.files(table) if self._is_touched(file)]
-        rows = new.unionByName(self._others(table, replaced)) if replaced else new
-        order = [name for name in ("experiment", PART, "run", "wall_ns", "source") if name in rows.columns]
+        rows = new.unionByName(self._others(table, new.schema, replaced)) if replaced else new
+        order = [
+            name
+            for name in ("experiment", PART, "run", "wall_ns", "source", "instrument", "sequence")
+            if name in rows.columns
+        ]
         in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
         writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)
         writer.parquet(self._folder.path(staged(table)), compression="gzip")
@@ -160,9 +201,10 @@ class _Replacement:
                 number = file.rpartition("part-")[2].removesuffix(".parquet")
                 self._folder.touch(staged(f"{file.rpartition('/')[0]}/part={number}/{EMPTIED}"))
 
-    def _others(self, table: str, files: Sequence[str]) -> DataFrame:
+    def _others(self, table: str, rows_now: StructType, files: Sequence[str]) -> DataFrame:
         """Read the rows of these files that are of other runs."""
-        reader = self._spark.read.schema(stored_schema(table)).option("basePath", self._folder.path(table))
+        schema = StructType([column for column in rows_now if column.name != PART])
+        reader = self._spark.read.schema(schema).option("basePath", self._folder.path(table))
         rows = reader.parquet(*(escaped(self._folder.path(file)) for file in files))
         return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")
 

@@ -65,14 +65,19 @@ def _what_there_is(spark: SparkSession, error: AnalysisException) -> str:
     condition, about = error.getCondition() or "", error.getMessageParameters() or {}
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         there = ", ".join(sorted(str(row.viewName) for row in spark.sql("SHOW VIEWS").collect()))
-        return f"there is no table {_plain(about['relationName'])}; there are: {there}{_of_summary(there)}"
+        return f"there is no table {_plain(about['relationName'])}; there are: {there}{_makers(there)}"
     if condition.startswith("UNRESOLVED_COLUMN.WITH_SUGGESTION"):
         return f"there is no column {_plain(about['objectName'])}; near it are: {_plain(about['proposal'])}"
     return f"this SQL cannot be answered: {_first_line(error)}"
 
 
-def _of_summary(there: str) -> str:
-    return "" if "summary" in there else "; exchange spark summary makes summary, seconds, arms and comparison"
+def _makers(there: str) -> str:
+    """Name the commands that make the tables which are not there."""
+    summary = "" if "summary" in there else "; exchange spark summary makes summary, seconds, arms and comparison"
+    events = (
+        "" if "trades" in there else "; exchange spark ingest --events makes orders, trades, confirmations and quotes"
+    )
+    return summary + events
 
 
 def _plain(names: str) -> str:

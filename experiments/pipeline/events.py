@@ -1,0 +1,222 @@
+"""The market events of a recorded run: orders, trades, confirmations and quotes, as typed columns.
+
+    orders.bin ── the engine, again ──▶ which order caused which answers ─┬─▶ a table a kind, as Arrow
+    answers.bin ── must be those answers, byte by byte ───────────────────┘
+
+An answer's time is that of the order that caused it: its due time, in ns since the gateway's first order was due.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from exchange.instances import MAX_PAIRS, named
+from exchange.messages import BID, LAYOUTS, Confirmation, MalformedMessage, Message, Order, Quote, Trade
+from gateway.tape import check_due, check_orders, due_path, mapped
+from matching_engine.encoding import ANSWER_SIZES
+from matching_engine.engine import MatchingEngine, Stop
+from matching_engine.order_book import OrderBook
+from matching_engine.tape import ANSWER_BYTES, batches, cut, offsets_of
+from spark.dataset.ingesting import RunSource
+from spark.sessions.partitions import each_number
+from transports.frames import FrameBatch
+
+Bytes = npt.NDArray[np.uint8]
+Longs = npt.NDArray[np.int64]
+Columns = dict[str, Any]
+ROWS = 1 << 18
+"""The most rows of a batch for Spark."""
+ABOUT = {"experiment": pa.string(), "run": pa.string(), "part": pa.int32(), "instrument": pa.int32()}
+MOMENT = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun:
+    """The folder of a run with recorded streams, the settings that its engine had, and where its rows go."""
+
+    folder: Path
+    experiment: str
+    run: str
+    part: int
+    policy: str
+    max_price: int
+
+    def pairs(self) -> Iterator[Market]:
+        """Read one gateway and engine after the other: each pair is an instrument."""
+        for pair in range(1, MAX_PAIRS + 1):
+            if (self.folder / f"{named('orders', pair)}.bin").exists():
+                yield self._read(pair)
+
+    def _read(self, pair: int) -> Market:
+        """Read a pair's streams. MalformedMessage or ValueError, a sentence, if they are damaged or do not agree."""
+        tape = self.folder / f"{named('orders', pair)}.bin"
+        stream = self.folder / f"{named('answers', pair)}.bin"
+        try:
+            count, orders, answers = check_orders(tape), mapped(tape), mapped(stream)
+            due = mapped(due_path(tape)).view("<u8").astype(np.int64) if due_path(tape).exists() else None
+            if due is not None:
+                check_due(due_path(tape), count)
+            ends = self._ends(orders, answers)
+        except (MalformedMessage, ValueError, OSError) as error:
+            raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
+        starts = offsets_of(answers, ANSWER_SIZES)[:-1]
+        table = orders.view(LAYOUTS[Order].dtype)
+        return Market(pair, table, due, answers, starts, np.searchsorted(ends, starts, "right"), self.max_price)
+
+    def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
+        """Return where in the answers those to each order end, by matching the orders again."""
+        # With packing, all answers to a frame are one frame, and here a frame is one order.
+        engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
+        found, ends, at = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES), [], 0
+        for batch in batches(orders, cut(orders)):
+            first, why = 0, Stop.ROOM
+            while why is not Stop.DONE:
+                found.clear()
+                first, why = engine.handle(batch, found, first)
+                again = found.span(0, found.count)
+                if not np.array_equal(again, answers[at : at + len(again)]):
+                    raise ValueError("its answers are not those of the matching engine to its orders")
+                ends.append(at + found.offsets[1 : found.count + 1])
+                at += len(again)
+        if at < len(answers):
+            raise ValueError(f"it has {len(answers) - at:,} bytes of answers more than its orders cause")
+        return np.concatenate(ends)
+
+
+@dataclass(frozen=True)
+class Market:
+    """One instrument's streams: `starts` are the answers' offsets, `causes` the index of the order that caused each."""
+
+    instrument: int
+    orders: npt.NDArray[np.void]
+    due_ns: Longs | None
+    stream: Bytes
+    starts: Longs
+    causes: Longs
+    max_price: int
+
+    def order_rows(self) -> Columns:
+        rows = np.arange(len(self.orders))
+        return {
+            **self._moment(rows, rows),
+            "id": self.orders["id"],
+            "side": self._side(rows),
+            "price": self.orders["price"],
+            "volume": self.orders["volume"],
+        }
+
+    def trade_rows(self) -> Columns:
+        """Return a row for each resting order's trade; the incoming order has a message a level, which sums them up."""
+        answers, trades = self._answers(Trade)
+        resting = trades["id"] != self.orders["id"][self.causes[answers]]
+        answers, trades = answers[resting], trades[resting]
+        causes = self.causes[answers]
+        return {
+            **self._moment(answers, causes),
+            "price": trades["price"],
+            "volume": trades["volume"],
+            "aggressor": self._side(causes),
+            "resting_id": trades["id"],
+            "incoming_id": self.orders["id"][causes],
+        }
+
+    def confirmation_rows(self) -> Columns:
+        answers, found = self._answers(Confirmation)
+        return {**self._moment(answers, self.causes[answers]), "id": found["id"]}
+
+    def quote_rows(self) -> Columns:
+        """Return best prices after each change; a side without orders is null."""
+        answers, found = self._answers(Quote)
+        causes = self.causes[answers]
+        return {
+            **self._moment(answers, causes),
+            "bid": pa.array(found["bid"], pa.int32(), mask=found["bid"] == 0),
+            "ask": pa.array(found["ask"], pa.int32(), mask=found["ask"] > self.max_price),
+            "incoming_id": self.orders["id"][causes],
+        }
+
+    def _answers(self, kind: type[Message]) -> tuple[Longs, npt.NDArray[np.void]]:
+        """Return the numbers of the answers of this kind, and the answers themselves."""
+        layout = LAYOUTS[kind]
+        numbers = np.flatnonzero(self.stream[self.starts] == layout.code)
+        records: Bytes = self.stream[self.starts[numbers][:, None] + np.arange(layout.size)]
+        return numbers, records.reshape(-1).view(layout.dtype)
+
+    def _moment(self, numbers: Longs, causes: Longs) -> Columns:
+        times = None if self.due_ns is None else self.due_ns[causes]
+        return {
+            "sequence": numbers + 1,
+            "time_ns": pa.nulls(len(causes), pa.int64()) if times is None else times,
+            "clock": pa.repeat(None if times is None else "due", len(causes)).cast(pa.string()),
+        }
+
+    def _side(self, rows: Longs) -> pa.Array:
+        codes = pa.array((self.orders["side"][rows] == BID).astype(np.int32))
+        return pa.DictionaryArray.from_arrays(codes, ["ask", "bid"]).cast(pa.string())
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema({**ABOUT, **MOMENT, **columns})
+
+
+NUMBER, ID, WORD = pa.int32(), pa.int64(), pa.string()
+TABLES: dict[str, tuple[pa.Schema, Callable[[Market], Columns]]] = {
+    "orders": (_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER), Market.order_rows),
+    "trades": (
+        _schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID),
+        Market.trade_rows,
+    ),
+    "confirmations": (_schema(id=ID), Market.confirmation_rows),
+    "quotes": (_schema(bid=NUMBER, ask=NUMBER, incoming_id=ID), Market.quote_rows),
+}
+"""By the table's name: its columns, and the function that makes its rows."""
+
+
+@dataclass(frozen=True)
+class EventsOf:
+    """Makes the rows of one table from recorded runs, by number; it is all that a worker of Spark receives."""
+
+    table: str
+    runs: tuple[RecordedRun, ...]
+
+    def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
+        schema, rows_of = TABLES[self.table]
+        for run in (self.runs[number - 1] for number in numbers):
+            for market in run.pairs():
+                columns = rows_of(market)
+                about = (run.experiment, run.run, run.part, market.instrument)
+                size = len(columns["sequence"])
+                same = [pa.repeat(value, size).cast(kind) for value, kind in zip(about, ABOUT.values(), strict=True)]
+                arrays = [
+                    *same,
+                    *(pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names[len(ABOUT) :]),
+                ]
+                yield from pa.Table.from_arrays(arrays, schema=schema).to_batches(max_chunksize=ROWS)
+
+
+def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> dict[str, DataFrame]:
+    """Return the tables of these runs' events; a partition is a run."""
+    runs = tuple(_recorded(source, part) for source, part in zip(sources, parts, strict=True))
+    return {
+        name: each_number(spark, len(runs), EventsOf(name, runs), schema, len(runs))
+        for name, (schema, _) in TABLES.items()
+    }
+
+
+def _recorded(source: RunSource, part: int) -> RecordedRun:
+    folder = source.spool.parent.resolve()
+    engine = {"policy": "price-time", "max_price": 999, **json.loads((folder / "run.json").read_bytes())["settings"]}
+    experiment, run = source.name
+    return RecordedRun(
+        folder=folder, experiment=experiment, run=run, part=part,
+        policy=engine["policy"], max_price=engine["max_price"],
+    )  # fmt: skip

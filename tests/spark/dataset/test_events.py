@@ -1,0 +1,184 @@
+"""Recorded streams become tables of orders, trades, confirmations and quotes, which every reader reads alike."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+from spark_runs import MadeUpRun
+
+from cli.main import main
+from exchange_simulation.market import OrderBook, orders
+from experiments.pipeline.events import TABLES, EventsOf, RecordedRun
+from experiments.pipeline.sql import BARS
+from matching_engine import order_book
+from matching_engine.engine import MatchingEngine
+from matching_engine.tape import match_tape
+from spark.tables.schemas import KEYS
+from tests.spark.dataset.conftest import Typed
+
+ORDERS, EVERY_NS = 2_000, 400_000_000
+
+
+def record_streams(folder: Path, seed: int = 1) -> Path:
+    """Write the streams of a run whose orders were due a millisecond apart."""
+    tape = orders(seed, ORDERS).tobytes()
+    (folder / "orders.bin").write_bytes(tape)
+    (np.arange(ORDERS, dtype="<u8") * 1_000_000).tofile(folder / "orders.due")
+    with (folder / "answers.bin").open("wb") as file:
+        engine = MatchingEngine(order_book.OrderBook())
+        match_tape(engine, np.frombuffer(tape, np.uint8), lambda span: file.write(span.tobytes()))  # type: ignore[arg-type,return-value]
+    return folder
+
+
+def rows_of(folder: Path, table: str) -> pd.DataFrame:
+    run = RecordedRun(folder=folder, experiment="alone", run="x", part=0, policy="price-time", max_price=999)
+    schema, _ = TABLES[table]
+    return pa.Table.from_batches(EventsOf(table, (run,))(0, [1]), schema).to_pandas()
+
+
+def test_every_answer_is_at_the_order_that_caused_it(tmp_path: Path) -> None:
+    """The reference matches one order at a time, so that no answer can be another order's."""
+    book, stream = OrderBook(), orders(1, ORDERS)
+    trades, quotes, confirmations = [], [], []
+    for order in range(300):
+        id_, answers = order + 1, book.match(stream[order : order + 1])
+        trades += [(id_, *trade) for trade in answers.trades[["id", "price", "volume"]].tolist() if trade[0] != id_]
+        quotes += [(id_, *quote) for quote in answers.quotes[["bid", "ask"]].tolist()]
+        confirmations += answers.confirmations["id"].tolist()
+    record_streams(tmp_path)
+    traded, quoted = rows_of(tmp_path, "trades"), rows_of(tmp_path, "quotes")
+    found = traded[traded.incoming_id <= 300]
+    assert list(found[["incoming_id", "resting_id", "price", "volume"]].itertuples(index=False, name=None)) == trades
+    assert found.time_ns.tolist() == [(trade[0] - 1) * 1_000_000 for trade in trades]
+    assert found.aggressor.tolist() == [("", "ask", "bid")[stream["side"][trade[0] - 1]] for trade in trades]
+    prices = quoted[quoted.incoming_id <= 300][["incoming_id", "bid", "ask"]].fillna({"bid": 0, "ask": 1000})
+    assert list(prices.astype(int).itertuples(index=False, name=None)) == quotes
+    confirmed = rows_of(tmp_path, "confirmations")
+    assert confirmed[confirmed.id <= 300].id.tolist() == confirmations
+    assert set(confirmed.clock) == {"due"}
+
+
+def test_orders_without_due_times_have_no_time(tmp_path: Path) -> None:
+    record_streams(tmp_path)
+    (tmp_path / "orders.due").unlink()
+    rows = rows_of(tmp_path, "trades")
+    assert rows.time_ns.isna().all()
+    assert rows.clock.isna().all()
+    assert len(rows) > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "kept", "added", "message"),
+    [
+        ("answers.bin", 0, b"", "not those of the matching engine"),
+        ("answers.bin", None, b"x", "1 bytes of answers more"),
+        ("orders.bin", None, b"\1", "truncated"),
+        ("orders.due", 8, b"", "8 bytes each"),
+    ],
+)
+def test_streams_that_are_damaged_are_named(
+    tmp_path: Path, file: str, kept: int | None, added: bytes, message: str
+) -> None:
+    record_streams(tmp_path)
+    damaged = tmp_path / file
+    damaged.write_bytes(damaged.read_bytes()[:kept] + added)
+    with pytest.raises(ValueError, match=message) as refused:
+        rows_of(tmp_path, "trades")
+    assert str(tmp_path) in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, typed: Typed) -> Path:
+    """A trial of two recorded runs, and a run without streams; the first ingest was without events."""
+    results = tmp_path_factory.mktemp("recorded")
+    (results / "trial").mkdir()
+    (results / "trial" / "plan.json").write_text("{}")
+    for seed in (1, 2):
+        record_streams(MadeUpRun(seconds=1).write(results / "trial" / f"run-{seed}"), seed)
+    MadeUpRun(seconds=1).write(results / "plain")
+    assert typed("ingest", results).exit_code == 0
+    done = typed("ingest", results, "--events")
+    assert done.exit_code == 0, done.output
+    assert "2 runs went in" in done.stdout
+    assert "1 run without events: exchange run --record keeps them" in done.stderr
+    return results
+
+
+def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:
+    """Read (run, value of the column) by the plain call of each library."""
+    folder = tables / table
+    frames = {
+        "pyarrow": ds.dataset(folder, partitioning="hive").to_table(columns=["run", column]).to_pandas(),
+        "pandas": pd.read_parquet(folder),
+        "duckdb": duckdb.sql(f"select run, {column} from '{folder}/**/*.parquet'").df(),
+        "polars": pl.read_parquet(folder).to_pandas(),
+    }
+    return {name: Counter(frame[["run", column]].itertuples(index=False, name=None)) for name, frame in frames.items()}
+
+
+@pytest.mark.jvm
+def test_four_readers_agree_also_after_another_ingest(results: Path, typed: Typed) -> None:
+    for again in (False, True):
+        assert not again or typed("ingest", results, "--events", "--again").exit_code == 0
+        for table, column in (("orders", "id"), ("trades", "sequence"), ("quotes", "sequence")):
+            expected = Counter(
+                (f"run-{seed}", value)
+                for seed in (1, 2)
+                for value in rows_of(results / "trial" / f"run-{seed}", table)[column].tolist()
+            )
+            for name, rows in four_readers(results / "tables", table, column).items():
+                assert rows == expected, (table, name, again)
+    sent = duckdb.sql(f"select run, sum(orders_sent) from '{results}/tables/traffic/**/*.parquet' group by run")
+    assert {run: int(orders) for run, orders in sent.fetchall()} == {"run-1": 2001, "run-2": 2001, "plain": 2001}
+
+
+@pytest.mark.jvm
+def test_bars_are_those_of_duckdb_and_hold_every_order(results: Path, typed: Typed) -> None:
+    done = typed("bars", "--every", "400ms", "--json", "--tables", results / "tables")
+    assert done.exit_code == 0, done.output
+    rows = list(map(json.loads, done.stdout.splitlines()))
+    assert [(row["run"], row["start_s"]) for row in rows] == [
+        (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
+    ]
+    assert sum(row["orders"] for row in rows) == 2 * ORDERS
+    base = duckdb.connect()
+    for table in ("orders", "trades", "quotes"):
+        base.sql(f"create view {table} as select * from '{results}/tables/{table}/**/*.parquet'")
+    there = base.sql(BARS.format(every_ns=EVERY_NS)).df().to_dict("records")
+    for ours, theirs in zip(rows, there, strict=True):
+        assert ours == {name: each if name in KEYS else pytest.approx(each) for name, each in theirs.items()}
+    first = rows_of(results / "trial" / "run-1", "trades").query("time_ns < 400_000_000")
+    assert rows[0]["open"] == first.price.iloc[0]
+    assert rows[0]["close"] == first.price.iloc[-1]
+    assert rows[0]["volume"] == first.volume.sum()
+
+
+@pytest.mark.jvm
+def test_a_damaged_stream_leaves_the_tables_as_they_were(results: Path, typed: Typed, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(results, copy)
+    before = four_readers(copy / "tables", "trades", "sequence")
+    (copy / "trial" / "run-1" / "answers.bin").write_bytes(b"")
+    done = typed("ingest", copy, "--events", "--again")
+    assert done.exit_code != 0
+    assert "its answers are not those of the matching engine to its orders" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert four_readers(copy / "tables", "trades", "sequence") == before
+
+
+@pytest.mark.parametrize("every", ["1", "0s", "-1s", "1 h", ""])
+def test_a_length_that_is_none_is_refused(every: str) -> None:
+    done = CliRunner().invoke(main, ["spark", "bars", f"--every={every}"])
+    assert done.exit_code == 2
+    assert "give a whole number and a unit" in done.stderr
