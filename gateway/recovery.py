@@ -26,6 +26,8 @@ from transports.renewable import RenewableLink
 
 LOOK_NS = 10_000_000
 """Between two attempts to find the engine."""
+ASK_AGAIN_NS = 5_000_000_000
+"""How long an open link may bring no hello before another is opened: what was said over this one may be lost."""
 
 
 class EngineIsBack(PeerGone):
@@ -43,7 +45,7 @@ class Recovery:
         self._offering, self._intake, self._completion = offering, intake, completion
         self._words = FrameBatch()
         self._first = 0
-        self._silent_since_ns = 0
+        self._silent_since_ns = self._asked_ns = 0
         self._without_service_ns = 0
         self.sessions = 0
         self._session = int(time.time())
@@ -72,6 +74,9 @@ class Recovery:
                     self._ask()
                 if self._is_resumed():
                     return True
+                if 0 < self._asked_ns < time.monotonic_ns() - ASK_AGAIN_NS:
+                    is_open = False
+                    continue
                 self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first < self._words.count)
             except TransportError:
                 is_open = False
@@ -84,6 +89,7 @@ class Recovery:
         self._session += 1
         has = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
         self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(has)), 0
+        self._asked_ns = time.monotonic_ns()
 
     def take_leave(self) -> None:
         """Let the engine end: this gateway has its end. An engine that does not hear it waits for some time."""
@@ -102,6 +108,7 @@ class Recovery:
             match read(frame):
                 case Hello() as hello:
                     self._terms.agree(hello)
+                    self._asked_ns = 0
                 case Resume(session, orders) if session == self._session:
                     self._go_on(orders)
                     self._intake.read(index + 1, time.monotonic_ns())

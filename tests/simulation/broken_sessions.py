@@ -87,6 +87,8 @@ class BrokenSession:
         """The connector's end, once somebody listens."""
         if self.has_broker:
             return SimulatedLink(self.world, self._queues[1], self._queues[0])
+        if self.world.chance.random() < 0.1:  # a connection that leads nowhere, and never says so
+            return SimulatedLink(self.world, Queue(self.world), Queue(self.world))
         self.world.wait(lambda: self._listening is not None, until_ns)
         listener, self._listening = self._listening, None
         if listener is None:
