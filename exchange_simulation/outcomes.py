@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exchange.seconds import RATES
 from reports.exports import flat, trial_rows
 from reports.formats import three_digits
 
@@ -99,7 +100,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run(Outcome):
-    """One run of the exchange. `rows` are its seconds."""
+    """One run of the exchange. `rows` are its seconds; a rate is None in a second too short to have one."""
 
     @property
     def from_due(self) -> Times | None:
@@ -148,7 +149,8 @@ class Run(Outcome):
         from reports.run.seconds import Seconds
 
         seconds = Seconds(read_run_folder(self.folder))
-        return [seconds.row(number) for number in seconds.numbers]
+        no_rates = dict.fromkeys(RATES.values())
+        return [{"second": number, **no_rates, **seconds.row(number)} for number in seconds.numbers]
 
     def __str__(self) -> str:
         times, rate = self.times, self.orders_per_s

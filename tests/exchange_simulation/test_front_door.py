@@ -36,6 +36,11 @@ def test_a_run_becomes_a_table_with_a_row_a_second(one_run: xs.Run):
     assert one_run.to_arrow().column("second").to_pylist() == frame["second"].tolist()
 
 
+def test_a_run_too_short_for_a_rate_has_the_column_all_the_same(tmp_path: Path):
+    short = xs.run(transport="memory", rate="2k", orders=20, results=tmp_path)
+    assert short.to_pandas()["orders_per_s"].isna().all()
+
+
 def test_a_notebook_shows_the_page_of_a_run(one_run: xs.Run):
     shown = one_run._repr_html_()
     assert str(one_run) in shown

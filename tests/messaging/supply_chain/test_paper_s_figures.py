@@ -15,7 +15,7 @@ def row(topology: str, base: int) -> dict[str, Any]:
     for group, (messages, _) in PAPERS_MIX[topology].items():
         found |= {f"{group}_percent": messages, f"{group}_per_s": messages * base, f"{group}_kb_per_s": base}
     figures = {name: {"median": value, "low": None, "high": None, "n": 1} for name, value in found.items()}
-    return {"transport": "amqp", "point": {"topology": topology, "base": base}, "figures": figures}
+    return {"transport": "amqp", "point": {"topology": topology, "base": base}, "figures": figures, "repeats": []}
 
 
 def test_each_figure_of_the_paper_has_its_lines_and_only_its_topology() -> None:

@@ -47,7 +47,11 @@ def test_a_test_that_needs_rabbitmq_fails_with_the_sentence_unless_it_is_left_ou
     with pytest.raises(pytest.fail.Exception, match=r"apt-get install rabbitmq-server.*leaves this test out"):
         broker.need_rabbitmq()
     monkeypatch.setenv(broker.LEFT_OUT_BY, "1")
+    monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception):
+        broker.need_rabbitmq()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="CI has every program"):
         broker.need_rabbitmq()
 
 
