@@ -15,12 +15,11 @@ from pyspark.sql import SparkSession
 from rich.text import Text
 
 from exchange.words import counted
-from experiments.pipeline.events import event_tables
 from experiments.pipeline.run_sources import RunSources, find_runs
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
 from spark.dataset.folder import DatasetFolder
-from spark.dataset.ingesting import Ingested, ingest_runs
+from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import read_table, summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
@@ -50,15 +49,21 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool = False)
     found, url = find_runs(results), tables or default_tables(results)
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
+    make_events = _event_tables() if events else None
     with open_dataset(INGEST_MASTER, url) as (spark, folder):
-        print_ingest(
-            ingest_runs(spark, folder, found.sources, again, event_tables if events else None),
-            found.left_out,
-            folder.url,
-        )
+        print_ingest(ingest_runs(spark, folder, found.sources, again, make_events), found.left_out, folder.url)
     if events and (plain := [source for source in found.sources if not source.has_streams]):
         click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
     return 1 if found.left_out else 0
+
+
+def _event_tables() -> EventTables:
+    """Imported here: it loads the engine's kernels, which a submitted job, in its zip file, cannot."""
+    if not Path(__file__).exists():
+        raise UserError("a submitted job has no engine to make events with: exchange spark ingest RESULTS --events")
+    from experiments.pipeline.events import event_tables
+
+    return event_tables
 
 
 def summary(results: str, master: str, tables: str | None, as_json: bool) -> int:
