@@ -78,18 +78,19 @@ def replay(journal: InputJournal) -> float:
 
 
 def orders_per_s(folder: Path, *sync: str) -> float:
-    """Of a run as fast as it goes; with a journal where `sync` says when it is synced."""
+    """The rate of a run as fast as it goes, with a journal if `sync` says when that is synced."""
     run = started(folder, "--rate", "max", "--orders", FLAT_OUT, *journal_words(folder, *sync))
     return float(record_of(run)["rates"]["orders_per_s"])
 
 
 def per_p50(folder: Path, *sync: str) -> float:
+    """The reciprocal of a paced run's median completion time from due, in seconds, so that more is better."""
     run = started(folder, "--rate", RATE_PER_S, "--duration", 3, *journal_words(folder, *sync))
     return 1e6 / float(record_of(run)["completion_us"]["due"]["p50"])
 
 
 def journal_words(folder: Path, *sync: str) -> list[str]:
-    """A journal in a new folder, if it is said when that is synced."""
+    """The options of a journal in a new folder, if `sync` says when that is synced."""
     return ["--journal", tempfile.mkdtemp(dir=folder), "--sync", *sync] if sync else []
 
 

@@ -83,6 +83,6 @@ class MachineSeries:
         ]
 
     def figures(self) -> Reading:
-        """Of all the time; no levels."""
+        """The rates over all the time. It has no levels, as memory is one."""
         found = between(self.readings[0], self.readings[-1])
         return {name: found[name] for name in (*SHARES.values(), "interrupts_per_s")}

@@ -123,7 +123,10 @@ class Doorman:
             self._zap.send_multipart(self._verdict(request))
 
     def _keep_room(self) -> None:
-        """End the oldest connections that brought no frame, if there are too many. A peer among them comes again."""
+        """End the oldest connections that brought no frame, if there are too many.
+
+        A peer among them comes again; one of a pair is refused then, and gets PeerGone.
+        """
         if self._hears_nothing or len(self._open) - len(self._peers) <= MOST_STRANGERS:
             return
         strangers = [descriptor for descriptor in self._open if descriptor not in self._peers]
