@@ -7,7 +7,7 @@ import select
 import time
 
 READABLE, WRITABLE = select.POLLIN, select.POLLOUT
-LONGEST_SLEEP_NS = 250_000_000
+LONGEST_SLEEP_NS = 1_000_000_000
 """The longest sleep, after which a signal that arrived just before it is seen."""
 
 

@@ -29,6 +29,8 @@ ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 MOST_RESTARTS = 100
 """How often an engine is started again."""
+LOOK_S, BROKER_LOOK_S = 1.0, 0.25
+"""Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
 READY_S = 180.0
 """Time to get ready; the first time, kernels are compiled."""
 
@@ -178,7 +180,7 @@ class Watch:
             self._broker.look()
         for late in self._supervisor.late() if self._supervisor else ():
             self._processes.signal(late, signal.SIGKILL)
-        for key, _ in self._selector.select(timeout=0.25):
+        for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
             name: str = key.data
             chunk = os.read(key.fd, 1 << 16)
             *lines, self._partial[name] = (self._partial[name] + chunk).split(b"\n")

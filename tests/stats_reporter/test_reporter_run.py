@@ -13,6 +13,7 @@ from exchange.messages import (
     Timestamp,
 )
 from exchange.records import RecordWriter
+from stats_reporter.service import GATHERING_S
 from stats_reporter.writer import SpoolWriter
 from tests.machine import PATIENCE_S
 
@@ -41,6 +42,20 @@ def test_a_session_record_has_the_clocks_that_its_source_read_together(session):
     session.run_to_the_end()
     sessions = [(r["wall_ns"], r["monotonic_ns"]) for r in session.records if r["kind"] == "session"]
     assert (111, 222) in sessions
+
+
+def test_messages_gather_while_every_source_is_at_work(session, monkeypatch):
+    slept_s = []
+
+    def sleep(seconds: float) -> None:
+        slept_s.append(seconds)
+        session.gateway.end()
+        session.engine.end()
+
+    monkeypatch.setattr("stats_reporter.service.time.sleep", sleep)
+    session.gateway.say(Throughput(1, 8_000))
+    session.run()
+    assert slept_s == [GATHERING_S]  # after the hellos and the first message; never once a source has ended
 
 
 def test_statistics_reach_the_spool_as_they_were_written(session):
