@@ -288,8 +288,11 @@ def warn_of_rejections(settings: RunSettings) -> None:
 
 
 def warn_of_spinning(*runs: RunSettings) -> None:
-    """Warn on stderr: on one processor, a gateway that spins keeps the engine from answering."""
+    """Warn on stderr: a spin without a rate does nothing, and on one processor it keeps the engine from answering."""
     spinning = next((settings for settings in runs if settings.spin_ns), None)
+    if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
+        what = "--pace spin does nothing at --rate max, where no order waits for its due time"
+        click.echo(f"warning: {what}", err=True)
     if spinning and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
         what = f"--pace {spinning.pace} with one processor: while the gateway spins, nothing else runs"
         click.echo(f"warning: {what}", err=True)

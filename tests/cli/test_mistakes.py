@@ -203,6 +203,11 @@ def test_a_gateway_that_spins_on_one_processor_is_warned_of(tmp_path: Path, monk
     assert "--pace spin:30 with one processor" in planned.stderr
 
 
+def test_a_gateway_that_spins_without_a_rate_is_warned_of() -> None:
+    words = ["sweep", "--rates", "1000,max", "--pace", "spin:20", "--transports", "memory", "--dry-run"]
+    assert "--pace spin does nothing at --rate max" in CliRunner().invoke(main, words).stderr
+
+
 def test_answers_never_replace_their_tape(tmp_path: Path) -> None:
     tape = tmp_path / "tape"
     tape.write_bytes(encode(Order(1, 1, 500, 1)))
