@@ -190,7 +190,7 @@ class Links:
 
     def _bounded(self, size: int) -> dict[str, object]:
         """A transport that counts messages in flight, not bytes, may have fewer large ones in flight."""
-        if "hwm" not in self._declared.options:
+        if "hwm" not in self._declared.options or "hwm=" in self.transport:
             return {}
         return {"hwm": max(16, min(MOST_IN_FLIGHT, IN_FLIGHT_BYTES // size))}
 

@@ -153,6 +153,7 @@ class Setup:
     def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
         for transport in patterns:
             _check(transport)
+            _settled(transport, settings)
         self._settings, self._nagle = settings, tuple(settings.get("nagle") or ())
         self._patterns, self._brokers = patterns, brokers
         self.brokers: dict[str, RunningBroker] = {}
@@ -212,11 +213,10 @@ class Setup:
         return [{**each, "tcp_nodelay_asked": "broker" not in self._nagle} for each in sockets]
 
     def _broker(self, transport: str, stack: contextlib.ExitStack) -> RunningBroker:
-        own: dict[str, Any] = {name: self._settings.get(name) for name in TRANSPORT_SETTINGS}
-        nagle = tuple(role for role in self._nagle if role == "broker")
-        settings = settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own))
         broker = stack.enter_context(
-            broker_of_run(settings, self._processes.folder, self.group, self._brokers, self.network)
+            broker_of_run(
+                _settled(transport, self._settings), self._processes.folder, self.group, self._brokers, self.network
+            )
         )
         os.environ.update(broker.environment)  # only our forks read it
         return broker
@@ -251,6 +251,17 @@ class Setup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def _settled(transport: str, settings: Settings) -> RunSettings:
+    """What a run's settings would be. UserError for a mistake in the transport's options."""
+    own: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
+    nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
+    if not has_broker(transport):
+        own = {}
+    elif "delivery" not in settings:  # the benchmark's links have several guarantees
+        own["delivery"] = "durable"
+    return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own))
 
 
 def _filled(source: Source) -> FrameBatch:

@@ -156,7 +156,7 @@ class Declared(click.ParamType[str]):
     def _choice(self) -> click.Choice[str]:
         from transports.registry import transport_of
 
-        return click.Choice(transport_of(self._scheme).options[self._option])
+        return click.Choice(transport_of(self._scheme).words(self._option))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._choice.convert(value, param, ctx)

@@ -12,7 +12,7 @@ from exchange.allowed import BadSetting
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from runs.errors import UserError
 from runs.notices import say
-from transports.base import LEFT_AS_THEY_ARE, TransportError, mask
+from transports.base import LEFT_AS_THEY_ARE, Address, TransportError, mask
 from transports.declaration import Transport
 from transports.registry import scheme_of, transport_of
 
@@ -27,7 +27,7 @@ def settled(settings: RunSettings) -> RunSettings:
     own: dict[str, Any] = {}
     for name in TRANSPORT_SETTINGS:
         value, option = getattr(settings, name), transport.run_settings.get(name)
-        words = transport.options[option] if option else ()
+        words = transport.words(option)
         if not option and value is not None:
             raise BadSetting(name, value, f"none: {settings.transport} has {lacks}")
         if words and value not in (None, *words):
@@ -35,7 +35,27 @@ def settled(settings: RunSettings) -> RunSettings:
         own[name] = words[0] if words and value is None else value
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
-    return replace(settings, **own)
+    found = replace(settings, **own)
+    _check_url(found, transport, scheme)
+    return found
+
+
+def _check_url(settings: RunSettings, transport: Transport, scheme: str) -> None:
+    """UserError for a mistake in the options of the transport's URL, before anything is started."""
+    base, _, query = settings.transport.partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if not given:
+        return
+    for name, option in transport.run_settings.items():
+        if option in given:
+            raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")
+    url = with_option(with_option(base if "://" in base else f"{scheme}://somewhere", query), as_options(settings))
+    try:
+        transport.check(Address.parse(url, ""))
+        if transport.has_broker(scheme) and transport.broker:
+            transport.broker().check(url)
+    except TransportError as error:
+        raise UserError(str(error).replace("://somewhere", "")) from error
 
 
 def runs_in_one_process(settings: RunSettings) -> bool:
@@ -100,7 +120,7 @@ def defaults_of(transport: str) -> dict[str, str]:
         found = transport_of(scheme_of(transport))
     except TransportError:
         return {}
-    return {name: found.options[option][0] for name, option in found.run_settings.items()}
+    return {name: found.words(option)[0] for name, option in found.run_settings.items()}
 
 
 def settings_of_url(url: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern
+from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern, mask
 
 if TYPE_CHECKING:
     import socket
@@ -133,6 +134,35 @@ class Broker(ABC):
 
 
 @dataclass(frozen=True)
+class Whole:
+    """The whole numbers that an option of an address takes."""
+
+    what: str
+    least: int
+    most: int
+    limit: Path | None = None
+    """A file of the system, whose number is the most that it gives."""
+
+    def wrong(self, value: str) -> str | None:
+        """A sentence's end if the value is none of them; None if it is right."""
+        most, why = self.most, ""
+        with contextlib.suppress(OSError, ValueError):
+            if self.limit and int(self.limit.read_text()) < most:
+                most, why = int(self.limit.read_text()), f", which is what {self.limit} allows"
+        if value.isdecimal() and self.least <= int(value) <= most:
+            return None
+        return f"it takes a number of {self.what}, {self.least:,} to {most:,}{why}"
+
+
+KERNEL = Path("/proc/sys/net/core")
+BUFFERS = {
+    "sndbuf": Whole("bytes", 4_096, 1 << 30, KERNEL / "wmem_max"),
+    "rcvbuf": Whole("bytes", 4_096, 1 << 30, KERNEL / "rmem_max"),
+}
+"""The kernel's buffers of a TCP socket: options of the transports that set them."""
+
+
+@dataclass(frozen=True)
 class Transport:
     """A transport's file holds one of these as TRANSPORT; see docs/transports.md."""
 
@@ -150,8 +180,8 @@ class Transport:
     """Schemes that join only threads of one process."""
     variants: tuple[str, ...] = ()
     """Options that deserve a contract test of their own, as the query of a URL."""
-    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The options of an address, each with the words that it takes, its default first; no words: any value."""
+    options: Mapping[str, tuple[str, ...] | Whole] = field(default_factory=dict)
+    """The options of an address: the words that it takes, its default first; no words: any value; or its numbers."""
     run_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a run that this transport knows, each with the option that carries it: {"delivery": "delivery"}."""
     over_tcp: frozenset[str] = frozenset()
@@ -177,6 +207,11 @@ class Transport:
         switches = {"nodelay": self.over_tcp, "topology": self.simplex}
         return sorted({*self.options, *(name for name, schemes in switches.items() if scheme in schemes)})
 
+    def words(self, option: str | None) -> tuple[str, ...]:
+        """The words that an option takes; empty if it takes numbers, or any value."""
+        found = self.options.get(option or "", ())
+        return found if isinstance(found, tuple) else ()
+
     def check(self, address: Address) -> None:
         """BadAddress for an option, its word, or a pattern that this transport lacks; NotInstalled."""
         if address.pattern not in self.patterns:
@@ -184,12 +219,15 @@ class Transport:
             raise BadAddress(f"{address.scheme} has no pattern {address.pattern.value!r}; it has {has}")
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
-            takes = ", ".join(known) or "none"
-            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {takes}")
+            known_words = ", ".join(known) or "none"
+            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {known_words}")
         for name, value in address.options.items():
-            words = self.options.get(name)
-            if words and value not in words:
-                raise BadAddress(f"{address.url}: {name} is {value!r}; it takes {', '.join(words)}")
+            takes = self.options.get(name)
+            wrong = takes.wrong(value) if isinstance(takes, Whole) else None
+            if isinstance(takes, tuple) and takes and value not in takes:
+                wrong = f"it takes {', '.join(takes)}"
+            if wrong:
+                raise BadAddress(f"{mask(address.url)}: {name} is {value!r}; {wrong}")
         self.check_installed(address.scheme)
 
     def check_installed(self, scheme: str) -> None:

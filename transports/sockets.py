@@ -11,7 +11,10 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transports.base import Address
 
 INTERNET = (socket.AF_INET, socket.AF_INET6)
 TCP_INFO = getattr(socket, "TCP_INFO", 11)
@@ -36,6 +39,24 @@ def set_nodelay(descriptor: int | None, nodelay: bool) -> None:
     with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
         if sock.family in INTERNET:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
+
+
+BUFFER_OPTIONS = {"sndbuf": socket.SO_SNDBUF, "rcvbuf": socket.SO_RCVBUF}
+Buffers = dict[str, int]
+"""Bytes by option of an address: sndbuf, rcvbuf."""
+
+
+def buffers_of(address: Address) -> Buffers:
+    """The socket buffers that an address asks for."""
+    return {name: int(address.options[name]) for name in BUFFER_OPTIONS if name in address.options}
+
+
+def set_buffers(descriptor: int | None, buffers: Buffers) -> None:
+    """Set the kernel's buffers of a live connection; it doubles them. A descriptor that is closed is ignored."""
+    if buffers:
+        with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
+            for name, size in buffers.items():
+                sock.setsockopt(socket.SOL_SOCKET, BUFFER_OPTIONS[name], size)
 
 
 def peer_of(descriptor: int) -> str | None:
@@ -74,9 +95,11 @@ def since(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(sock: socket.socket) -> dict[str, Any]:
-    """Local, peer and tcp_nodelay. OSError if the socket is not connected."""
+    """Local, peer, tcp_nodelay and the kernel's buffers in bytes. OSError if the socket is not connected."""
     nodelay = bool(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-    return {"local": _name(sock.getsockname()), "peer": _name(sock.getpeername()), "tcp_nodelay": nodelay}
+    names = {"local": _name(sock.getsockname()), "peer": _name(sock.getpeername())}
+    buffers = {f"{name}_bytes": sock.getsockopt(socket.SOL_SOCKET, option) for name, option in BUFFER_OPTIONS.items()}
+    return {**names, "tcp_nodelay": nodelay, **buffers}
 
 
 def counters(sock: socket.socket) -> dict[str, int]:

@@ -84,7 +84,7 @@ def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str 
     if scheme != "amqp":
         yield scheme, None
         return
-    known = transport_of(scheme).options["delivery"]
+    known = transport_of(scheme).words("delivery")
     for delivery in deliveries:
         if delivery not in known:
             raise UserError(f"--delivery: {delivery!r} is none; there are {', '.join(known)}")

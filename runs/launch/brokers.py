@@ -90,15 +90,12 @@ def broker_of_run(
     scheme, _, place = settings.transport.partition("?")[0].partition("://")
     transport = transport_of(scheme)
     broker = transport.broker() if transport.broker else None
-    if "?" in settings.transport and transport.run_settings:
-        options = " and ".join(f"--{name.replace('_', '-')}" for name in transport.run_settings)
-        raise BadAddress(f"{mask(settings.transport)}: say it with {options}")
     if place and "broker" in settings.nagle:
         raise BadAddress(
             f"{mask(settings.transport)} is not ours, so its TCP_NODELAY cannot be changed: leave broker out of "
             f"--nagle, or use plain {scheme}"
         )
-    options = settings.transport.partition("?")[2] or as_options(settings)
+    options = "&".join(filter(None, (settings.transport.partition("?")[2], as_options(settings))))
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:

@@ -58,6 +58,10 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("request-reply --transport zeromq --match scan", "zeromq: no queue that could be scanned or preloaded"),
         ("request-reply --transport amqp,zeromq --match scan", "--match indexed --preload 0 needs none"),
         ("request-reply --match guess", "'guess' is not one of"),
+        ("de-spsc --transport amqp?prefetch=9", "delivery lossy has none: take acked or confirmed or durable"),
+        ("de-spsc --transport amqp?queue=mirrored", "queue is 'mirrored'; it takes classic, quorum, stream"),
+        ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
+        ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
         ("de-nothing", "No such command"),
     ],
 )

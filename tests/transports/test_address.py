@@ -20,7 +20,7 @@ def test_an_option_without_a_value_is_an_option_all_the_same() -> None:
 
 def test_a_misspelt_option_is_refused_with_those_there_are() -> None:
     address = Address.parse("zeromq://127.0.0.1:1?cals=plain", "token")
-    taken = "back, calls, hwm, keys, nodelay, topology"
+    taken = "back, calls, hwm, keys, nodelay, rcvbuf, sndbuf, topology"
     with pytest.raises(BadAddress, match=f"'cals' is no option of zeromq, which takes {taken}"):
         transport_of("zeromq").check(address)
 

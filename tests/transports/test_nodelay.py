@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -44,6 +45,15 @@ def test_each_end_of_a_connection_has_what_its_address_asks_for(scheme: str, opt
 def test_a_broker_s_client_has_it_whatever_pika_sets(client: str, nodelay: str, broker_place: str) -> None:
     with joined(f"amqp://{broker_place}?client={client}&nodelay={nodelay}") as ends:
         assert [end.sockets()[0]["tcp_nodelay"] for end in ends] == [nodelay == "on"] * 2
+
+
+@pytest.mark.parametrize("scheme", [*LISTENING, "amqp"])
+def test_the_kernel_s_buffers_are_what_the_address_asks_for(scheme: str, broker_place_of: Callable[[str], str]) -> None:
+    """Linux doubles what is asked, and says so."""
+    place = broker_place_of(scheme) if has_broker(scheme) else "127.0.0.1:0"
+    with joined(f"{scheme}://{place}?sndbuf=20000&rcvbuf=30000") as ends:
+        found = [socket for end in ends for socket in end.sockets()]
+        assert [(each["sndbuf_bytes"], each["rcvbuf_bytes"]) for each in found] == [(40_000, 60_000)] * 2
 
 
 @pytest.mark.parametrize("scheme", LISTENING)

@@ -1,6 +1,9 @@
 """AMQP 0-9-1 through a broker. The modules with pika and numba load when the first link is made.
 
 `?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
+`?queue=` is classic (the default), quorum or stream. `?prefetch=`, `?ack_batch=` and `?confirm_window=` count messages;
+`?heartbeat=` is in seconds, 0 for none; `?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds each way.
+
 `?pair=` a name for one of several pairs that share a direct exchange; `?subscriber=` a name under which a durable
 subscriber of fanout or topic finds its queue again; `?keys=` over amqps, a folder of `exchange keys`, by which broker
 and clients know each other.
@@ -8,9 +11,9 @@ and clients know each other.
 
 import time
 
-from transports.amqp.address import CLIENTS, DELIVERIES
+from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
-from transports.declaration import Broker, Transport
+from transports.declaration import BUFFERS, Broker, Transport, Whole
 
 OPEN_S, QUEUE_S = 60.0, 0.02
 """The seconds that a broker may take for a link, and for each further queue."""
@@ -48,12 +51,33 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     about=dict.fromkeys(("amqp", "amqps"), "a RabbitMQ between the two, over TCP or TLS"),
-    options={"client": CLIENTS, "delivery": tuple(DELIVERIES), "pair": (), "subscriber": (), "keys": ()},
+    options={
+        "client": CLIENTS,
+        "delivery": tuple(DELIVERIES),
+        "queue": QUEUES,
+        "prefetch": Whole("messages", 1, 65_535),
+        "ack_batch": Whole("messages", 1, 65_535),
+        "confirm_window": Whole("messages", 1, 65_535),
+        "heartbeat": Whole("seconds", 0, 65_535),
+        "pair": (),
+        "subscriber": (),
+        "keys": (),
+        **BUFFERS,
+    },
     run_settings={"amqp_client": "client", "delivery": "delivery"},
     over_tcp=frozenset({"amqp", "amqps"}),
     simplex=frozenset({"amqp", "amqps"}),
     patterns=frozenset(Pattern),
-    variants=("", "client=joined", "client=pika", "delivery=acked", "delivery=confirmed", "delivery=durable"),
+    variants=(
+        "",
+        "client=joined",
+        "client=pika",
+        "delivery=acked",
+        "delivery=confirmed",
+        "delivery=durable",
+        "delivery=confirmed&queue=quorum",
+        "delivery=acked&queue=stream",
+    ),
     needs={"pika": "`pip install pika`"},
     broker=rabbitmq,
 )

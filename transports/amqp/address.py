@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.base import Address, BadAddress, mask
+from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern, mask
 
 CLIENTS = ("compiled", "joined", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
 PASSWORD, PASSWORD_FILE, CA_FILE = "EXCHANGE_AMQP_PASSWORD", "EXCHANGE_AMQP_PASSWORD_FILE", "EXCHANGE_AMQP_CA_FILE"
-CONFIRM_WINDOW = 4_096
-"""At most this many publishes wait for the broker's confirm."""
-PREFETCH = 2 * CONFIRM_WINDOW
-"""At most this many deliveries are unacknowledged: they are set aside while a publisher waits for confirms."""
-ACK_EVERY = 200
-"""Deliveries that one acknowledgement settles while they keep coming."""
+CONFIRM_WINDOW, PREFETCH, ACK_BATCH, HEARTBEAT_S = 4_096, 8_192, 200, 30
+QUEUES = CLASSIC, QUORUM, STREAM = ("classic", "quorum", "stream")
+"""The broker's kinds of queue."""
 
 
 class Delivery(NamedTuple):
@@ -32,6 +29,14 @@ class Delivery(NamedTuple):
     """The broker confirms each publish, and returns a message that no queue takes."""
     durable: bool
     """Queues and messages outlive the broker."""
+    prefetch: int = PREFETCH
+    """At most this many deliveries are unacknowledged: they are set aside while a publisher waits for confirms."""
+    ack_batch: int = ACK_BATCH
+    """Deliveries that one acknowledgement settles while they keep coming."""
+    confirm_window: int = CONFIRM_WINDOW
+    """At most this many publishes wait for the broker's confirm."""
+    queue: str = CLASSIC
+    """The kind of the queues that have a name."""
 
 
 DELIVERIES = {
@@ -56,6 +61,7 @@ class BrokerAddress:
     vhost: str
     client: str
     delivery: Delivery
+    heartbeat_s: int
     tls: bool
     keys: Path | None
     """The folder of the keys by which the broker and its clients know each other."""
@@ -79,10 +85,56 @@ class BrokerAddress:
             user=unquote(parts.username or "guest"),
             vhost=unquote(parts.path[1:]) or "/",
             client=_one_of(address, "client", CLIENTS, "compiled"),
-            delivery=DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")],
+            delivery=_delivery(address),
+            heartbeat_s=int(address.options.get("heartbeat", HEARTBEAT_S)),
             tls=address.scheme == "amqps",
             keys=_keys(address),
         )
+
+
+def _delivery(address: Address) -> Delivery:
+    """The guarantee with the numbers that the address gives. BadAddress for one that has nothing to act upon."""
+    delivery = DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")]
+    given = {name: int(address.options[name]) for name in ACTS_UPON if name in address.options}
+    kind = address.options.get("queue", CLASSIC)
+    if address.pattern is Pattern.ROUTED:  # links of several guarantees have one address
+        given = {name: value for name, value in given.items() if getattr(delivery, ACTS_UPON[name][0])}
+    for name in given:
+        field, what = ACTS_UPON[name]
+        if not getattr(delivery, field):
+            allowed = " or ".join(each for each, found in DELIVERIES.items() if getattr(found, field))
+            raise BadAddress(f"{mask(address.url)}: {name} is of {what}, and delivery {delivery.name} has none: "
+                             f"take {allowed}")  # fmt: skip
+    prefetch = given.get("prefetch", PREFETCH)
+    delivery = delivery._replace(
+        prefetch=prefetch,
+        ack_batch=given.get("ack_batch", min(ACK_BATCH, (prefetch + 1) // 2)),
+        confirm_window=given.get("confirm_window", CONFIRM_WINDOW),
+    )
+    if delivery.ack_batch > prefetch:
+        raise BadAddress(
+            f"{mask(address.url)}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
+            "unacknowledged: raise prefetch"
+        )
+    if kind == STREAM:
+        _check_stream(address, delivery)
+    return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)
+
+
+ACTS_UPON = {
+    "prefetch": ("acks", "acknowledgements"),
+    "ack_batch": ("acks", "acknowledgements"),
+    "confirm_window": ("confirms", "confirms"),
+}
+"""Options with a number, each with the field of Delivery that it needs, and what that is."""
+
+
+def _check_stream(address: Address, delivery: Delivery) -> None:
+    if not delivery.acks:
+        raise BadAddress(f"{mask(address.url)}: a stream needs acknowledgements: take acked, confirmed or durable")
+    if address.pattern not in TWO_ENDS | PUBLISHED:
+        raise BadAddress(f"{mask(address.url)}: a stream gives each consumer every message, so none can share it: "
+                         "take queue classic or quorum")  # fmt: skip
 
 
 def _keys(address: Address) -> Path | None:

@@ -9,7 +9,7 @@ from pika.channel import Channel
 from pika.connection import Parameters
 
 from transports.amqp import wire
-from transports.amqp.address import CONFIRM_WINDOW, PREFETCH, Delivery
+from transports.amqp.address import Delivery
 from transports.amqp.client import Client
 from transports.amqp.layout import DIGITS, AnswerLayout, Layout, RoutedLayout, correlation_id
 from transports.amqp.lent import LentCalls
@@ -39,8 +39,8 @@ class CompiledClient(Client):
         super().__init__(loop, route, delivery)
         self._own = loop
         self.returns = ReturnAddresses() if route.answers or route.asker else ReturnAddresses(0)
-        self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, CONFIRM_WINDOW, self.returns)
-        self._aside = FrameBatch(PREFETCH, 2 * LONGEST_FRAME, LONGEST_FRAME)
+        self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, delivery.confirm_window, self.returns)
+        self._aside = FrameBatch(delivery.prefetch, 2 * LONGEST_FRAME, LONGEST_FRAME)
         self._first_aside = 0
         self._stopped_full = False
         self._scanned_too_long = 0

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from pika.channel import Channel
 
-from transports.amqp.address import ACK_EVERY, CONFIRM_WINDOW, BrokerAddress
+from transports.amqp.address import BrokerAddress
 from transports.amqp.client import Client, JoinedClient, PikaClient
 from transports.amqp.compiled import CompiledClient
 from transports.amqp.session import Session, parameters
-from transports.amqp.topology import Side, consume, declare, queue_length
+from transports.amqp.topology import Side, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.lending import Lent
-from transports.sockets import read_back, set_nodelay
+from transports.sockets import buffers_of, read_back, set_buffers, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
 MOST_UNSENT_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class AmqpLink(Link):
         self._publishes = publishes and self._side.publishes_to is not None
         self._queues: list[str] = []
         broker = BrokerAddress.of(address)
-        self._delivery, self._nodelay = broker.delivery, address.nodelay
+        self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
         self._session = Session(broker)
         kind = CLIENTS[broker.client]
         loop = kind.loop_of(parameters(broker), self._session, until_ns)
@@ -61,6 +61,8 @@ class AmqpLink(Link):
         try:
             self._session.open(loop, until_ns)
             set_nodelay(loop.descriptor, self._nodelay)  # pika sets TCP_NODELAY while it connects
+            set_buffers(loop.descriptor, buffers_of(address))
+            check_kind(self._delivery.queue, loop.connection.server_properties or {}, broker)
             self._client.opened(self._session.channel)
             self._declare(until_ns)
         except TransportError:
@@ -114,7 +116,11 @@ class AmqpLink(Link):
         if taken == self._acknowledged:
             return
         now_ns = time.monotonic_ns()
-        if at_once or taken - self._acknowledged >= ACK_EVERY or now_ns - self._acknowledged_ns > ACK_AFTER_NS:
+        if (
+            at_once
+            or taken - self._acknowledged >= self._delivery.ack_batch
+            or now_ns - self._acknowledged_ns > ACK_AFTER_NS
+        ):
             self._client.acknowledge(taken)
             self._acknowledged, self._acknowledged_ns = taken, now_ns
 
@@ -178,7 +184,7 @@ class AmqpLink(Link):
             return 0
         if not self._delivery.confirms:
             return ANY_NUMBER
-        return CONFIRM_WINDOW - self._client.published + self._client.confirmed
+        return self._delivery.confirm_window - self._client.published + self._client.confirmed
 
     def left(self, until_ns: int) -> int:
         """The number of messages that lie in the queues that this end consumes."""
@@ -216,7 +222,15 @@ class AmqpLink(Link):
             "refused": self._client.refused,
             "redelivered": self._client.redelivered,
             "blocked_s": self._session.blocked_s,
+            "knobs": self._knobs(),
         }
+
+    def _knobs(self) -> dict[str, Any]:
+        """What an address can turn, with the values that held; without those that had nothing to act upon."""
+        delivery = self._delivery
+        acks = {"prefetch": delivery.prefetch, "ack_batch": delivery.ack_batch} if delivery.acks else {}
+        confirms = {"confirm_window": delivery.confirm_window} if delivery.confirms else {}
+        return {"queue": delivery.queue, **acks, **confirms, "heartbeat_s": self._heartbeat_s}
 
     def excuse(self) -> str:
         is_blocked = self._session.blocked_since_ns

@@ -19,7 +19,6 @@ from transports.amqp.loops import Loop
 from transports.base import BadAddress, CannotListen, PeerGone, TransportError
 
 logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
-HEARTBEAT_S = 30
 ACCESS_REFUSED, RESOURCE_LOCKED = 403, 405
 OF_ANOTHER_HOST = (62, 64)
 """X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH, which Python does not name."""
@@ -33,7 +32,7 @@ def parameters(address: BrokerAddress) -> pika.ConnectionParameters:
         port=address.port,
         virtual_host=address.vhost,
         credentials=pika.PlainCredentials(address.user, password()),
-        heartbeat=HEARTBEAT_S,
+        heartbeat=address.heartbeat_s,
         ssl_options=tls,
         client_properties={"connection_name": "exchange"},
     )

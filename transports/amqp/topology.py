@@ -19,13 +19,16 @@ each end  ── a key for each frame ──▶ RUN ──▶ [RUN.NAME], or [RU
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from transports.amqp.address import PREFETCH, Delivery
+from transports.amqp.address import CLASSIC, QUEUES, STREAM, BrokerAddress, Delivery
 from transports.amqp.session import Session
-from transports.base import AS, ASKED, CONSUMED, PUBLISHED, Address, Pattern
+from transports.base import AS, ASKED, CONSUMED, PUBLISHED, Address, BadAddress, Pattern, mask
 
+SINCE = {"classic": (0,), "quorum": (3, 8), "stream": (3, 9)}
+"""The version of RabbitMQ that first had a kind of queue."""
 UNUSED_MS = 600_000
 """The broker removes a queue that nobody used for this long, such as a killed run's."""
 EXCHANGES = ("", ".fanout", ".topic")
@@ -99,7 +102,8 @@ class Side(NamedTuple):
         if listens:
             return cls((back,), Queue("", exchange, keys[0]))
         names = [""] * len(keys)
-        if address.options.get("delivery") == "durable":  # the broker ends a queue without a name with its connection
+        # the broker ends a queue without a name with its connection, and only a classic one
+        if address.options.get("delivery") == "durable" or address.options.get("queue", CLASSIC) != CLASSIC:
             subscriber = address.options.get("subscriber") or secrets.token_hex(8)
             names = [f"{run}.{kind}.{subscriber}.{number}" for number in range(len(keys))]
         return cls(tuple(Queue(name, exchange, key) for name, key in zip(names, keys, strict=True)), back)
@@ -174,8 +178,23 @@ def queue_arguments(queue: Queue, delivery: Delivery) -> dict[str, object]:
     """The arguments of the queue's declaration, which are the same at both ends."""
     if not queue.name:
         return {"exclusive": True, "auto_delete": True}
-    arguments = {"x-expires": UNUSED_MS}
-    return {"durable": delivery.durable, "auto_delete": not delivery.confirms, "arguments": arguments}
+    if delivery.queue == CLASSIC:
+        arguments: dict[str, object] = {"x-expires": UNUSED_MS}
+        return {"durable": delivery.durable, "auto_delete": not delivery.confirms, "arguments": arguments}
+    expires = {} if delivery.queue == STREAM else {"x-expires": UNUSED_MS}  # a stream stays until it is deleted
+    return {"durable": True, "arguments": {"x-queue-type": delivery.queue, **expires}}
+
+
+def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) -> None:
+    """BadAddress if the broker, by its own words about itself, lacks this kind of queue."""
+    product, version = properties.get("product", "a broker of unknown make"), str(properties.get("version", ""))
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    has = [each for each in QUEUES if product == "RabbitMQ" and numbers >= SINCE[each]] or [CLASSIC]
+    if kind not in has:
+        raise BadAddress(
+            f"{mask(broker.url)}: queue is {kind!r}, and the broker is {product} {version}".rstrip()
+            + f", which has {' and '.join(has)}"
+        )
 
 
 def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
@@ -229,11 +248,25 @@ def consume(
     """Start the deliveries from all queues, on the session's one channel."""
     channel = session.channel
     if delivery.acks:
-        session.ask(lambda done: channel.basic_qos(prefetch_count=PREFETCH, callback=done), until_ns)
+        session.ask(lambda done: channel.basic_qos(prefetch_count=delivery.prefetch, callback=done), until_ns)
+    if delivery.queue != CLASSIC:
+        _lock(session, queues, until_ns)
     auto_ack, (*many, (last, last_queue)) = not delivery.acks, queues
     for name, queue in many:
-        channel.basic_consume(name, message, auto_ack, exclusive=not queue.shared)
+        channel.basic_consume(name, message, auto_ack, not queue.shared, arguments=_from_the_first(queue, delivery))
+    exclusive, first = not last_queue.shared, _from_the_first(last_queue, delivery)
     session.ask(
-        lambda done: channel.basic_consume(last, message, auto_ack, exclusive=not last_queue.shared, callback=done),
-        until_ns,
+        lambda done: channel.basic_consume(last, message, auto_ack, exclusive, arguments=first, callback=done), until_ns
     )
+
+
+def _from_the_first(queue: Queue, delivery: Delivery) -> dict[str, str] | None:
+    """A stream gives what comes from now on, unless it is asked for all."""
+    return {"x-stream-offset": "first"} if queue.name and delivery.queue == STREAM else None
+
+
+def _lock(session: Session, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
+    """Be the only consumer. Only a classic queue takes care of that itself, so a queue of one's own is the lock."""
+    for name in [name for name, queue in queues if queue.name and not queue.shared]:
+        declare_own = partial(session.channel.queue_declare, f"{name}.owner", exclusive=True)
+        session.ask(lambda done: declare_own(callback=done), until_ns)  # noqa: B023

@@ -1,11 +1,12 @@
 """Plain TCP sockets, one write a frame: the baseline for middleware. Its modules load when the first link is made.
 
 `?quickack=on` makes the kernel acknowledge at once what is read (Linux): the counter-proof of docs/nagle.md.
-`?keys=DIR` puts the connections under TLS, by the keys in a folder of `exchange keys`.
+`?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds each way. `?keys=DIR` puts the connections under TLS, by
+the keys in a folder of `exchange keys`.
 """
 
 from transports.base import Address, Link
-from transports.declaration import Transport
+from transports.declaration import BUFFERS, Transport
 
 
 def listen(address: Address) -> Link:
@@ -25,7 +26,7 @@ TRANSPORT = Transport(
     listen=listen,
     connect=connect,
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
-    options={"quickack": (), "keys": ()},
+    options={"quickack": ("off", "on"), "keys": (), **BUFFERS},
     over_tcp=frozenset({"tcp"}),
     simplex=frozenset({"tcp"}),
 )

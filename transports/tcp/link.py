@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.lending import NOTICE, Lent
-from transports.sockets import read_back
+from transports.sockets import buffers_of, read_back, set_buffers
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
@@ -36,6 +36,7 @@ class TcpLink(Link):
 
     def __init__(self, url: str, address: Address, door: Door | None = None, tls: Tls | None = None) -> None:
         self.url, self._tls = url, tls
+        self._buffers = buffers_of(address)
         self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
@@ -155,6 +156,7 @@ class TcpLink(Link):
 
     def adopt(self, sock: socket.socket, sends: bool, preamble: bytes = b"") -> None:
         """Make a connected socket one of this link's streams; `sends`: this end sends on it."""
+        set_buffers(sock.fileno(), self._buffers)
         if self._tls is None:
             stream = Stream(sock, self._nodelay, self._quickack)
         else:
@@ -167,8 +169,6 @@ class TcpLink(Link):
 
 def _quickack(address: Address) -> bool:
     chosen = address.options.get("quickack", "off")
-    if chosen not in {"on", "off"}:
-        raise BadAddress(f"{address.url}: quickack is {chosen!r}; it takes on or off")
     if chosen == "on" and not hasattr(socket, "TCP_QUICKACK"):
         raise BadAddress(f"{address.url}: this system has no TCP_QUICKACK; Linux has")
     return chosen == "on"

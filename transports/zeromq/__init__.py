@@ -1,11 +1,12 @@
 """ZeroMQ, with no process in between: zeromq+tcp, zeromq+ipc, zeromq+inproc; plain zeromq is zeromq+tcp.
 
-`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. `?keys=DIR` encrypts by CURVE, with
-the keys in a folder of `exchange keys`. The modules with zmq and numba load when the first link is made.
+`?calls=plain` uses pyzmq's own calls, one a message, instead of the compiled ones. `?hwm=` is how many messages a
+socket holds each way for each peer; `?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds. `?keys=DIR` encrypts
+by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and numba load when the first link is made.
 """
 
 from transports.base import Address, Link, Pattern
-from transports.declaration import Transport
+from transports.declaration import BUFFERS, Transport, Whole
 
 
 def listen(address: Address) -> Link:
@@ -34,7 +35,7 @@ TRANSPORT = Transport(
     one_process=frozenset({"zeromq+inproc"}),
     variants=("", "calls=plain"),
     patterns=frozenset(Pattern) - {Pattern.SCAN, Pattern.ROUTED},
-    options={"calls": (), "back": (), "hwm": (), "keys": ()},
+    options={"calls": ("compiled", "plain"), "back": (), "hwm": Whole("messages", 1, 2**31 - 1), "keys": (), **BUFFERS},
     over_tcp=frozenset({"zeromq", "zeromq+tcp"}),
     simplex=frozenset({"zeromq", "zeromq+tcp"}),
 )

@@ -88,7 +88,10 @@ def _open(address: Address, of_pattern: dict[Pattern, Kinds], curve: Curve | Non
 
 def _socket(context: Context, address: Address, kind: int) -> Socket:
     socket = context.socket(kind)
-    socket.set_hwm(_high_water_mark(address))
+    socket.set_hwm(int(address.options.get("hwm", HIGH_WATER_MARK)))
+    for name, option in (("sndbuf", zmq.SNDBUF), ("rcvbuf", zmq.RCVBUF)):
+        if name in address.options:
+            socket.setsockopt(option, int(address.options[name]))
     socket.linger = LINGER_MS  # a listener copies it when it is made; libzmq's default is for ever
     socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MS)
     socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
@@ -116,13 +119,6 @@ def _subscriptions(address: Address) -> list[bytes]:
     return [prefix for key in address.keys for prefix in prefixes(check_key(key))]
 
 
-def _high_water_mark(address: Address) -> int:
-    hwm = address.options.get("hwm", str(HIGH_WATER_MARK))
-    if not hwm.isdecimal() or not 0 < int(hwm) < 2**31:
-        raise BadAddress(f"{address.url}: hwm is {hwm!r}; it takes a number of messages, 1 or more")
-    return int(hwm)
-
-
 def _endpoint(address: Address) -> str:
     """The address as libzmq writes it. BadAddress if ZeroMQ does not take a part of it."""
     kind = address.scheme.partition("+")[2] or "tcp"
@@ -130,9 +126,6 @@ def _endpoint(address: Address) -> str:
         address.host_and_port()
     if not address.place:
         raise BadAddress(f"{address.url!r} lacks a place behind {address.scheme}://")
-    if address.options.get("calls", "compiled") not in {"compiled", "plain"}:
-        raise BadAddress(f"{address.url}: calls takes compiled or plain")
-    _high_water_mark(address)
     if "back" in address.options and not _has_way_back(address):
         raise BadAddress(f"{address.url}: back is the second port of topology=simplex, fanout or topic")
     _subscriptions(address)

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
-from transports.amqp.address import PASSWORD, PASSWORD_FILE, BrokerAddress
+from transports.amqp.address import HEARTBEAT_S, PASSWORD, PASSWORD_FILE, BrokerAddress
 from transports.amqp.broker import Probe
-from transports.amqp.session import HEARTBEAT_S
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
