@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 @click.option("--name", help="The run's folder in DIR.  [default: time, transport, rate]")
 @no_spark_option
 @click.option("--no-page", is_flag=True, help="Leave out the page; `exchange report` makes it later.")
+@click.option("--events", is_flag=True, help="Orders, trades, confirmations and quotes as tables, in RUN/events/; "
+              "with --record.")  # fmt: skip
 @click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
 @click.option("--live-spark", is_flag=True, help="Show its seconds as Spark makes a table of them, in RUN/live/.")
 @json_option
 def command(
-    results: str, name: str | None, no_spark: bool, no_page: bool, live: bool, live_spark: bool, as_json: bool,
-    **given: Any,
+    results: str, name: str | None, no_spark: bool, no_page: bool, events: bool, live: bool, live_spark: bool,
+    as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Run the exchange once: gateway, matching engine and stats reporter over one transport.
 
@@ -48,7 +50,9 @@ def command(
     if live and live_spark:
         raise click.UsageError("--live and --live-spark both draw in the terminal: leave one of them out")
     settings = run_settings(**given)
-    shown = {"live": live, "live_spark": live_spark, "as_json": as_json}
+    if events and not settings.record:
+        raise click.UsageError("--events needs the streams of orders and answers: give --record too")
+    shown = {"with_events": events, "live": live, "live_spark": live_spark, "as_json": as_json}
     raise SystemExit(run(settings, results, name, with_spark=not no_spark, with_page=not no_page, **shown))
 
 
@@ -59,6 +63,7 @@ def run(
     with_spark: bool,
     with_page: bool,
     as_json: bool,
+    with_events: bool = False,
     live: bool = False,
     live_spark: bool = False,
 ) -> int:
@@ -86,6 +91,9 @@ def run(
             _show(folder, error.record, as_json)
             raise
         _show(folder, record, as_json)
+        if with_events:
+            with left_out("events"):
+                _write_events(folder, as_json)
         _follow_up(folder, record["status"], with_page, with_spark, as_json)
     return exit_code(record)
 
@@ -152,6 +160,16 @@ def _make_tables(folder: Path, status: str, quiet: bool) -> None:
     from reports.run.spark_tables import make_tables
 
     make_tables(folder, quiet)
+
+
+def _write_events(folder: Path, quiet: bool) -> None:
+    """Write the events of the recorded streams. Whatever becomes of them, the run's outcome stands."""
+    from experiments.pipeline.events import write_events
+
+    try:
+        click.echo(f"events: {write_events(folder)}", err=quiet)
+    except UserError as error:
+        click.echo(f"no events: {error.message}", err=True)
 
 
 def _write_page(folder: Path) -> Path:

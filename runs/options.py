@@ -177,7 +177,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
     ),
     "Output": (
-        "record", "results", "name", "resume", "dry_run", "yes", "example", "no_spark", "no_page", "as_json",
+        "record", "events", "results", "name", "resume", "dry_run", "yes", "example", "no_spark", "no_page", "as_json",
         "quiet", "verbose", "help",
     ),
 }  # fmt: skip

@@ -8,27 +8,34 @@ An answer's time is that of the order that caused it: its due time, in ns since 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.parquet as pq
 
 from exchange.instances import MAX_PAIRS, named
+from exchange.json_records import RunRecord
 from exchange.messages import BID, LAYOUTS, Confirmation, MalformedMessage, Message, Order, Quote, Trade
 from gateway.tape import check_due, check_orders, due_path, mapped
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import ANSWER_BYTES, batches, cut, offsets_of
-from spark.dataset.ingesting import RunSource
-from spark.sessions.partitions import each_number
+from runs.errors import UserError, cannot_write
+from runs.files import whole_file
+from runs.record.reading import read_record
 from transports.frames import FrameBatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark.dataset.ingesting import RunSource
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -46,9 +53,16 @@ class RecordedRun:
     folder: Path
     experiment: str
     run: str
-    part: int
     policy: str
     max_price: int
+    part: int = 0
+
+    @classmethod
+    def of(cls, folder: Path, experiment: str, run: str, part: int = 0) -> RecordedRun:
+        """Take the engine's settings from run.json."""
+        engine = {"policy": "price-time", "max_price": 999, **read_record(folder / "run.json", RunRecord)["settings"]}
+        return cls(folder=folder, experiment=experiment, run=run, part=part,
+                   policy=engine["policy"], max_price=engine["max_price"])  # fmt: skip
 
     def pairs(self) -> Iterator[Market]:
         """Read one gateway and engine after the other: each pair is an instrument."""
@@ -189,34 +203,60 @@ class EventsOf:
     runs: tuple[RecordedRun, ...]
 
     def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
-        schema, rows_of = TABLES[self.table]
         for run in (self.runs[number - 1] for number in numbers):
             for market in run.pairs():
-                columns = rows_of(market)
-                about = (run.experiment, run.run, run.part, market.instrument)
-                size = len(columns["sequence"])
-                same = [pa.repeat(value, size).cast(kind) for value, kind in zip(about, ABOUT.values(), strict=True)]
-                arrays = [
-                    *same,
-                    *(pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names[len(ABOUT) :]),
-                ]
-                yield from pa.Table.from_arrays(arrays, schema=schema).to_batches(max_chunksize=ROWS)
+                yield from _rows(self.table, run, market).to_batches(max_chunksize=ROWS)
+
+
+def _rows(table: str, run: RecordedRun, market: Market) -> pa.Table:
+    schema, rows_of = TABLES[table]
+    columns = rows_of(market)
+    about = (run.experiment, run.run, run.part, market.instrument)
+    size = len(columns["sequence"])
+    same = [pa.repeat(value, size).cast(kind) for value, kind in zip(about, ABOUT.values(), strict=True)]
+    others = [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names[len(ABOUT) :]]
+    return pa.Table.from_arrays([*same, *others], schema=schema)
 
 
 def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> dict[str, DataFrame]:
     """Return the tables of these runs' events; a partition is a run."""
-    runs = tuple(_recorded(source, part) for source, part in zip(sources, parts, strict=True))
+    from spark.sessions.partitions import each_number
+
+    folders = [source.spool.parent.resolve() for source in sources]
+    runs = tuple(
+        RecordedRun.of(folder, *source.name, part)
+        for folder, source, part in zip(folders, sources, parts, strict=True)
+    )  # fmt: skip
     return {
         name: each_number(spark, len(runs), EventsOf(name, runs), schema, len(runs))
         for name, (schema, _) in TABLES.items()
     }
 
 
-def _recorded(source: RunSource, part: int) -> RecordedRun:
-    folder = source.spool.parent.resolve()
-    engine = {"policy": "price-time", "max_price": 999, **json.loads((folder / "run.json").read_bytes())["settings"]}
-    experiment, run = source.name
-    return RecordedRun(
-        folder=folder, experiment=experiment, run=run, part=part,
-        policy=engine["policy"], max_price=engine["max_price"],
-    )  # fmt: skip
+def write_events(folder: Path) -> Path:
+    """Write a file a table to FOLDER/events, without a JVM; each appears whole. UserError if there can be none."""
+    from spark.run_facts import experiment_of
+
+    run, events = RecordedRun.of(folder, experiment_of(folder), folder.name), folder / "events"
+    try:
+        events.mkdir(exist_ok=True)
+        with ExitStack() as files:
+            writers = {
+                name: files.enter_context(
+                    pq.ParquetWriter(files.enter_context(whole_file(events / f"{name}.parquet")), _of_one_run(schema))
+                )
+                for name, (schema, _) in TABLES.items()
+            }
+            for market in run.pairs():
+                for name, writer in writers.items():
+                    writer.write_table(_rows(name, run, market).drop_columns("part"), ROWS)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    except OSError as error:
+        raise cannot_write(events, error) from error
+    return events
+
+
+def _of_one_run(schema: pa.Schema) -> pa.Schema:
+    """Return the columns without the number of the file that holds the run among others."""
+    return schema.remove(schema.get_field_index("part"))

@@ -203,6 +203,10 @@ def test_a_gateway_that_spins_on_one_processor_is_warned_of(tmp_path: Path, monk
     assert "--pace spin:30 with one processor" in planned.stderr
 
 
+def test_events_of_a_run_that_is_not_recorded_are_refused() -> None:
+    assert "--events needs the streams of orders and answers: give --record too" in refused("run", "--events")
+
+
 def test_a_gateway_that_spins_without_a_rate_is_warned_of() -> None:
     words = ["sweep", "--rates", "1000,max", "--pace", "spin:20", "--transports", "memory", "--dry-run"]
     assert "--pace spin does nothing at --rate max" in CliRunner().invoke(main, words).stderr

@@ -19,11 +19,12 @@ from spark_runs import MadeUpRun
 
 from cli.main import main
 from exchange_simulation.market import OrderBook, orders
-from experiments.pipeline.events import TABLES, EventsOf, RecordedRun
+from experiments.pipeline.events import TABLES, EventsOf, RecordedRun, write_events
 from experiments.pipeline.sql import BARS
 from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
+from runs.errors import UserError
 from spark.tables.schemas import KEYS
 from tests.spark.dataset.conftest import Typed
 
@@ -42,7 +43,7 @@ def record_streams(folder: Path, seed: int = 1) -> Path:
 
 
 def rows_of(folder: Path, table: str) -> pd.DataFrame:
-    run = RecordedRun(folder=folder, experiment="alone", run="x", part=0, policy="price-time", max_price=999)
+    run = RecordedRun(folder=folder, experiment="alone", run="x", policy="price-time", max_price=999)
     schema, _ = TABLES[table]
     return pa.Table.from_batches(EventsOf(table, (run,))(0, [1]), schema).to_pandas()
 
@@ -67,6 +68,23 @@ def test_every_answer_is_at_the_order_that_caused_it(tmp_path: Path) -> None:
     confirmed = rows_of(tmp_path, "confirmations")
     assert confirmed[confirmed.id <= 300].id.tolist() == confirmations
     assert set(confirmed.clock) == {"due"}
+
+
+def test_a_run_s_own_files_have_the_rows_of_the_tables_without_spark(tmp_path: Path) -> None:
+    folder = record_streams(MadeUpRun(seconds=1).write(tmp_path / "x"))
+    events = write_events(folder)
+    assert sorted(path.name for path in events.iterdir()) == [f"{name}.parquet" for name in sorted(TABLES)]
+    for name in TABLES:
+        expected = rows_of(folder, name).drop(columns="part")
+        pd.testing.assert_frame_equal(pd.read_parquet(events / f"{name}.parquet"), expected)
+
+
+def test_damaged_streams_give_no_files_and_a_sentence(tmp_path: Path) -> None:
+    folder = record_streams(MadeUpRun(seconds=1).write(tmp_path / "x"))
+    (folder / "answers.bin").write_bytes(b"")
+    with pytest.raises(UserError, match="not those of the matching engine"):
+        write_events(folder)
+    assert list((folder / "events").iterdir()) == []
 
 
 def test_orders_without_due_times_have_no_time(tmp_path: Path) -> None:
