@@ -19,7 +19,7 @@ run: setup ## run the default experiment, print its result, say where the page i
 
 setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and a browser, RabbitMQ and tcpdump for the tests; prepare Spark
 	@.ci/programs
-	@test -e .venv/.kernels || { echo "compiling the kernels"; .ci/kernels && touch .venv/.kernels; }
+	@test -e .venv/.kernels || { echo "compiling the kernels"; $(BIN)/python .ci/kernels && touch .venv/.kernels; }
 	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 
 test: setup-dev ## everything the tests need, then the tests

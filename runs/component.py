@@ -69,8 +69,12 @@ def yielding() -> Iterator[None]:
 
 
 def do_without_scipy() -> None:
-    """Hide scipy from numba, which imports it for linear algebra that no kernel uses; saves a quarter of a start."""
-    sys.modules.setdefault("scipy", cast(Any, None))
+    """Hide scipy from numba, which imports it for linear algebra that no kernel uses; saves a quarter of a start.
+
+    PyYAML too, with which numba would read a file of settings that nobody has.
+    """
+    for module in ("scipy", "yaml"):
+        sys.modules.setdefault(module, cast(Any, None))
 
 
 def settle_down() -> None:

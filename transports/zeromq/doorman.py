@@ -9,12 +9,12 @@ libzmq has no limit of connections. So a doorman ends the oldest one that brough
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import zmq
 from zmq.utils import z85
-from zmq.utils.monitor import recv_monitor_message
 
 from transports.base import TWO_ENDS, Address, Pattern
 from transports.sockets import end_connection, peer_of, set_nodelay
@@ -33,6 +33,8 @@ JOINED = b"\0joined"
 SUBSCRIBED = b"\1"
 MOST_STRANGERS = 64
 """Open connections of a listener through which no frame came."""
+MONITORED = struct.Struct("=hi")
+"""The first frame of a monitor's message: event and descriptor. zmq.utils.monitor reads it, too, but loads asyncio."""
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
@@ -115,8 +117,8 @@ class Doorman:
     def serve(self) -> None:
         """Note connections that opened and closed, and answer requests for admission."""
         while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
-            event = recv_monitor_message(self._monitor)
-            self._note(event["event"], event["value"])
+            event, _endpoint = self._monitor.recv_multipart()
+            self._note(*MONITORED.unpack(event))
         self._keep_room()
         while self._zap is not None and int(self._zap.get(zmq.EVENTS)) & zmq.POLLIN:
             request: Sequence[bytes] = self._zap.recv_multipart()
