@@ -98,6 +98,7 @@ class RunRecord(TypedDict):
     duration_s: NotRequired[float | None]
     settings: NotRequired[RunSettingsRecord | None]
     counts: NotRequired[dict[str, int | None] | None]
+    mean_message_bytes: NotRequired[float | None]
     checksums: NotRequired[dict[str, str | None] | None]
     rates: NotRequired[Figures | None]
     completion_us: NotRequired[dict[str, Figures] | None]

@@ -34,13 +34,14 @@ from runs.transport_settings import network_fits, settled
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import RunningBroker, Server
 from transports.frames import FrameBatch
-from transports.registry import has_broker, scheme_of, transport_of
+from transports.registry import connect, has_broker, scheme_of, transport_of
 
 if TYPE_CHECKING:
     from runs.network.network import Network
 
 LOCAL = "local"
 WARM_SIZE, WARM_S = 64, 10.0
+NOBODY = "127.0.0.1:1"
 NEVER_TOO_FAST_PER_S = 100_000.0
 """Rates below this need no look at how fast messages can be made."""
 
@@ -187,9 +188,10 @@ class Setup:
         return stack.enter_context(Network.up(profile, hosts, unshaped=(), process_group=self.group))
 
     def _load(self, transport: str) -> None:
-        """Load the kernels of the transport's links; those to a broker in a network load when roles open them."""
+        """Load the kernels of the transport's links."""
         if self.network is not None and has_broker(transport):
             Receipt(WARM_SIZE).add(_filled(Source(WARM_SIZE)), time.monotonic_ns())
+            _load_without_a_broker(scheme_of(transport), (Pattern.PAIR, *self._patterns[transport]))
             return
         with self.links(transport, is_local=True) as links:
             _warm(links)
@@ -303,6 +305,13 @@ def _load(links: Links, pattern: Pattern) -> None:
     with contextlib.ExitStack() as stack:
         for end in (connector_end, listener_end):  # close the listener first: the connector would await its welcome
             open_link(end, stack)
+
+
+def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
+    """Try to connect where nobody listens, which loads the kernels: a broker in a network is out of our reach."""
+    for pattern in patterns:
+        with contextlib.suppress(TransportError):
+            connect(f"{scheme}://{NOBODY}", "warm", time.monotonic_ns(), pattern, ("warm",)).close()
 
 
 def _pass_on(sender: Link, receiver: Link) -> None:

@@ -115,6 +115,8 @@ def times_of(settings: Settings) -> Times:
 def unsupported(cell: Cell) -> str | None:
     if not cell.has_broker and not chain_of(cell).topology.interactions:
         return "nothing is persistent or durable without a broker: --interactions 5,6,7 need neither"
+    if not cell.has_broker and cell.settings.get("network", "local") != "local":
+        return "its locations share a host of the network, so nothing would cross it without a broker"
     return None
 
 
@@ -267,5 +269,5 @@ BENCHMARK = Benchmark(
     repeats=1,
     quick={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
     quick_help="A warm-up of 1 s, then 5 s measured: to see how it looks.",
-    lacks={"delivery", "network", "nagle", "cpus"},  # each group of messages has its own
+    lacks={"delivery"},  # each group of messages has its own
 )  # fmt: skip

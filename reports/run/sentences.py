@@ -104,7 +104,9 @@ def _speed(settings: Record) -> str:
 def circumstances(run: Record) -> list[str]:
     """The sentences below the title."""
     settings = section(run, "settings")
-    return list(filter(None, (_started(run), _origin(settings), _nagle(run), _one_process(settings), _noise(run))))
+    return list(
+        filter(None, (_started(run), _origin(settings), _nagle(run), _sizes(run), _one_process(settings), _noise(run)))
+    )
 
 
 def _origin(settings: Record) -> str:
@@ -126,6 +128,11 @@ def _nagle(run: Record) -> str:
         return ""
     exceptions = f", except at: {plain(roles)} (Nagle's algorithm)" if roles else ""
     return f"TCP_NODELAY at every end{exceptions}."
+
+
+def _sizes(run: Record) -> str:
+    mean = run.get("mean_message_bytes")
+    return f"A message has {mean:.3g} bytes on average." if is_number(mean) else ""
 
 
 def _one_process(settings: Record) -> str:

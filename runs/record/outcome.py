@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exchange.instances import instance_of, named, role_of
+from exchange.messages import LAYOUTS, Confirmation, Order, Quote, Rejection, Trade
 from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult
 from runs.lineup import Lineup
 from runs.record.noise import Noise
@@ -106,6 +107,18 @@ def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Resul
 
 
 OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")
+
+
+MEASURED: dict[str, type[Any]] = {
+    "orders_sent": Order, "trades": Trade, "confirmations": Confirmation, "quotes": Quote, "rejections": Rejection,
+}  # fmt: skip
+
+
+def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
+    """`mean_message_bytes` of orders and answers, as often as each kind came; empty if their numbers are not known."""
+    numbers = {kind: counts.get(name, 0) for name, kind in MEASURED.items()}
+    total = sum(number * LAYOUTS[kind].size for kind, number in numbers.items())
+    return {"mean_message_bytes": total / sum(numbers.values())} if numbers[Order] and "trades" in counts else {}
 
 
 def counts(outcome: Outcome) -> dict[str, int]:

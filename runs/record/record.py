@@ -11,7 +11,7 @@ from exchange.measurements import LogBuckets
 from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from runs.files import write_json
-from runs.record.outcome import Outcome, checksums, components, counts, duration_s, rates, recovered
+from runs.record.outcome import Outcome, checksums, components, counts, duration_s, mean_message, rates, recovered
 from runs.record.reading import completion, merged, traffic
 from runs.record.status import judge
 
@@ -79,8 +79,10 @@ def _offered_per_s(settings: dict[str, Any]) -> float | None:
 def _measured(outcome: Outcome, offered_per_s: float | None, times: dict[str, LogBuckets]) -> dict[str, Any]:
     """The fields that a run has, and each of its pairs too."""
     figures = {clock: buckets.figures_us() for clock, buckets in times.items()}
+    counted = counts(outcome)
     return {
-        "counts": counts(outcome),
+        "counts": counted,
+        **mean_message(counted),
         "checksums": checksums(outcome),
         "rates": rates(outcome, offered_per_s),
         "completion_us": {clock: found for clock, found in figures.items() if clock != "lag"},

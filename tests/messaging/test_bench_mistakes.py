@@ -62,6 +62,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-spsc --transport amqp?queue=mirrored", "queue is 'mirrored'; it takes classic, quorum, stream"),
         ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
         ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
+        ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),
         ("de-nothing", "No such command"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from exchange.settings import RunSettings
 from runs.lineup import Lineup
-from runs.record.outcome import Outcome
+from runs.record.outcome import Outcome, mean_message
 from runs.record.record import Conditions, make_record
 from tests.reports.live.spool_records import completion
 
@@ -47,3 +47,10 @@ def test_a_line_that_stands_twice_in_the_spool_counts_once(tmp_path: Path) -> No
     known = Conditions(name="x", url=None, settings={}, host={}, versions={}, started_at="")
     record = make_record(tmp_path, known, Outcome(lineup=Lineup((1,), (1,))))
     assert record["completion_us"]["due"]["count"] == 1
+
+
+def test_the_mean_message_weighs_each_kind_by_its_number() -> None:
+    """An order has 10 bytes, a trade 9, a confirmation 5, a quote 5."""
+    found = mean_message({"orders_sent": 2, "trades": 3, "confirmations": 1, "quotes": 4, "samples": 99})
+    assert found == {"mean_message_bytes": (20 + 27 + 5 + 20) / 10}
+    assert mean_message({"orders_received": 2}) == {}
