@@ -52,7 +52,16 @@ def measured(results: Path, *words: object) -> Said:
 
 def measured_here(results: Path, *words: object) -> Said:
     """The same in this process, for what runs in threads of one: `--transport memory`."""
-    words = ("run", "--json", "--no-spark", "--no-page", "--results", results, "--transport", "memory", *words)
+    given = () if "--transport" in words else ("--transport", "memory")
+    return _here("run", "--json", "--no-spark", "--no-page", "--results", results, *given, *words)
+
+
+def matched_here(tape: Path, answers: Path) -> dict[str, Any]:
+    """The record of `exchange match`, in this process."""
+    return _here("match", tape, "--answers", answers, "--json").record
+
+
+def _here(*words: object) -> Said:
     done = CliRunner().invoke(main, list(map(str, words)))
     return Said(done.exit_code, done.stdout, done.stderr)
 
@@ -69,8 +78,8 @@ STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
 def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """The record that `exchange match` prints about STREAM's tape."""
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
-    exchange("tape", *STREAM[2:], "--output", tape)
-    return exchange("match", tape, "--json").record
+    assert _here("tape", *STREAM[2:], "--output", tape).code == 0
+    return matched_here(tape, tape.with_name("answers.bin"))
 
 
 class Running:

@@ -77,7 +77,10 @@ class Keys:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
         (authority,) = context.get_ca_certs()
-        return ssl.cert_time_to_seconds(str(authority["notAfter"]))
+        try:
+            return ssl.cert_time_to_seconds(str(authority["notAfter"]))
+        except ValueError as error:
+            raise BadAddress(f"{self.folder / 'ca.pem'} does not say when it expires: {MAKE}") from error
 
     def tls(self, end: str) -> ssl.SSLContext:
         """The TLS of one end: both show certificates, and no version below 1.3 is spoken."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser, Locator
 
 from cli.main import main
+from tests.browser import DESK, new_page
 from tests.cli.test_recorded_results import unpack
 
 PAGES = {
@@ -24,7 +26,7 @@ TOUCHED = {name: page for name, page in PAGES.items() if name != "run-zeromq"}
 HEIGHTS = {"run-zeromq": 1800, "compare": 2500, "sweep": 2500, "nagle": 3000, "capacity": 2500, "suite": 4000}
 """The most that a page takes at a desk, in px, with what is folded closed."""
 MOST_BYTES = 300_000
-SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+SIZES = {"desk": DESK, "phone": {"width": 390, "height": 844}}
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +38,16 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("name", "file"), PAGES.items())
-def test_nothing_is_wider_than_the_screen(
-    browser: Browser, reported: Path, name: str, file: str, size: str, scheme: str
-) -> None:
-    page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
+def test_nothing_is_wider_than_the_screen(browser: Browser, reported: Path, name: str, file: str) -> None:
+    page = new_page(browser, size=SIZES["phone"])
     page.goto((reported / name / file).as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
-    if size == "desk" and name in HEIGHTS:
-        assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[name]
+    for size, scheme in product(("phone", "desk"), ("light", "dark")):
+        page.set_viewport_size(SIZES[size])
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"], (size, scheme)
+        if size == "desk" and name in HEIGHTS:
+            assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[name]
     page.close()
 
 
@@ -59,7 +60,7 @@ def test_no_page_is_heavy(reported: Path, name: str, file: str) -> None:
 def test_the_pointer_shows_on_every_chart_the_numbers_behind_it(
     browser: Browser, reported: Path, name: str, file: str
 ) -> None:
-    page = browser.new_page(viewport=SIZES["desk"])
+    page = new_page(browser)
     page.goto((reported / name / file).as_uri())
     for details in page.locator("details").all():
         details.evaluate("one => one.open = true")
@@ -79,7 +80,7 @@ def test_the_pointer_shows_on_every_chart_the_numbers_behind_it(
 
 def test_the_numbers_that_a_comparison_s_page_shows_are_those_of_its_record(browser: Browser, reported: Path) -> None:
     record = json.loads((reported / "compare" / "comparison.json").read_bytes())
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto((reported / "compare" / "comparison.html").as_uri())
     chart = page.locator("figure:has(svg[data-values])", has_text="p50").first
     values = json.loads(chart.locator("svg").get_attribute("data-values") or "{}")
@@ -91,7 +92,7 @@ def test_the_numbers_that_a_comparison_s_page_shows_are_those_of_its_record(brow
 
 
 def test_a_series_is_hidden_with_its_whiskers_and_marks(browser: Browser, reported: Path) -> None:
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto((reported / "compare" / "comparison.html").as_uri())
     chart = page.locator("figure:has(svg[data-values])").first
     parts = chart.locator('g[id*="-line-tcp"], g[id*="-part-tcp--"]')
@@ -112,7 +113,7 @@ WORDS_OF_ALL_RUNS = {"50", "90", "99", "99.9", "1", "95", "0"}
 def test_every_number_that_a_run_s_page_prints_is_in_its_record(browser: Browser, reported: Path) -> None:
     record = json.loads((reported / "run-zeromq" / "run.json").read_bytes())
     known = {*numbers_of(record), *derived(record)}
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto((reported / "run-zeromq" / "report.html").as_uri())
     for details in page.locator("details").all():
         details.evaluate("one => one.open = true")

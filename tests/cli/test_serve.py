@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -22,6 +21,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from cli.serve.server import Answer, Form, Server
+from tests.browser import new_page
 from tests.cli.test_recorded_results import unpack
 from tests.exchange_command import Running, command, exchange
 from tests.machine import PATIENCE_S, until
@@ -30,6 +30,9 @@ PAGES = {
     "run-zeromq": "report.html", "run-amqp": "report.html", "compare": "comparison.html", "nagle": "comparison.html",
     "sweep": "comparison.html", "capacity": "capacity.html", "bench-de-spsc": "bench.html", "suite": "bench.html",
 }  # fmt: skip
+
+SAME_KINDS = {"run-amqp", "nagle", "sweep"}
+"""Folders of kinds that PAGES has already."""
 
 
 class Serving:
@@ -84,9 +87,9 @@ def fresh(tmp_path: Path) -> Iterator[Serving]:
 
 
 @contextmanager
-def opened(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
+def opened(browser: Browser, address: str) -> Iterator[Page]:
     """A page on which no script fails."""
-    page = browser.new_page(**how)
+    page = new_page(browser)
     page.set_default_timeout(PATIENCE_S * 1000)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -218,7 +221,10 @@ def test_a_run_and_a_trial_side_by_side_are_a_mistake_that_is_explained(recorded
         assert page.locator("#runs").count() == 1
 
 
-@pytest.mark.parametrize(("name", "file"), PAGES.items())
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [pytest.param(name, file, marks=[pytest.mark.long] if name in SAME_KINDS else []) for name, file in PAGES.items()],
+)
 def test_each_row_leads_to_its_page_which_is_made_as_report_does(
     recorded: Serving, browser: Browser, name: str, file: str
 ) -> None:

@@ -66,7 +66,7 @@ def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, dis
 
 
 def test_orders_that_a_journal_cannot_take_are_refused_and_no_answer_to_them_leaves(disk: Path, tmp_path: Path) -> None:
-    said = measured(tmp_path, "--rate", "max", "--orders", 300_000, "--recover", "--journal", disk, "--timeout", 400)
+    said = measured(tmp_path, "--rate", "max", "--orders", 150_000, "--recover", "--journal", disk, "--timeout", 400)
     record = said.record
     assert (said.code, record["status"]) == (1, "partial")
     assert any(f"cannot write {disk / 'engine.journal'}: {FULL}; orders behind" in each for each in record["reasons"])

@@ -15,7 +15,7 @@ from exchange.measurements import BUCKETS, CLOCKS, bucket_middle_ns
 from gateway.seeded_orders import SeededOrders
 from gateway.seeds import instrument_seed
 from runs.launch.watch import GatewayTotals
-from tests.exchange_command import ORDERS, STREAM, VALID, exchange, measured, measured_here
+from tests.exchange_command import ORDERS, STREAM, VALID, matched_here, measured, measured_here
 
 COUNTED = ("orders_sent", "orders_received", "answers_sent", "answers_received", "samples")
 
@@ -128,7 +128,7 @@ def test_pairs_are_processes_of_their_own_whose_recorded_streams_replay(
     assert (said.code, record["status"]) == (0, "complete"), said.err
     first, second = record["pairs"]
     assert first["checksums"] == matched["checksums"]
-    again = exchange("match", folder / "orders.2.bin", "--answers", tmp_path / "again.bin", "--json").record
+    again = matched_here(folder / "orders.2.bin", tmp_path / "again.bin")
     assert again["checksums"] == second["checksums"]
     assert (tmp_path / "again.bin").read_bytes() == (folder / "answers.2.bin").read_bytes()
     assert (folder / "orders.2.bin").stat().st_size == 10 * ORDERS

@@ -59,7 +59,10 @@ def test_holding_and_failing_alone_say_where_the_capacity_is() -> None:
     assert value == pytest.approx(9_876, rel=0.25)
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+@pytest.mark.parametrize(
+    "system", [SYSTEMS[0], *(pytest.param(each, marks=pytest.mark.long) for each in SYSTEMS[1:])],
+    ids=lambda system: system.name,
+)  # fmt: skip
 def test_the_interval_contains_the_capacity_of_a_noisy_system_most_times(system: object) -> None:
     """`python -m benchmarks coverage` counts more of them."""
     covered = sum(search(system, seed).is_covered for seed in range(20))  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
+from tests.browser import DESK, new_page
+
 PHONE = {"width": 375, "height": 667}
-DESK = {"width": 1280, "height": 900}
-VIEWS = [("light", DESK), ("dark", DESK), ("light", PHONE), ("dark", PHONE)]
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def opened(
     browser: Browser, folder: Path, scheme: str = "light", size: dict[str, int] = DESK, name: str = "report.html"
 ) -> Iterator[Page]:
     """The page, which must load without a word on the console and without a second request."""
-    page = browser.new_page(color_scheme=scheme, viewport=size)
+    page = new_page(browser, scheme, size)
     messages: list[str] = []
     requested: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
