@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.seconds import RATES
 from reports.exports import flat, trial_rows
-from reports.formats import three_digits
+from reports.formats import is_told, three_digits
 
 if TYPE_CHECKING:
     import pandas
@@ -155,7 +155,9 @@ class Run(Outcome):
     def __str__(self) -> str:
         times, rate = self.times, self.orders_per_s
         achieved = "" if rate is None else f", {rate:,.0f} orders/s"
-        found = f": p50 {times.p50_us:,.0f} us, p99 {times.p99_us:,.0f} us" if times else ""
+        figures = {"p50": times.p50_us, "p99": times.p99_us} if times else {}
+        percentiles = [f"{name} {us:,.0f} us" for name, us in figures.items() if times and is_told(name, times.count)]
+        found = ": " + ", ".join(percentiles) if percentiles else ""
         return f"{self.status}: {self.record['settings']['transport']}{achieved}{found}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from statistics import quantiles
 from typing import Any, TypeGuard
@@ -94,6 +94,13 @@ def is_told(percentile: str, orders: float | None) -> bool:
     True for other figures, and if the number of orders is not known.
     """
     return orders is None or orders >= LEAST_ORDERS.get(percentile, 0)
+
+
+def not_told(row: Mapping[str, Any], name: str) -> str | None:
+    """ "max of 499" in place of a row's figure such as due_p99_us, if its due_count is too small; None otherwise."""
+    clock, _, percentile = name.removesuffix("_us").rpartition("_")
+    orders = row.get(f"{clock}_count")
+    return None if is_told(percentile, orders) else max_of(orders or 0)
 
 
 def max_of(orders: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reports.formats import ABSENT
+from reports.formats import ABSENT, not_told
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, tuple[str, str]]
@@ -29,5 +29,6 @@ COLUMNS: Columns = {
 def cells(row: Row, clock: str, columns: Columns) -> Iterator[str]:
     """The figures of these columns; completion times are those of `clock`."""
     for column, form in columns.values():
-        value = row.get(column.format(clock=clock))
-        yield ABSENT if value is None else form.format(value)
+        name = column.format(clock=clock)
+        value = row.get(name)
+        yield ABSENT if value is None else not_told(row, name) or form.format(value)

@@ -226,6 +226,30 @@ def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Pa
     assert "completion_us.due.p99" in (tmp_path / "site" / "run-json.html").read_text()
 
 
+def test_the_readme_is_two_screens_and_names_no_list_of_commands() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 110
+    assert readme.index("Broker or none?") < readme.index("$ make run") < readme.index("## Why believe")
+
+
+def test_the_compose_file_and_the_workflow_name_what_exists() -> None:
+    import yaml
+
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    broker, exchange = services["rabbitmq"], services["exchange"]
+    assert (ROOT / exchange["build"]["dockerfile"]).exists()
+    assert exchange["depends_on"]["rabbitmq"]["condition"] == "service_healthy"
+    assert "test" in broker["healthcheck"]
+    assert broker["environment"]["RABBITMQ_DEFAULT_PASS"] == exchange["environment"]["EXCHANGE_AMQP_PASSWORD"]
+    copied = re.findall(r"^COPY (.+) \./$", (ROOT / "Containerfile").read_text(), re.MULTILINE)
+    assert all((ROOT / name).exists() for line in copied for name in line.split())
+    jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text())["jobs"].values()
+    commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    recipes = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert commands
+    assert all((ROOT / line).exists() or line.split()[1] in recipes for line in commands)
+
+
 def main_path() -> list[str]:
     """The files of docs/architecture.md's main path, in reading order."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition("## The main path")[2].partition("\n## ")[0]

@@ -30,6 +30,8 @@ class Row:
     p50_us: float | None = None
     """Completion time from due, like p99_us."""
     p99_us: float | None = None
+    orders_measured: float | None = None
+    """How many orders both are of; fewer than a thousand do not tell a p99."""
     repeats: int | None = None
     runs: int | None = None
     """How many of a trial's planned runs count."""

@@ -16,7 +16,7 @@ import orjson
 from cli.results.kind import Row
 from cli.results.kinds import folders, kind_of
 from exchange.words import counted, printable
-from reports.formats import is_number
+from reports.formats import is_number, is_told
 from runs.record.reading import UNFINISHED
 
 LEAST_NAME, NAME_END, LEAST_WHAT = 12, 18, 6
@@ -99,8 +99,13 @@ def has_figures(row: Row) -> bool:
 
 def figures_of(row: Row) -> tuple[str, ...]:
     offered = "max" if row.orders_per_s == (None,) else "..".join(f"{rate:,.10g}" for rate in _ends(row))
-    times = (f"{us:,.0f}" if is_number(us) else ABSENT for us in (row.p50_us, row.p99_us))
+    times = (_time(row, name, us) for name, us in (("p50", row.p50_us), ("p99", row.p99_us)))
     return ",".join(row.transports) or ABSENT, offered or ABSENT, *times
+
+
+def _time(row: Row, percentile: str, us: float | None) -> str:
+    """A percentile that too few orders tell is absent."""
+    return f"{us:,.0f}" if is_number(us) and is_told(percentile, row.orders_measured) else ABSENT
 
 
 def words_of(row: Row) -> str:

@@ -13,7 +13,7 @@ from exchange.json_records import Record, RunRecord
 from exchange.settings import RunSettings
 from reports.formats import condition, plain
 from reports.tables import key, plain_table, terminal, words
-from runs.metrics import completion_us
+from runs.metrics import completion_us, orders_measured
 from runs.record.noise import noise_words
 from transports.registry import scheme_of
 
@@ -36,6 +36,7 @@ class Run(Kind):
             orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
             p50_us=completion_us("due", "p50")(record),
             p99_us=completion_us("due", "p99")(record),
+            orders_measured=orders_measured(record),
         )
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002

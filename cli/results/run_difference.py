@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
 from experiments.trials.conditions import DIFFERS_BY_RUN
-from reports.formats import number
-from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, lag_us
+from reports.formats import is_told, number
+from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, lag_us, orders_measured
 
 CONDITIONS: dict[str, tuple[str, ...] | None] = {
     "settings": None, "affinity": None, "host": None, "versions": None, "network": ("mechanism",),
@@ -40,7 +40,8 @@ def differ(first: Record, second: Record) -> Record:
 def _head(record: Record) -> Record:
     load = part_of(record, "host").get("load_before")
     head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
-    return {**head, "started_at": record.get("started_at"), "load_before": load}
+    started = {"started_at": record.get("started_at"), "load_before": load}
+    return {**head, **started, "orders_measured": orders_measured(record)}
 
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
@@ -76,7 +77,7 @@ def show(difference: Record) -> None:
     if difference["counts"]:
         print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
     print_lines(_streams(difference))
-    figures = [{**figure, "field": _title(figure)} for figure in difference["figures"]]
+    figures = [{**figure, "field": _title(figure)} for figure in difference["figures"] if _is_told(difference, figure)]
     print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
     print_lines(difference["caveat"])
 
@@ -93,6 +94,12 @@ def _streams(difference: Record) -> str:
     streams = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
     counts = "" if difference["counts"] else "all counts are the same; "
     return f"{counts}by their checksums {', '.join(streams)}"
+
+
+def _is_told(difference: Record, figure: Record) -> bool:
+    """False for a percentile that either run has too few orders for; its maximum is in a row of its own."""
+    percentile = figure["metric"].removesuffix("_us").rpartition("_")[2]
+    return all(is_told(percentile, difference[side]["orders_measured"]) for side in ("first", "second"))
 
 
 def _title(figure: Record) -> str:

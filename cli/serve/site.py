@@ -21,7 +21,7 @@ from markupsafe import Markup
 from cli.results.difference import Part, shown_to
 from cli.results.kind import Kind, Row
 from cli.results.kinds import folders, kind_of, known_kind
-from cli.results.listing import figures_of, has_figures, moment_of, started_of, words_of
+from cli.results.listing import ABSENT, figures_of, has_figures, moment_of, started_of, words_of
 from cli.serve.runs import FORM, Runs
 from cli.serve.server import Answer, Form, Refused
 from exchange.settings import RunSettings
@@ -248,6 +248,6 @@ def _cells(row: Row, is_live: bool) -> dict[str, Any]:
         "name": row.name, "is_live": is_live, "status": "under way" if is_live else row.status, "what": row.what,
         "started": started_of(row), "at": moment_of(row)[0], "over": ", ".join(row.transports),
         "offered": offered, "highest": highest,
-        "p50": p50, "p50_us": row.p50_us, "p99": p99, "p99_us": row.p99_us,
+        "p50": p50, "p50_us": row.p50_us, "p99": p99, "p99_us": None if p99 == ABSENT else row.p99_us,
         "words": "" if has_figures(row) else words_of(row),
     }  # fmt: skip

@@ -9,6 +9,7 @@ from exchange.instances import role_of
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
 from exchange.seconds import History, Reading, Shares, is_analysed, rates_of
+from reports.formats import is_told
 
 SECONDS = 60
 NAMES = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
@@ -62,8 +63,9 @@ class Figures:
             buckets.merge(share)
         if not buckets.count:
             return
-        for percent in (50, 99):
-            self.minutes[f"{clock} p{percent}"].put(second, buckets.percentile_ns(percent) / 1e3)
+        self.minutes[f"{clock} p50"].put(second, buckets.percentile_ns(50) / 1e3)
+        if is_told("p99", buckets.count):
+            self.minutes[f"{clock} p99"].put(second, buckets.percentile_ns(99) / 1e3)
         self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
 
     def take_cpu(self, component: str, second: int, reading: Reading) -> None:

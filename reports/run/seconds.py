@@ -11,7 +11,7 @@ from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
-from reports.formats import is_number, number
+from reports.formats import is_number, not_told, number
 from reports.run.run_folder import Record, RunFolder, is_scheduled, lasts_a_second, section
 from reports.seconds import COLUMNS, cells
 from reports.tables import FoldingTable, key, plain_table, terminal
@@ -124,7 +124,8 @@ def _words(row: Row, columns: dict[str, str]) -> Iterator[str]:
     """Cores have two decimals; an unknown value is empty."""
     for name in columns.values():
         value = row.get(name)
-        yield "" if value is None else f"{value:.2f}" if name.endswith("_cores") else number(value)
+        words = "" if value is None else f"{value:.2f}" if name.endswith("_cores") else number(value)
+        yield (words and not_told(row, name)) or words
 
 
 def show_seconds(folder: RunFolder) -> None:

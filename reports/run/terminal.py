@@ -128,8 +128,8 @@ def _pairs_table(pairs: list[dict[str, Any]]) -> FoldingTable:
     table = plain_table(key("pair", from_right=True), key("status"), "orders/s", "p50", "p99", "max")
     for pair in pairs:
         times = pair["completion_us"].get("due") or pair["completion_us"].get("handed_over") or {}
-        figures = [pair["rates"].get("orders_per_s"), *(times.get(name) for name in ("p50", "p99", "max"))]
-        table.add_row(str(pair["pair"]), pair["status"], *map(whole, figures))
+        figures = (_figure(times, name) if times else ABSENT for name in ("p50", "p99", "max"))
+        table.add_row(str(pair["pair"]), pair["status"], whole(pair["rates"].get("orders_per_s")), *figures)
     return table
 
 

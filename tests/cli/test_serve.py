@@ -174,7 +174,7 @@ def test_the_table_has_a_row_for_each_folder_with_its_figures(recorded: Serving,
     assert shown.keys() == {row["name"] for row in rows}
     for row in rows:
         assert row["status"] in shown[row["name"]]
-        if row["p99_us"] is not None:
+        if row["p99_us"] is not None and row["orders_measured"] >= 1_000:
             assert f"{row['p99_us']:,.0f}" in shown[row["name"]]
     assert width == 1280
 
@@ -192,7 +192,7 @@ def test_a_title_sorts_the_table_and_words_filter_it_with_the_keys_alone(recorde
         assert page.locator("#runs tbody tr:visible th").all_inner_texts() == ["run-amqp"]
         assert page.get_by_role("status").inner_text() == "1 of 12 shown"
     measured = [float(cell.replace(",", "")) for cell in cells if cell not in ("", "-")]
-    assert len(measured) == 3
+    assert len(measured) == 2  # run-amqp has too few orders for a p99
     assert measured == sorted(measured)
     assert set(cells[3:]) <= {"", "-"}
 

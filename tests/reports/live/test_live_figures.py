@@ -36,12 +36,20 @@ def test_the_moment_before_a_run_s_end_is_shown_if_it_is_long_enough_for_a_rate(
 
 
 def test_times_are_those_of_the_second_s_buckets_without_the_last_order() -> None:
-    times = [100.0] * 98 + [500.0, 9_000.0]
-    figures = figures_of(traffic(0, 100), completion(0, "due", *times), completion(0, "due", 50_000.0, last_order=True))
+    times = [100.0] * 980 + [500.0] * 19 + [9_000.0]
+    figures = figures_of(
+        traffic(0, 1_000), completion(0, "due", *times), completion(0, "due", 50_000.0, last_order=True)
+    )
     of_second = buckets(*times)
     assert last(figures, "due p50", 1) == [of_second.percentile_ns(50) / 1e3]
     assert last(figures, "due p99", 1) == [of_second.percentile_ns(99) / 1e3]
     assert last(figures, "due max", 1) == [9_000.0]
+
+
+def test_a_second_of_too_few_orders_has_no_p99() -> None:
+    figures = figures_of(traffic(0, 999), completion(0, "due", *[100.0] * 999))
+    assert last(figures, "due p99", 1) == [None]
+    assert last(figures, "due max", 1) == [100.0]
 
 
 def test_what_is_said_of_a_second_again_takes_the_place_of_what_was_said_before() -> None:

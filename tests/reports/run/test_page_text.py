@@ -12,8 +12,10 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from reports.drawing.colours import DARK, LIGHT
-from reports.formats import plain
+from reports.formats import plain, three_digits
 from reports.run.page import write_page
+from reports.run.run_folder import read_run_folder
+from reports.run.seconds import show_seconds
 from reports.run.sentences import circumstances, title, verdict
 
 
@@ -158,6 +160,17 @@ def test_a_run_under_a_second_says_so_in_place_of_a_rate(tmp_path: Path) -> None
     words = words_of(page)
     assert "The run took 0.540 s: under a second there is no rate a second" in words
     assert "second p50 p99 max" in words  # no offered, sent, answered
+
+
+def test_a_percentile_of_too_few_orders_is_printed_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = SyntheticRun(seconds=2, orders_per_s=400).write(tmp_path / "run")
+    times = orjson.loads((folder / "run.json").read_bytes())["completion_us"]["due"]
+    show_seconds(read_run_folder(folder))
+    printed, words = capsys.readouterr().out, words_of(page_of(folder))
+    assert printed.count("max of 400") == words.count("max of 400") // 3 == 2  # from due, from handing over, lag
+    assert "max of 800" in words
+    assert "lag p99 " not in words.partition("second offered")[0]
+    assert three_digits(times["p99"]) not in words
 
 
 def test_the_page_begins_with_what_was_found(complete_run: Path) -> None:
