@@ -122,7 +122,7 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
     assert json.loads((folder / "run.json").read_text())["status"] == "complete"
 
 
-@pytest.mark.parametrize("transport", ["amqp", pytest.param("zeromq", marks=pytest.mark.long)])
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
 def test_an_engine_that_is_told_to_end_loses_no_result(
     transport: str, running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
