@@ -42,21 +42,16 @@ def set_nodelay(descriptor: int | None, nodelay: bool) -> None:
 
 
 BUFFER_OPTIONS = {"sndbuf": socket.SO_SNDBUF, "rcvbuf": socket.SO_RCVBUF}
-Buffers = dict[str, int]
-"""Bytes by option of an address: sndbuf, rcvbuf."""
 
 
-def buffers_of(address: Address) -> Buffers:
-    """The socket buffers that an address asks for."""
-    return {name: int(address.options[name]) for name in BUFFER_OPTIONS if name in address.options}
+def set_buffers(sock: socket.socket, address: Address) -> None:
+    """Give a socket the kernel's buffers that its address asks for, doubled by the kernel.
 
-
-def set_buffers(descriptor: int | None, buffers: Buffers) -> None:
-    """Set the kernel's buffers of a live connection; it doubles them. A descriptor that is closed is ignored."""
-    if buffers:
-        with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
-            for name, size in buffers.items():
-                sock.setsockopt(socket.SOL_SOCKET, BUFFER_OPTIONS[name], size)
+    It is not connected yet: a peer that was told of a larger window would fill it, and its bytes would be dropped.
+    """
+    for name, option in BUFFER_OPTIONS.items():
+        if name in address.options:
+            sock.setsockopt(socket.SOL_SOCKET, option, int(address.options[name]))
 
 
 def peer_of(descriptor: int) -> str | None:

@@ -116,6 +116,8 @@ def _delivery(address: Address) -> Delivery:
             f"{mask(address.url)}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
             "unacknowledged: raise prefetch"
         )
+    if {"sndbuf", "rcvbuf"} & address.options.keys() and address.options.get("client") == "pika":
+        raise BadAddress(f"{mask(address.url)}: pika opens its sockets itself: buffers need client compiled or joined")
     if kind == STREAM:
         _check_stream(address, delivery)
     return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)

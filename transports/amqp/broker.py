@@ -116,7 +116,7 @@ class Connection:
 
     def __init__(self, broker: BrokerAddress, until_ns: int) -> None:
         self.session = Session(broker)
-        self._loop = OwnLoop(parameters(broker), self.session, until_ns)
+        self._loop = OwnLoop(parameters(broker), self.session, until_ns, None)
         try:
             self.session.open(self._loop, until_ns)
         except TransportError:

@@ -20,7 +20,7 @@ from transports.amqp.topology import Side, check_kind, consume, declare, queue_l
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 from transports.lending import Lent
-from transports.sockets import buffers_of, read_back, set_buffers, set_nodelay
+from transports.sockets import read_back, set_nodelay
 
 CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
 MOST_UNSENT_BYTES = 1 << 20
@@ -52,7 +52,7 @@ class AmqpLink(Link):
         self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
         self._session = Session(broker)
         kind = CLIENTS[broker.client]
-        loop = kind.loop_of(parameters(broker), self._session, until_ns)
+        loop = kind.loop_of(parameters(broker), self._session, until_ns, address)
         self._client = kind(loop, self._side.route(self._delivery), self._delivery)
         self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
@@ -61,7 +61,6 @@ class AmqpLink(Link):
         try:
             self._session.open(loop, until_ns)
             set_nodelay(loop.descriptor, self._nodelay)  # pika sets TCP_NODELAY while it connects
-            set_buffers(loop.descriptor, buffers_of(address))
             check_kind(self._delivery.queue, loop.connection.server_properties or {}, broker)
             self._client.opened(self._session.channel)
             self._declare(until_ns)

@@ -13,6 +13,7 @@ from pika.adapters.select_connection import IOLoop
 from pika.connection import Connection, Parameters
 
 from transports.amqp.pika_io import IoServices, Stream
+from transports.base import Address
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PIECE_BYTES = 4_096
@@ -70,8 +71,9 @@ class _OwnConnection(BaseConnection):
 class OwnLoop:
     """One thread, one socket, one buffer each way. It sleeps with the resolution of the clock."""
 
-    def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int) -> None:
-        self.services = IoServices(until_ns)
+    def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
+        """`buffers`: the address whose options are those of the socket."""
+        self.services = IoServices(until_ns, buffers)
         self.connection = _OwnConnection(
             parameters, callbacks.opened, callbacks.failed, callbacks.closed, self.services
         )
@@ -155,7 +157,7 @@ class PikaLoop:
     bytes of a connection or to end it at once.
     """
 
-    def __init__(self, parameters: Parameters, callbacks: Callbacks, _until_ns: int) -> None:
+    def __init__(self, parameters: Parameters, callbacks: Callbacks, _until_ns: int, _buffers: Address | None) -> None:
         self._ioloop = _RecordingLoop()
         self._beside: PikaLoop | None = None
         self._ioloop.activate_poller()

@@ -23,7 +23,9 @@ from pika.adapters.utils.nbio_interface import (
     AbstractTimerReference,
 )
 
+from transports.base import Address
 from transports.frames import LONGEST_FRAME, Bytes, Longs
+from transports.sockets import set_buffers
 
 NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
@@ -174,8 +176,8 @@ class _Timer(AbstractTimerReference, AbstractIOReference):
 class IoServices(AbstractIOServices):
     """Timers, and one stream."""
 
-    def __init__(self, until_ns: int) -> None:
-        self._until_ns = until_ns
+    def __init__(self, until_ns: int, buffers: Address | None = None) -> None:
+        self._until_ns, self._buffers = until_ns, buffers
         self._timers: list[tuple[int, int, _Timer]] = []
         self._numbers = itertools.count()
         self.stream: Stream | None = None
@@ -217,6 +219,8 @@ class IoServices(AbstractIOServices):
     def connect_socket(self, sock: socket.socket, resolved_addr: Any, on_done: Callable[..., None]) -> _Timer:
         error: OSError | None = None
         try:
+            if self._buffers is not None:
+                set_buffers(sock, self._buffers)
             sock.settimeout(self._left_s())
             sock.connect(resolved_addr)
         except OSError as refused:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.lending import NOTICE, Lent
-from transports.sockets import buffers_of, read_back, set_buffers
+from transports.sockets import read_back, set_buffers
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
@@ -36,7 +36,6 @@ class TcpLink(Link):
 
     def __init__(self, url: str, address: Address, door: Door | None = None, tls: Tls | None = None) -> None:
         self.url, self._tls = url, tls
-        self._buffers = buffers_of(address)
         self._fan_in, self._nodelay, self._quickack = address.fan_in, address.nodelay, _quickack(address)
         self._door = door
         self._streams: list[Stream] = []
@@ -156,7 +155,6 @@ class TcpLink(Link):
 
     def adopt(self, sock: socket.socket, sends: bool, preamble: bytes = b"") -> None:
         """Make a connected socket one of this link's streams; `sends`: this end sends on it."""
-        set_buffers(sock.fileno(), self._buffers)
         if self._tls is None:
             stream = Stream(sock, self._nodelay, self._quickack)
         else:
@@ -189,6 +187,7 @@ def listen(address: Address) -> Link:
     tls = _tls(address, listens=True)
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    set_buffers(listener, address)
     try:
         listener.bind((host, port))
         listener.listen(BACKLOG)
@@ -217,14 +216,30 @@ def connect(address: Address, until_ns: int) -> Link:
 
 def _connected(address: Address, until_ns: int) -> socket.socket:
     """Connect, again and again until there is a listener. PeerGone if there is none in time."""
-    place = address.host_and_port()
+    host, port = address.host_and_port()
     while True:
         try:
-            return socket.create_connection(place, timeout=max((until_ns - time.monotonic_ns()) / 1e9, 0.01))
+            return _attempt(address, host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01))
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
             Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
+
+
+def _attempt(address: Address, host: str, port: int, timeout_s: float) -> socket.socket:
+    """Connect to the first of the host's addresses that takes us, with the buffers that are asked for. OSError."""
+    problem = OSError(f"{host} has no address")
+    for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            set_buffers(sock, address)
+            sock.settimeout(timeout_s)
+            sock.connect(place)
+            return sock
+        except OSError as error:
+            sock.close()
+            problem = error
+    raise problem
 
 
 def _ways(address: Address) -> tuple[bytes, ...]:

@@ -67,6 +67,7 @@ def test_a_fanout_reaches_each_subscriber_by_its_own_queue_of_the_kind(kind: str
         ("delivery=acked&confirm_window=9", Pattern.PAIR, "delivery acked has none: take confirmed or durable"),
         ("delivery=acked&prefetch=5&ack_batch=6", Pattern.PAIR, "ack_batch is 6, and only 5 deliveries"),
         ("queue=stream", Pattern.PAIR, "a stream needs acknowledgements: take acked, confirmed or durable"),
+        ("client=pika&sndbuf=9000", Pattern.PAIR, "pika opens its sockets itself"),
         ("queue=stream&delivery=acked", Pattern.QUEUE, "none can share it: take queue classic or quorum"),
     ],
 )
