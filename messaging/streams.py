@@ -46,7 +46,7 @@ class Streams:
         for number in _numbers(self.streams(cell)):
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
             found += [
-                Role(f"consumer{number}", Consume(size, count), (listener,)),
+                Role(f"consumer{number}", Consume(size, count, cell.rate_per_s is None), (listener,)),
                 Role(f"publisher{number}", Publish(size, count, rate_per_s=cell.rate_per_s), (connector,), begins=True),
             ]
         return found
@@ -67,7 +67,8 @@ class Streams:
 def published_roles(cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd]) -> list[Role]:
     """One publisher, and a consumer at each subscriber's end, which replies once it has everything."""
     ends = zip(_numbers(len(subscribers)), subscribers, strict=True)
-    consumers = [Role(f"consumer{number}", Consume(cell.size, count), (end,)) for number, end in ends]
+    consume = Consume(cell.size, count, cell.rate_per_s is None)
+    consumers = [Role(f"consumer{number}", consume, (end,)) for number, end in ends]
     publish = Publish(cell.size, count, len(subscribers), subscribers=len(subscribers), rate_per_s=cell.rate_per_s)
     return [*consumers, Role("publisher", publish, (publisher,), begins=True)]
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from messaging.flow import Consume
 from messaging.measuring import RoleLost, usage_of
+from messaging.payload import Source
 from messaging.session import Session, Silence
+from transports.frames import FrameBatch
 
 
 class Stuck:
@@ -35,6 +38,36 @@ def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -
     ours.send(("stop",))
     with pytest.raises(Silence):
         waits(session, 1)
+
+
+class Trickle:
+    """A link that has ten messages at a time."""
+
+    junk = 0
+
+    def __init__(self, size: int) -> None:
+        self._source = Source(size)
+
+    def receive(self, batch: FrameBatch) -> int:
+        self._source.fill(min(10, batch.capacity_frames), 1)
+        for frame in self._source.batch:
+            batch.append(frame)
+        return self._source.batch.count
+
+    def send(self, batch: FrameBatch, _first: int) -> int:
+        return batch.count
+
+
+@pytest.mark.parametrize(("size", "is_flood", "rests"), [(8, True, 200), (8, False, 0), (4096, True, 0)])
+def test_a_consumer_rests_in_a_flood_of_few_small_messages_and_not_near_the_end(
+    size: int, is_flood: bool, rests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("messaging.flow.time.sleep", slept.append)
+    session = Session([Trickle(size)], Pipe()[0], 9.0)  # type: ignore[list-item]
+    result = Consume(size, 4_000, is_flood)(session)
+    assert (result.stopped, result.received) == (None, 4_011)
+    assert abs(len(slept) - rests) <= 1
 
 
 class Gone:
