@@ -156,7 +156,7 @@ def test_a_dry_run_prints_the_plan_and_its_length_and_leaves_nothing(tmp_path: P
         (["--resume", "nothing"], "nothing to resume"),
         (["--resume", "nothing", "--rates", "1000"], "leave out --rates"),
         pytest.param(
-            ["--transports", "tcp,zeromq?calls=slow", "--seconds", "0.1"], "compiled or plain", marks=pytest.mark.long
+            ["--transports", "tcp,zeromq?calls=slow", "--seconds", "0.1"], "compiled, plain", marks=pytest.mark.long
         ),
     ],
 )

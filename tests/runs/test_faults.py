@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from exchange.messages import Order, encode
 from runs.services import TOKEN
@@ -159,14 +160,18 @@ def test_strangers_are_refused_and_counted_and_swallow_no_answer(running: Start)
                 stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT)
     informed = context.socket(zmq.DEALER)
     informed.plain_username, informed.plain_password = b"exchange", name.encode()
+    told = informed.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
     informed.connect(f"tcp://127.0.0.1:{listening_port(reporter)}")
+    verdict = until(lambda: told.poll(0) and recv_monitor_message(told)["event"], "a verdict on who knows the name")
     record = run.finish().record
     heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
+    informed.disable_monitor()
     context.destroy(linger=0)
     assert record["status"] in VALID, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 3 + 4 + 1
     assert record["counts"]["junk_frames"] == 0
     assert heard == [0, 0, 0, 0]
+    assert verdict == zmq.EVENT_HANDSHAKE_FAILED_AUTH
     assert len(secret) == 32
     assert name in arguments
     assert secret not in " ".join(arguments)
