@@ -116,6 +116,18 @@ def bars(every: int, tables: str, master: str, form: str | None, parquet: Path |
     _query(BARS.format(every_ns=every), tables, master, form, parquet)
 
 
+@command.command()
+@together(OUTPUT_OPTIONS)
+def samples(tables: str, master: str, form: str | None, parquet: Path | None) -> None:
+    """Show how far the sampled orders' completion times are from those of all orders, run by run.
+
+    Example: exchange spark samples
+    """
+    from experiments.pipeline.sql import SAMPLES
+
+    _query(SAMPLES, tables, master, form, parquet)
+
+
 def _query(statement: str, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")

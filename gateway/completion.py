@@ -86,7 +86,7 @@ class Tables(NamedTuple):
     by_type: Longs
     """Answers by their type byte."""
     sampled: Longs
-    """The sampled orders that one call found answered."""
+    """The sampled orders that one call found answered: id, when handed over, when due (0 without a schedule)."""
 
 
 class Rules(NamedTuple):
@@ -160,7 +160,7 @@ def record_answers(
                 _count(max(handed[slot] - due[complete], 0), row + _LAG, counts, moments)
             answered += 1
             if order_id % interval == 0:
-                sampled[samples] = order_id
+                sampled[samples, 0], sampled[samples, 1], sampled[samples, 2] = order_id, handed[slot], due[slot]
                 samples += 1
             handed[slot] = 0
     return count, answered, samples
@@ -182,7 +182,7 @@ class Completion:
             counts=np.zeros((2 * len(CLOCKS), BUCKETS), np.int64),
             moments=np.zeros((2 * len(CLOCKS), 3), np.int64),
             by_type=np.zeros(256, np.int64),
-            sampled=np.zeros(1 << 16, np.int64),
+            sampled=np.zeros((1 << 16, 3), np.int64),
         )
         self.tables.moments[:, _MIN] = 2**62
         self.newest = self.last_id = 0
@@ -210,11 +210,11 @@ class Completion:
     def expect(self, answer_bytes: int) -> None:
         """Make room for the samples among so many bytes of answers."""
         if answer_bytes > len(self.tables.sampled) * SHORTEST_ANSWER:
-            sampled = np.zeros(answer_bytes // SHORTEST_ANSWER + 1, np.int64)
+            sampled = np.zeros((answer_bytes // SHORTEST_ANSWER + 1, 3), np.int64)
             self.tables = self.tables._replace(sampled=sampled)
 
     def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
-        """Record answer frames from `first` on. Returns the first foreign frame, and ids of sampled orders answered."""
+        """Record answer frames from `first` on. Returns the first foreign frame, and the sampled orders answered."""
         self.expect(answers.used_bytes)
         frame, answered, samples = record_answers(
             answers.buffer, answers.offsets, first, answers.count,
@@ -258,7 +258,7 @@ class Intake:
         self.asked_to_resume = False
         """Whether an engine that was started again asks for it."""
         self.on_received: Callable[[int], None] = lambda now_ns: None
-        self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda order_ids, answered_ns: None
+        self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda sampled, answered_ns: None
 
     def take(self) -> int:
         """Receive once. Returns how many frames came."""

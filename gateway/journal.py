@@ -17,12 +17,13 @@ from gateway.pacer import Pacer
 
 
 class Journal:
-    """Reports to the stats reporter. Every order whose id the sampling interval divides is a sample."""
+    """Reports to the stats reporter."""
 
-    def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer, sampling_interval: int) -> None:
+    def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer) -> None:
         self._reporting, self._completion, self._pacer = reporting, completion, pacer
-        self._interval = sampling_interval
         self._sent = self._sent_before = self._answered_before = self._received_before = 0
+        self._sampled = self._sampled_ns = 0
+        """The newest sample in a rate of orders sent, and when it was handed over."""
         self.samples = 0
 
     def start(self, now_ns: int) -> None:
@@ -30,26 +31,25 @@ class Journal:
         self._orders_sent = RateMeter(Meter.GATEWAY_ORDERS_SENT, now_ns)
         self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, now_ns)
 
-    def note_sent(self, first_id: int, last_id: int, handed_ns: int) -> None:
-        """Report the samples among orders first_id..last_id, which were handed over."""
+    def note_sent(self, last_id: int) -> None:
+        """Note that orders up to this one were handed over."""
         self._sent = last_id
-        sampled = range(last_id - last_id % self._interval, first_id - 1, -self._interval)
-        for order_id in reversed(sampled):
-            self._stamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns)
+
+    def note_answered(self, sampled: npt.NDArray[np.int64], answered_ns: int) -> None:
+        """Report sampled orders that got their first answer: id, when handed over, when due, a row each.
+
+        All of their readings go now: what the gateway does between hand-over and answer, it does late for the answer.
+        """
+        for order_id, handed_ns, due_ns in sampled.tolist():
+            if order_id > self._sampled and handed_ns > self._sampled_ns:
+                self._sampled, self._sampled_ns = order_id, handed_ns
+                self._reporting.message(self._orders_sent.sample(order_id, handed_ns))
+            self._reporting.message(Timestamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns))
             if self._pacer.scheduled:
-                self._stamp(Meter.ORDER_DUE, order_id, self._pacer.due_ns(order_id))
-        if sampled:
-            self._reporting.message(self._orders_sent.sample(last_id, handed_ns))
-
-    def note_answered(self, order_ids: npt.NDArray[np.int64], answered_ns: int) -> None:
-        """Report that sampled orders got their first answer."""
-        for order_id in order_ids.tolist():
-            self._stamp(Meter.ORDER_ANSWERED, order_id, answered_ns)
-        self.samples += len(order_ids)
+                self._reporting.message(Timestamp(Meter.ORDER_DUE, order_id, due_ns))
+            self._reporting.message(Timestamp(Meter.ORDER_ANSWERED, order_id, answered_ns))
+        self.samples += len(sampled)
         self._reporting.message(self._messages_received.sample(self.messages_received, answered_ns))
-
-    def _stamp(self, meter: Meter, order_id: int, time_ns: int) -> None:
-        self._reporting.message(Timestamp(meter, order_id, time_ns))
 
     @property
     def messages_received(self) -> int:

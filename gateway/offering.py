@@ -44,7 +44,7 @@ class Offering:
     def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
         self._flow = OrderFlow.of(settings)
-        self._packing, self._window, self._interval = settings.packing, settings.window, settings.sampling_interval
+        self._packing, self._window = settings.packing, settings.window
         self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
         self._ahead_orders = max(AHEAD_ORDERS - AHEAD_ORDERS % self._packing, self._packing)
         self._batch = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
@@ -56,7 +56,7 @@ class Offering:
         self.sent = self.first_handed_ns = self.last_handed_ns = 0
         self.limit = completion.last_id = settings.order_limit
         self.stream = stream
-        self.on_sent: Callable[[int, int, int], None] = lambda first_id, last_id, handed_ns: None
+        self.on_sent: Callable[[int], None] = lambda last_id: None
 
     @property
     def pending(self) -> bool:
@@ -155,25 +155,24 @@ class Offering:
         return count
 
     def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int) -> None:
-        """Hash orders that went, and report the samples among them."""
+        """Hash orders that went."""
         count = len(span) // ORDER_BYTES
         self.stream.update(span)
         self.first_handed_ns = self.first_handed_ns or first_handed_ns
         self.last_handed_ns = last_handed_ns
         self.sent += count
-        self.on_sent(self.sent - count + 1, self.sent, last_handed_ns)
+        self.on_sent(self.sent)
 
     def look_ahead(self) -> Ahead | None:
         """The orders that go next, to the first after which Python has something to do; None if some wait for the link.
 
-        That is a sampled order, the one at three quarters, the last one, or the last of a full batch.
+        That is the one at three quarters, the last one, or the last of a full batch.
         """
         if self.pending or self._goes_again or not self._pacer.scheduled:
             return None
-        sampled = self.sent - self.sent % self._interval + self._interval
         three_quarters = -(-3 * self.limit // 4)
-        stops = [sampled, self.limit] + [three_quarters] * (three_quarters > self.sent)
-        packs = -(-(min(stops) - self.sent) // self._packing)
+        stop = three_quarters if three_quarters > self.sent else self.limit
+        packs = -(-(stop - self.sent) // self._packing)
         count = min(packs * self._packing, self._ahead_orders, self.limit - self.sent)
         self._first = 0
         self._flow.fill(self._batch, self.sent + 1, count)

@@ -51,7 +51,7 @@ class Gateway:
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
         self._intake = Intake(engine, self._completion, streams[1])
         self._turns = Turns(engine, self._offering, self._intake, self._completion, settings.spin_ns)
-        self._journal = Journal(self._reporting, self._completion, self._pacer, settings.sampling_interval)
+        self._journal = Journal(self._reporting, self._completion, self._pacer)
         self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
         self._recovery: Recovery | None = None

@@ -1,4 +1,4 @@
-"""`exchange spark sql` and `bars`: a query over the tables of all runs, to the terminal, to a pipe or to a file."""
+"""`exchange spark sql`, `bars`, `samples`: a query over the tables of all runs, to the terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -53,6 +53,29 @@ window so_far as (partition by experiment, run, instrument order by bar)
 order by experiment, run, instrument, start_s
 """
 """Spark and DuckDB take it. Depth is the lots that rest at the bar's end: a trade takes its volume from both sides."""
+
+
+SAMPLES = """
+with sampled as (
+  select experiment, run, if(due_ns is null, 'handed_over', 'due') as clock,
+    (answered_ns - coalesce(due_ns, handed_over_ns)) / 1e3 as us
+  from sample
+), estimated as (
+  select experiment, run, clock, count(*) as samples, median(us) as p50_us, avg(us) as mean_us
+  from sampled group by 1, 2, 3
+), exact as (
+  select experiment, run, coalesce(due_count, handed_over_count) as orders,
+    coalesce(due_p50_us, handed_over_p50_us) as p50_us, coalesce(due_mean_us, handed_over_mean_us) as mean_us
+  from summary
+)
+select experiment, run, clock, samples, orders,
+  estimated.p50_us as sampled_p50_us, exact.p50_us, 100 * (estimated.p50_us / exact.p50_us - 1) as p50_error_percent,
+  estimated.mean_us as sampled_mean_us, exact.mean_us,
+  100 * (estimated.mean_us / exact.mean_us - 1) as mean_error_percent
+from estimated join exact using (experiment, run)
+order by experiment, run, clock
+"""
+"""What the sampled orders say of completion times, beside what all orders do. Spark and DuckDB take it."""
 
 
 def sql(statement: str, tables: str, master: str, output: Output) -> int:

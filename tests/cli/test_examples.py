@@ -35,7 +35,8 @@ SHORTER = {
 """By command, in an order in which each finds what it needs."""
 ELSEWHERE = {
     "engine", "gateway", "reporter", "broker", "serve", "results", "results repair",
-    "spark", "spark live", "spark ingest", "spark summary", "spark sql", "spark bars", "spark prepare", "spark submit",
+    "spark", "spark live", "spark ingest", "spark summary", "spark sql", "spark bars", "spark samples",
+    "spark prepare", "spark submit",
 }  # fmt: skip
 """On other hosts, of a broker that stays, after a death, or slow to start: other tests run these."""
 PARTED = {"results", "spark"}

@@ -23,7 +23,7 @@ from transports.frames import FrameBatch
 def taken(completion: Completion, *messages, now_ns: int) -> tuple[int, list[int]]:
     batch = FrameBatch.of(*(m if isinstance(m, bytes) else encode(m) for m in messages))
     frame, sampled = completion.take(batch, 0, now_ns)
-    return frame, sampled.tolist()
+    return frame, sampled[:, 0].tolist()
 
 
 def only_buckets(completion: Completion, last: bool = False) -> LogBuckets:
@@ -175,7 +175,7 @@ def test_a_whole_batch_of_sampled_orders_is_reported():
     completion.handed_over(count, 1_000)
     frame, sampled = completion.take(batch, 0, 2_000)
     assert (frame, completion.answered) == (1, count)
-    assert sampled.tolist() == list(range(1, count + 1))
+    assert sampled.tolist() == [[order_id, 1_000, 0] for order_id in range(1, count + 1)]
 
 
 def test_a_completion_beyond_the_last_bucket_is_counted_there():

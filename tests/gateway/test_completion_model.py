@@ -41,8 +41,8 @@ class Model:
         self.waiting.update(dict.fromkeys(range(self.newest + 1, self.newest + count + 1), now_ns))
         self.newest += count
 
-    def take(self, frames: list[bytes], first: int, now_ns: int) -> tuple[int, list[int]]:
-        sampled = []
+    def take(self, frames: list[bytes], first: int, now_ns: int) -> tuple[int, list[list[int]]]:
+        sampled: list[list[int]] = []
         for index in range(first, len(frames)):
             messages = answers_in(frames[index])
             if not messages:
@@ -50,19 +50,25 @@ class Model:
             for message in messages:
                 self.by_type[LAYOUTS[type(message)].code] += 1
                 if isinstance(message, Trade | Confirmation | Rejection) and message.id in self.waiting:
-                    self._answer(message.id, now_ns)
-                    sampled += [message.id] * (message.id % self.interval == 0)
+                    handed_ns = self._answer(message.id, now_ns)
+                    if message.id % self.interval == 0:
+                        sampled.append([message.id, handed_ns, self._due_ns(message.id)])
         return len(frames), sampled
 
-    def _answer(self, order_id: int, now_ns: int) -> None:
+    def _answer(self, order_id: int, now_ns: int) -> int:
         handed_ns = self.waiting.pop(order_id)
         last = order_id == self.last_id
         self.answered += 1
         self.times_ns[last, "handed_over"].append(now_ns - handed_ns)
         if self.period_ns:
-            due_ns = int(due_times(order_id, 1, self.period_ns)[0])
+            due_ns = self._due_ns(order_id)
             self.times_ns[last, "due"].append(now_ns - due_ns)
             self.times_ns[last, "lag"].append(max(handed_ns - due_ns, 0))
+        return handed_ns
+
+    def _due_ns(self, order_id: int) -> int:
+        """When the order was due; 0 without a schedule."""
+        return int(due_times(order_id, 1, self.period_ns)[0]) if self.period_ns else 0
 
     def close_second(self, last: bool) -> list[tuple[str, list[int]]]:
         return [(clock, times) for clock in CLOCKS if (times := self.times_ns.pop((last, clock), []))]

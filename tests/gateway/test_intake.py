@@ -87,7 +87,7 @@ def test_each_batch_is_read_once(link, intake):
 
 def test_one_reading_of_the_clock_after_receiving_serves_the_batch(link, intake, clock):
     sampled = []
-    intake.on_sampled = lambda ids, answered_ns: sampled.append((ids.tolist(), answered_ns))
+    intake.on_sampled = lambda orders, answered_ns: sampled.append((orders[:, 0].tolist(), answered_ns))
     clock.now_ns = START_NS + 700
     put(link, Confirmation(1), b"\x00", Confirmation(2), Confirmation(4), Confirmation(5))
     intake.take()

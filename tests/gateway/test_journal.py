@@ -50,13 +50,13 @@ class Office:
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
-        self.journal = Journal(self.reporting, self.completion, self.pacer, sampling_interval)
+        self.journal = Journal(self.reporting, self.completion, self.pacer)
         self.journal.start(START_NS)
 
     def send(self, count: int, now_ns: int) -> None:
         first = self.completion.newest + 1
         self.completion.handed_over(count, now_ns, self.pacer.due_times(first, count))
-        self.journal.note_sent(first, first + count - 1, now_ns)
+        self.journal.note_sent(first + count - 1)
 
     def answer(self, *messages, now_ns: int) -> None:
         frames = FrameBatch.of(*map(encode, messages))
@@ -70,41 +70,59 @@ def office():
     return Office()
 
 
+def confirmed(*order_ids: int) -> list[Confirmation]:
+    return [Confirmation(order_id) for order_id in order_ids]
+
+
 def test_samples_are_the_ids_that_the_interval_divides(office):
     for count in (9, 1, 25, 4, 1):
         office.send(count, START_NS + 40 * MS)
+    office.answer(*confirmed(*range(1, 41)), now_ns=START_NS + 41 * MS)
     assert [order_id for order_id, _ in office.drawer.stamps(Meter.ORDER_HANDED_OVER)] == [10, 20, 30, 40]
+
+
+def test_nothing_is_reported_between_hand_over_and_answer(office):
+    """Whatever the gateway does then, it does late for the sampled order's answer."""
+    office.send(20, START_NS)
+    office.drawer.write_all()
+    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == office.drawer.those(Throughput) == []
 
 
 def test_every_order_is_a_sample_where_the_interval_is_one():
     office = Office(sampling_interval=1)
-    office.send(3, START_NS)
-    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == [(1, START_NS), (2, START_NS), (3, START_NS)]
+    office.send(3, START_NS + MS)
+    office.answer(*confirmed(3, 1, 2), now_ns=START_NS + 2 * MS)
+    assert [order_id for order_id, _ in office.drawer.stamps(Meter.ORDER_HANDED_OVER)] == [3, 1, 2]
+    assert [rate for rate in office.drawer.those(Throughput) if rate.meter == 1] == [Throughput(1, 3_000)]  # one batch
 
 
 def test_a_sample_has_its_due_time_from_the_schedule(office):
-    office.send(20, START_NS + 500 * MS)
-    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == [(10, START_NS + 500 * MS), (20, START_NS + 500 * MS)]
+    office.send(10, START_NS + 500 * MS)
+    office.send(10, START_NS + 600 * MS)
+    office.answer(*confirmed(10, 20), now_ns=START_NS + 700 * MS)
+    assert office.drawer.stamps(Meter.ORDER_HANDED_OVER) == [(10, START_NS + 500 * MS), (20, START_NS + 600 * MS)]
     assert office.drawer.stamps(Meter.ORDER_DUE) == [(10, START_NS + 9 * MS), (20, START_NS + 19 * MS)]
 
 
 def test_without_a_schedule_nothing_is_due():
     office = Office(orders_per_s=None)
     office.send(20, START_NS)
+    office.answer(*confirmed(10, 20), now_ns=START_NS + MS)
     assert office.drawer.stamps(Meter.ORDER_DUE) == []
     assert len(office.drawer.stamps(Meter.ORDER_HANDED_OVER)) == 2
 
 
 def test_the_rate_of_orders_sent_is_that_since_the_last_sample(office):
     office.send(9, START_NS)
-    assert office.drawer.those(Throughput) == []
     office.send(1, START_NS + 10 * MS)
     office.send(10, START_NS + 15 * MS)
-    assert office.drawer.those(Throughput) == [Throughput(1, 1_000), Throughput(1, 2_000)]
+    office.answer(*confirmed(9, 10, 20), now_ns=START_NS + 20 * MS)
+    sent = [message for message in office.drawer.those(Throughput) if message.meter == Meter.GATEWAY_ORDERS_SENT]
+    assert sent == [Throughput(1, 1_000), Throughput(1, 2_000)]
 
 
 def test_an_answered_sample_is_stamped_and_counted(office):
-    office.send(20, START_NS)
+    office.send(20, START_NS + MS)
     office.answer(Confirmation(20), Quote(bid=1, ask=2), Confirmation(11), Confirmation(10), now_ns=START_NS + 4 * MS)
     assert office.drawer.stamps(Meter.ORDER_ANSWERED) == [(20, START_NS + 4 * MS), (10, START_NS + 4 * MS)]
     assert office.journal.samples == 2

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,13 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from spark_runs import MadeUpRun
 
 from cli.main import main
 from exchange_simulation.market import OrderBook, orders
 from experiments.pipeline.events import TABLES, EventsOf, RecordedRun, write_events
-from experiments.pipeline.sql import BARS
+from experiments.pipeline.sql import BARS, SAMPLES
 from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
@@ -161,11 +162,14 @@ def test_four_readers_agree_also_after_another_ingest(results: Path, typed: Type
     assert {run: int(orders) for run, orders in sent.fetchall()} == {"run-1": 2001, "run-2": 2001, "plain": 2001}
 
 
+def json_rows(done: Result) -> list[dict[str, Any]]:
+    assert done.exit_code == 0, done.output
+    return list(map(json.loads, done.stdout.splitlines()))
+
+
 @pytest.mark.jvm
 def test_bars_are_those_of_duckdb_and_hold_every_order(results: Path, typed: Typed) -> None:
-    done = typed("bars", "--every", "400ms", "--json", "--tables", results / "tables")
-    assert done.exit_code == 0, done.output
-    rows = list(map(json.loads, done.stdout.splitlines()))
+    rows = json_rows(typed("bars", "--every", "400ms", "--json", "--tables", results / "tables"))
     assert [(row["run"], row["start_s"]) for row in rows] == [
         (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
     ]
@@ -180,6 +184,23 @@ def test_bars_are_those_of_duckdb_and_hold_every_order(results: Path, typed: Typ
     assert rows[0]["open"] == first.price.iloc[0]
     assert rows[0]["close"] == first.price.iloc[-1]
     assert rows[0]["volume"] == first.volume.sum()
+
+
+@pytest.mark.jvm
+def test_samples_stand_beside_the_times_of_all_orders(results: Path, typed: Typed) -> None:
+    missing = typed("samples", "--tables", results / "tables")
+    assert missing.exit_code == 2
+    assert "exchange spark summary makes summary" in missing.stderr
+    assert typed("summary", results).exit_code == 0
+    rows = json_rows(typed("samples", "--json", "--tables", results / "tables"))
+    base = duckdb.connect()
+    for table in ("sample", "summary"):
+        base.sql(f"create view {table} as select * from '{results}/tables/{table}/**/*.parquet'")
+    pd.testing.assert_frame_equal(pd.DataFrame(rows), base.sql(SAMPLES).df(), check_dtype=False)
+    first = next(row for row in rows if (row["run"], row["clock"]) == ("run-1", "due"))
+    assert first["samples"] == 4
+    assert first["sampled_p50_us"] == first["sampled_mean_us"] == 0.25  # samples with a due time have 250 ns each
+    assert first["p50_error_percent"] == pytest.approx(100 * (0.25 / first["p50_us"] - 1))
 
 
 @pytest.mark.jvm
