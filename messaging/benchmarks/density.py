@@ -8,16 +8,16 @@ came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Published, Results, by_size
+from messaging.benchmarks import throughput
+from messaging.benchmarks.throughput import STREAM
 from messaging.options import COUNT, sizes
-from messaging.streams import Streams, with_megabits
 
-STREAM = Streams(lambda cell: cell.count(Counts(brokerless=5_000_000, total_bytes=1 << 29)))
 SMALL = Published("small messages", "about 300 ns", level=300.0)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = with_megabits(STREAM.figures(cell, results))
+    found = throughput.figures(cell, results)
     return {**found, "between_arrivals_ns": 1e9 / found["messages_per_s"]} if "messages_per_s" in found else found
 
 
