@@ -22,7 +22,6 @@ T = TypeVar("T")
 FACTORS = {"k": Decimal(1_000), "M": Decimal(1_000_000), "G": Decimal(1_000_000_000)}
 USUAL = "usual"
 """The level of Nagle's algorithm that each transport has by default."""
-ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
 FIRST_WORD = re.compile("[a-z]+")
 
 MOST_DIGITS = 20
@@ -70,6 +69,8 @@ class Scheme(click.ParamType[str]):
     name = "scheme"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        from transports.registry import ALIASES
+
         scheme = FIRST_WORD.match(str(value))
         name = scheme.group() if scheme else ""
         return ALIASES.get(name, name) + str(value)[len(name) :]

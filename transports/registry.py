@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "exchange_simulation.transports"
+ALIASES = {"zmq": "zeromq", "rabbitmq": "amqp", "rabbit": "amqp"}
+"""Other names, which a user may type; a URL has the scheme."""
 
 
 def transport_of(scheme: str) -> Transport:
@@ -42,8 +44,8 @@ def transport_of(scheme: str) -> Transport:
         if transport is not None and scheme in transport.places:
             return transport
     known = known_schemes()
-    close = difflib.get_close_matches(scheme, known, n=1)
-    meant = f"; did you mean {close[0]}?" if close else ""
+    close = difflib.get_close_matches(scheme, [*known, *ALIASES], n=1)
+    meant = f"; did you mean {ALIASES.get(close[0], close[0])}?" if close else ""
     raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known)}{meant}", *broken]))
 
 

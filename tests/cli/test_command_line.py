@@ -62,6 +62,7 @@ def test_options_stand_under_headings(name: str):
         (["run", "--rte", "8000"], "--rate"),
         (["run", "--transport", "zeromk"], "did you mean zeromq?"),
         (["run", "--transport", "tpc"], "did you mean tcp?"),
+        (["run", "--transport", "rabitmq"], "did you mean amqp?"),
     ],
 )
 def test_a_slip_gets_a_suggestion(words: list[str], meant: str):
