@@ -17,7 +17,7 @@ from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
 from reports.exports import ReportOptions
 from reports.formats import ABSENT, number
-from reports.tables import FoldingTable, key, plain_table, terminal, words
+from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
@@ -64,11 +64,11 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
     console.print(f"[bold]{answer(parts)}[/bold]", highlight=False)
     transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
-    table = plain_table(key("lowest to highest"), *transports, words("of"))
+    table = plain_table(key("lowest to highest"), *transports)
     for part in parts:
         column = main_column(part)
         ranges = [_range(part["rows"], transport, column) for transport in transports]
-        table.add_row(part["benchmark"], *ranges, column.title)
+        table.add_row(f"{part['benchmark']}, {column.title}", *ranges)
     console.print(table)
 
 
