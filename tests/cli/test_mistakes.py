@@ -93,7 +93,7 @@ def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_p
 def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> None:
     said = exchange("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
     assert said.code == 2
-    assert said.err.startswith("Error: zeromq+inproc://")
+    assert said.err.startswith("Error: zeromq+inproc?calls=slow: ")
     assert "compiled, plain" in said.err
     assert list(tmp_path.iterdir()) == []
 
