@@ -112,7 +112,9 @@ class Cpus(SettingType[dict[str, int]]):
         pairs = [part.partition("=") for part in str(value).split(",")]
         if not all(role_of(name) in self._roles and cpu.isdecimal() for name, _, cpu in pairs):
             example = ",".join(f"{role}={cpu}" for cpu, role in enumerate([*self._roles][:2]))
-            self.fail(f"{value!r} places nothing: give ROLE=CPU pairs, as {example}", param, ctx)
+            self.fail(
+                f"{value!r} places nothing: give ROLE=CPU pairs of {', '.join(self._roles)}, as {example}", param, ctx
+            )
         return {name: int(cpu) for name, _, cpu in pairs}
 
     def write(self, value: dict[str, int]) -> str | None:

@@ -29,7 +29,7 @@ def settled(settings: RunSettings) -> RunSettings:
         value, option = getattr(settings, name), transport.run_settings.get(name)
         words = transport.words(option)
         if not option and value is not None:
-            raise BadSetting(name, value, f"none: {settings.transport} has {lacks}")
+            raise BadSetting(name, value, f"nothing: {settings.transport} has {lacks}")
         if words and value not in (None, *words):
             raise BadSetting(name, value, " or ".join(words))
         own[name] = words[0] if words and value is None else value
@@ -66,6 +66,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
     if settings.topology == "simplex" and scheme not in transport.simplex:
         lacks = f"--topology is simplex; {scheme} has no connection for each direction"
         raise UserError(f"{lacks}: use tcp, zeromq or amqp")
+    if max(settings.pairs, settings.reporters) > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
+        raise UserError(f"--pairs is {settings.pairs}; {scheme} carries one pair only: it has no option `pair`")
     if settings.recover and scheme in transport.one_process:
         raise UserError(f"--recover starts processes again; {scheme} has one for all: use tcp, zeromq or amqp")
     if settings.secure:

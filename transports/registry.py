@@ -35,7 +35,7 @@ def transport_of(scheme: str) -> Transport:
     for found, load in _candidates(name):
         try:
             transport = load()
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # whatever another distribution's module raises
             why = _cannot_import(found, error)
             if found == name:
                 raise NotInstalled(why) from error
@@ -55,7 +55,7 @@ def known_schemes() -> list[str]:
     for _, load in _candidates():
         try:
             transport = load()
-        except (ImportError, AttributeError):
+        except Exception:  # noqa: BLE001 (who asks for it by name is told)
             continue
         found |= set(transport.places if transport else ())
     return sorted(found)
@@ -135,8 +135,8 @@ def _import_entry(entry: EntryPoint) -> Transport:
     return transport
 
 
-def _cannot_import(name: str, error: ImportError | AttributeError) -> str:
+def _cannot_import(name: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         how = f"try `pip install {error.name}`, or see what the transport's own page says"
         return f"the transport {name!r} needs the Python module {error.name!r}, which is not installed: {how}"
-    return f"the transport {name!r} cannot be imported: {error}"
+    return f"the transport {name!r} cannot be imported: {type(error).__name__}: {error}"

@@ -269,7 +269,11 @@ class Watch:
             self._partial[name] = b""
             self._listen_to(name)
             return
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with exit code {code}: see {name}.log"
+        )
         self._give_up(f"the {name} {how}", *self._lineup.names)
 
     def _give_up(self, reason: str, *names: str) -> None:

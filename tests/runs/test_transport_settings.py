@@ -37,8 +37,8 @@ def test_another_transport_has_none_of_them() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"delivery": "acked"}, "delivery is 'acked'; allowed is none: zeromq has no broker"),
-        ({"transport": "tcp", "amqp_client": "pika"}, "amqp-client is 'pika'; allowed is none: tcp has no broker"),
+        ({"delivery": "acked"}, "delivery is 'acked'; allowed is nothing: zeromq has no broker"),
+        ({"transport": "tcp", "amqp_client": "pika"}, "amqp-client is 'pika'; allowed is nothing: tcp has no broker"),
         ({"transport": "amqp", "delivery": "maybe"}, "allowed is lossy or acked or confirmed or durable"),
         ({"nagle": ("broker",)}, "nagle is 'broker'; allowed is gateway, engine, reporter; zeromq has no broker"),
     ],

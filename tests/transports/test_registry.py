@@ -76,3 +76,13 @@ def test_only_a_declared_broker_stands_between() -> None:
 def test_the_group_of_entry_points_is_the_documented_one() -> None:
     page = Path(__file__).parents[2] / "docs" / "transports.md"
     assert f'[project.entry-points."{GROUP}"]' in page.read_text()
+
+
+def test_one_that_breaks_while_it_is_imported_harms_no_other(tmp_path: Path) -> None:
+    add_distribution(tmp_path, "odd", "exchange_odd", "raise TypeError('of its own')\n")
+    with installed(tmp_path):
+        assert "odd" not in known_schemes()
+        with pytest.raises(NotInstalled, match="'odd' cannot be imported: TypeError: of its own"):
+            transport_of("odd")
+        with pytest.raises(BadAddress, match="did you mean zeromq"):
+            transport_of("zeromk")
