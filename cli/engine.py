@@ -21,6 +21,7 @@ def command(
     Example: exchange engine --listen tcp://0.0.0.0:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve
+    from runs.lineup import READY_S
     from runs.services import open_engine, open_standby
     from runs.transport_settings import check_exposure, with_keys
 
@@ -34,7 +35,8 @@ def command(
     def open_service() -> tuple[Service, str]:
         if settings.standby:
             return open_standby(name, url, reporter_url, settings, lambda: events.took_over(url), **common), url
-        service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, **common)
+        patience_s = READY_S if launched else None
+        service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         service.on_refusal = lambda: events.say("refuses")
         return service, link.url
 

@@ -24,6 +24,7 @@ def command(
     Example: exchange gateway --engine tcp://hostb:7000 --reporter tcp://hostc:7001 --run first --secure DIR
     """
     from runs.component import Events, Service, serve
+    from runs.lineup import READY_S
     from runs.services import open_gateway, open_streams
     from runs.transport_settings import with_keys
 
@@ -33,7 +34,10 @@ def command(
 
     def open_service() -> tuple[Service, str]:
         streams = opened.enter_context(open_streams(Path(results) / name, settings, instance))
-        service = open_gateway(name, engine_url, reporter_url, settings, streams, instance=instance)
+        patience_s = READY_S if launched else None
+        service = open_gateway(
+            name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
+        )
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url
 

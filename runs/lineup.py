@@ -8,6 +8,8 @@ from exchange.instances import instance_of, named, role_of
 from exchange.settings import RunSettings
 
 STANDBY = "standby"
+READY_S = 180.0
+"""Time to get ready, which components give each other too; the first time, kernels are compiled."""
 
 
 def component_of(process: str) -> str:

@@ -75,8 +75,12 @@ def open_reporter(
 def open_engine(
     name: str, url: str, reporter_url: str, settings: RunSettings, of_thread: bool = False,
     capacity: int | None = None, with_ids: bool = False, instance: int = 1, salvage: bool = False,
+    patience_s: float | None = None,
 ) -> tuple[EngineService, Link]:  # fmt: skip
-    """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again."""
+    """The service, and the link on which it waits for its gateway. With a journal, that link can be opened again.
+
+    `patience_s`: how long it waits for a reporter that listens; None for the settings' timeout.
+    """
     recovery, gateway = None, listen(url, link_token(name, url))
     if settings.journal:
         try:
@@ -87,7 +91,9 @@ def open_engine(
         recovery = _recovery(name, gateway, journal)
         gateway = recovery.link
     engine = _engine(settings, capacity, with_ids)
-    return _engine_service(name, engine, gateway, reporter_url, settings, instance, recovery, of_thread), gateway
+    patience_s = patience_s or settings.timeout_s
+    service = _engine_service(name, engine, gateway, reporter_url, settings, instance, recovery, patience_s, of_thread)
+    return service, gateway
 
 
 def open_standby(
@@ -105,7 +111,8 @@ def open_standby(
     def open_service(journal: InputJournal) -> EngineService:
         recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
         engine = _engine(settings, capacity, with_ids)
-        return _engine_service(name, engine, recovery.link, reporter_url, settings, instance, recovery)
+        patience_s = settings.timeout_s
+        return _engine_service(name, engine, recovery.link, reporter_url, settings, instance, recovery, patience_s)
 
     take_journal = partial(_open_journal, name, settings, instance, follower=follower)
     return Standby(follower, take_journal, open_service, on_takeover)
@@ -132,13 +139,11 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
 
 def _engine_service(
     name: str, engine: MatchingEngine, gateway: Link, reporter_url: str, settings: RunSettings, instance: int,
-    recovery: Recovery | None, of_thread: bool = False,
+    recovery: Recovery | None, patience_s: float, of_thread: bool = False,
 ) -> EngineService:  # fmt: skip
     from matching_engine.service import EngineService
 
-    reporter = connect(
-        reporter_url, link_token(name, reporter_url), _deadline_ns(settings.timeout_s), pattern=Pattern.FAN_IN
-    )
+    reporter = connect(reporter_url, link_token(name, reporter_url), _deadline_ns(patience_s), pattern=Pattern.FAN_IN)
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     return EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread, recovery
@@ -183,12 +188,15 @@ def _recovery(name: str, gateway: Link, journal: InputJournal, follower: Followe
 
 def open_gateway(
     name: str, engine_url: str, reporter_url: str, settings: RunSettings, streams: tuple[Stream, Stream],
-    of_thread: bool = False, instance: int = 1,
+    of_thread: bool = False, instance: int = 1, patience_s: float | None = None,
 ) -> Gateway:  # fmt: skip
-    """The service, which gives the bytes of orders and of answers to the two `streams`."""
+    """The service, which gives the bytes of orders and of answers to the two `streams`.
+
+    `patience_s`: how long it waits for an engine and a reporter that listen; None for the settings' timeout.
+    """
     from gateway.service import Gateway
 
-    until_ns = _deadline_ns(settings.timeout_s)
+    until_ns = _deadline_ns(patience_s or settings.timeout_s)
     reporter = connect(reporter_url, link_token(name, reporter_url), until_ns, pattern=Pattern.FAN_IN)
     engine = connect(engine_url, link_token(name, engine_url), until_ns)
     if settings.journals:

@@ -15,7 +15,7 @@ import orjson
 
 from exchange.instances import instance_of, named, role_of
 from runs.errors import UserError
-from runs.lineup import Lineup, component_of, processes_of
+from runs.lineup import READY_S, Lineup, component_of, processes_of
 from runs.process_group import ProcessGroup
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
@@ -31,8 +31,6 @@ MOST_RESTARTS = 100
 """How often an engine is started again."""
 LOOK_S, BROKER_LOOK_S = 1.0, 0.25
 """Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
-READY_S = 180.0
-"""Time to get ready; the first time, kernels are compiled."""
 
 
 @dataclass(frozen=True)

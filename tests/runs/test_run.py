@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from exchange.settings import RunSettings
+from runs.lineup import READY_S
+from runs.services import open_gateway, open_streams
 from tests.exchange_command import ORDERS, STREAM, VALID, exchange, matched_here, measured, measured_here
+from transports.registry import listen
+from transports.tcp import link
 
 PLAIN = pytest.param("zeromq?calls=plain", marks=pytest.mark.long)
 TCP = pytest.param("tcp", marks=pytest.mark.long)  # as with Nagle's algorithm, below
@@ -165,3 +172,19 @@ def test_simplex_is_a_connection_for_each_direction_with_the_same_streams(
     ends = [end for end in record["sockets"] if end["component"] == "gateway"]
     assert len({end["local"] for end in ends}) == 2
     assert sorted(end["bytes_out"] > 10 * ORDERS / 2 for end in ends) == [False, True], "orders leave on one of them"
+
+
+def test_a_launched_gateway_waits_longer_than_its_timeout_for_an_engine_that_is_slow_to_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = RunSettings(transport="tcp", timeout_s=0.1)
+    attempt, refused_until_s = link._attempt, time.monotonic() + 0.3
+
+    def refuse_at_first(*of: Any) -> Any:
+        if time.monotonic() > refused_until_s:
+            return attempt(*of)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(link, "_attempt", refuse_at_first)
+    with closing(listen("tcp://127.0.0.1:0", "token")) as there, open_streams(tmp_path, settings) as streams:
+        open_gateway("late", there.url, there.url, settings, streams, patience_s=READY_S).close()
