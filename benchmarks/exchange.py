@@ -4,7 +4,8 @@
     C++     one program   ─▶  gateway ══libzmq══ engine
 
 Both run the same orders with the same window, high-water marks and waits, and must count the same answers. Each run of
-ours is followed by one of the reference. A paced round beside which others took over 5 % of the processors is made
+ours is followed by one of the reference. Both have real-time priority where the system permits it, and one row is of
+both without. A paced round beside which others took over 5 % of the processors is made
 again, by the rule of `exchange compare`; a row says how many rounds stayed so. Memory is ours alone, and has a limit.
 """
 
@@ -22,10 +23,11 @@ from typing import Any, NamedTuple
 
 import zmq
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import Row, permitted_priority
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
 from experiments.trials.redo import is_noisy
+from runs.priority import going_first
 from runs.record.noise import noise_share
 
 SEED = 1
@@ -83,14 +85,17 @@ class Runs(NamedTuple):
 
 def rows(repeats: int) -> Iterator[Row]:
     """Throughput, completion time, CPU time and memory of a run."""
-    program = built("exchange_zeromq", *libzmq())
-    yield throughput(repeated(Load("max", 2_000_000), program, repeats))
-    for load in (Load("1000", 4_000), Load("8000", 24_000)):
-        paced = repeated(load, program, repeats)
+    program, slow, fast = built("exchange_zeromq", *libzmq()), Load("1000", 4_000), Load("8000", 24_000)
+    priority = permitted_priority()
+    yield throughput(repeated(Load("max", 2_000_000), program, repeats, priority))
+    for load in (slow, fast):
+        paced = repeated(load, program, repeats, priority)
         yield completion("p50", load, paced, reach=1.15, aim=1.0)
-        if load.rate == "8000":
+        if load is fast:
             yield completion("p99", load, paced, reach=1.3, aim=1.0)
         yield processor_time(load, paced)
+    if priority != "normal":
+        yield completion("p99", fast, repeated(fast, program, repeats), 1.3, 1.0, " in normal priority")
     long = [run(Load("max", 1_000_000)) for _ in range(min(repeats, FEW))]
     for role in ("engine", "gateway"):
         megabytes = [used(record, role, "max_rss_bytes") / 1e6 for record in long]
@@ -104,13 +109,13 @@ def throughput(taken: list[Runs]) -> Row:
     return Row("whole exchange, flat out", AGAINST, "orders/s", ours, reference, reach=1.0, aim=1.3)
 
 
-def completion(percentile: str, load: Load, taken: list[Runs], reach: float, aim: float) -> Row:
+def completion(percentile: str, load: Load, taken: list[Runs], reach: float, aim: float, how: str = "") -> Row:
     """Completion time from due to the first answer; the row says how many runs fell behind."""
     ours = [each.ours["completion_us"]["due"][percentile] for each in taken]
     reference = [each.reference["due_us"][percentile] for each in taken if each.reference]
     behind = sum(each.ours["status"] == "saturated" for each in taken)
     what = f"completion {percentile} from due at {load.spoken}" + f" ({behind} runs saturated)" * (behind > 0)
-    what += noisy(taken)
+    what += how + noisy(taken)
     return Cost(what, AGAINST, "us", ours, reference, reach, aim)
 
 
@@ -136,17 +141,17 @@ def libzmq() -> list[str]:
     return [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
 
 
-def repeated(load: Load, program: Path | None, repeats: int) -> list[Runs]:
+def repeated(load: Load, program: Path | None, repeats: int, priority: str = "normal") -> list[Runs]:
     """Repeated runs of both, after one round that does not count.
 
     Noisy rounds are made again, as many as there are repeats at most; the quietest count.
     """
-    runs_of(load, program)
-    taken = [runs_of(load, program) for _ in range(repeats)]
+    runs_of(load, program, priority)
+    taken = [runs_of(load, program, priority) for _ in range(repeats)]
     for _ in range(repeats if load.window == 0 else 0):
         if not any(is_noisy(each.ours) for each in taken):
             break
-        taken.append(runs_of(load, program))
+        taken.append(runs_of(load, program, priority))
         taken.remove(max(taken, key=lambda each: noise_share(each.ours) or 0.0))
     return taken
 
@@ -157,19 +162,19 @@ def noisy(taken: list[Runs]) -> str:
     return f" ({count} of {len(taken)} beside others' work)" * (count > 0)
 
 
-def runs_of(load: Load, program: Path | None) -> Runs:
+def runs_of(load: Load, program: Path | None, priority: str) -> Runs:
     """A run of ours, then one of the reference. AssertionError where their answers differ."""
-    both = Runs(run(load), run_reference(load, program) if program else None)
+    both = Runs(run(load, priority), run_reference(load, program, priority) if program else None)
     if both.reference and any(both.ours["counts"][name] != both.reference[name] for name in COUNTS):
         raise AssertionError(f"the reference's answers to {load} are not ours: {both}")
     return both
 
 
-def run(load: Load) -> Figures:
+def run(load: Load, priority: str = "normal") -> Figures:
     """The run.json of one run. RuntimeError where the run failed."""
     command = [sys.executable, "-m", "cli", "run", "--json", "--no-spark", "--seed", str(SEED)]
     with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
-        command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results]
+        command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results, "--priority", priority]
         finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=False)
     if finished.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}{finished.stderr}")
@@ -177,8 +182,9 @@ def run(load: Load) -> Figures:
     return record
 
 
-def run_reference(load: Load, program: Path) -> Figures:
+def run_reference(load: Load, program: Path, priority: str) -> Figures:
     command = [str(program), str(load.orders), load.rate, str(SEED), str(load.window)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=True)
+    with going_first(priority):
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=True)
     figures: Figures = json.loads(finished.stdout)
     return figures

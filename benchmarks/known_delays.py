@@ -9,7 +9,6 @@ again for noise.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import Row, permitted_priority
 from transports.registry import GROUP
 
 DELAYS_US = (20, 40)
@@ -46,21 +45,7 @@ def rows(repeats: int) -> Iterator[Row]:  # noqa: ARG001
     with tempfile.TemporaryDirectory(prefix="exchange-delays-") as place:
         install(Path(place))
         for delay_us in DELAYS_US:
-            with first_in_line():
-                record = compared(delay_us, Path(place))
-            yield row(delay_us, record)
-
-
-@contextlib.contextmanager
-def first_in_line() -> Iterator[None]:
-    """Real-time priority for the processes that start in this context, where the system permits it."""
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, *before)
+            yield row(delay_us, compared(delay_us, Path(place)))
 
 
 def install(folder: Path) -> None:
@@ -75,7 +60,7 @@ def compared(delay_us: int, place: Path) -> dict[str, Any]:
     """The comparison.json of a link with the delay against one without. RuntimeError if it failed."""
     arms = f"delayed?us=0,delayed?us={delay_us}"
     words = ["--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS, "--results", place]
-    words += ["--keep-noisy"]
+    words += ["--keep-noisy", "--priority", permitted_priority()]
     command = [sys.executable, "-m", "cli", "compare", "--json", *map(str, words)]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
     finished = subprocess.run(

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.comparison import Row, in_turns
-from benchmarks.known_delays import first_in_line
+from benchmarks.comparison import Row, in_turns, permitted_priority
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse
+from runs.priority import going_first
 from transports.frames import FrameBatch
 
 ORDERS, FLAT_OUT, RATE_PER_S = 1_000_000, 500_000, 8_000
@@ -38,7 +38,7 @@ LONGEST_RUN_S = 120.0
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, first_in_line():
+    with tempfile.TemporaryDirectory(prefix="exchange-recovery-") as place, going_first(permitted_priority()):
         folder = Path(place)
         for in_record in (1, 1_000):
             replayed = in_turns(partial(replay, journal_of(ORDERS, in_record, folder)), None, repeats)[0]

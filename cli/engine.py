@@ -40,5 +40,5 @@ def command(
         service.on_refusal = lambda: events.say("refuses")
         return service, link.url
 
-    result = serve(events, open_service, cpu)
+    result = serve(events, open_service, cpu, priority=settings.priority)
     raise SystemExit(1 if result and result.stopped else 0)

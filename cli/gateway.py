@@ -41,7 +41,7 @@ def command(
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         return service, engine_url
 
-    raise SystemExit(1 if serve(events, open_service, cpu, opened).stopped else 0)
+    raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:

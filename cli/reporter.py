@@ -10,6 +10,7 @@ import click
 
 from exchange.instances import named
 from runs.options import options_of, run_settings
+from runs.priority import yielding
 
 
 @click.command()
@@ -22,7 +23,7 @@ def command(
 
     Example: exchange reporter --listen tcp://0.0.0.0:7001 --run first --secure DIR
     """
-    from runs.component import Events, Service, serve, yielding
+    from runs.component import Events, Service, serve
     from runs.services import open_reporter
     from runs.transport_settings import check_exposure, with_keys
 

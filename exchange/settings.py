@@ -29,6 +29,9 @@ NAGLE_ROLES = (*ROLES, "broker")
 TOPOLOGIES = ("duplex", "simplex")
 """Whether orders and answers share one connection, or each have one."""
 
+PRIORITIES = ("normal", "real-time")
+"""How the kernel schedules what carries orders: among others, or before all of them."""
+
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/journal.py describes it."""
 
@@ -108,6 +111,8 @@ class RunSettings:
     """The network between the components: loopback, or a profile of docs/network.md."""
     pace: str = "sleep"
     """How a gateway waits for a due time: it sleeps until then, or it spins for the last microseconds, as spin:100."""
+    priority: str = "normal"
+    """One of PRIORITIES, of gateways, engines, and a broker of our own."""
     record: bool = False
     """Whether to write both streams to files, which `match` replays."""
     journal: str | None = None
@@ -136,6 +141,8 @@ class RunSettings:
             raise BadSetting("network", self.network, "a profile's name")
         if self.topology not in TOPOLOGIES:
             raise BadSetting("topology", self.topology, " or ".join(TOPOLOGIES))
+        if self.priority not in PRIORITIES:
+            raise BadSetting("priority", self.priority, " or ".join(PRIORITIES))
         if self.policy not in list(POLICIES):
             raise BadSetting("policy", self.policy, " or ".join(POLICIES))
         if self.orders is None and self.duration_s is None:

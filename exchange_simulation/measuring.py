@@ -90,6 +90,7 @@ class RunOptions(TypedDict, total=False):
     tape: str
     speed: float
     pace: str
+    priority: str
     record: bool
     recover: bool
     standby: bool

@@ -13,7 +13,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NoReturn, Protocol, cast
 
@@ -24,6 +24,7 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from runs.errors import UserError, sentence
 from runs.interrupts import on_signals
+from runs.priority import going_first
 from transports.base import BadAddress, CannotListen, TransportError
 
 PR_SET_TIMERSLACK = 29
@@ -48,24 +49,6 @@ def stay_on(cpu: int) -> None:
         os.sched_setaffinity(0, {cpu})
     except (OSError, AttributeError) as error:
         raise UserError(f"cannot stay on processor {cpu}: this machine has {os.cpu_count()}") from error
-
-
-@contextlib.contextmanager
-def yielding() -> Iterator[None]:
-    """In this context, this thread and those that it starts preempt no other when they wake.
-
-    They still get their share of a processor. Without this, the launcher and the reporter would take the processor
-    from a gateway or an engine in the middle of an order.
-    """
-    if sys.platform != "linux":
-        yield
-        return
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, *before)
 
 
 def do_without_scipy() -> None:
@@ -124,7 +107,7 @@ class Events:
 
 def serve(
     events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None,
-    opened: contextlib.ExitStack | None = None,
+    opened: contextlib.ExitStack | None = None, priority: str = "normal",
 ) -> Any:  # fmt: skip
     """Open a service, run it to its end, report and return its result. A signal ends it in band.
 
@@ -133,7 +116,7 @@ def serve(
     """
     try:
         with opened or contextlib.nullcontext():
-            result = _run(events, open_service, cpu)
+            result = _run(events, open_service, cpu, priority)
     except (TransportError, Disagreement, OSError, UserError) as error:
         _give_up(events, error)
     if result is None:
@@ -143,17 +126,19 @@ def serve(
     return result
 
 
-def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None) -> Any:
+def _run(events: Events, open_service: Callable[[], tuple[Service, str]], cpu: int | None, priority: str) -> Any:
     if cpu is not None:
         stay_on(cpu)
     do_without_scipy()
-    service, url = open_service()
+    with going_first(priority):  # so do the threads that a transport starts
+        service, url = open_service()
     service.warm()
     settle_down()
     events.ready(url)
     events.await_start()
     on_signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda *_: service.stop("interrupted"))
-    result = service.run()
+    with going_first(priority):
+        result = service.run()
     service.close()
     return result
 

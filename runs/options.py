@@ -21,6 +21,7 @@ from exchange.settings import (
     DEFAULT_WINDOW,
     NAGLE_ROLES,
     POLICIES,
+    PRIORITIES,
     ROLES,
     SYNCS,
     TOPOLOGIES,
@@ -29,6 +30,7 @@ from exchange.settings import (
 from exchange.workload import PRICE_MODELS
 from runs.notices import say
 from runs.option_types import Count, Cpus, Declared, KeysFolder, Nagle, Prices, Rate, Scheme, SettingType
+from runs.priority import going_first
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -129,6 +131,8 @@ TABLE = (
     Option("--speed", "speed", LOAD, "How many times faster than the tape's own due times.  [default: 1]", float),
     Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
            "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
+    Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
+           "goes before all other work, and needs the right to.", click.Choice(PRIORITIES), "normal"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
            "twice.", is_flag=True),
@@ -174,7 +178,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Measuring": (
         "file", "vary", "slo", "faults", "listing", "run_options", "quick", "repeats", "precision",
         "most_probes", "longest_s", "pause_s", "redo_noisy", "until_decided", "max_repeats",
-        "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "capture", "live", "live_spark",
+        "warm_up_s", "sampling_interval", "reporters", "timeout_s", "cpus", "priority", "capture", "live", "live_spark",
     ),
     "Output": (
         "record", "events", "results", "name", "resume", "dry_run", "yes", "example", "no_spark", "no_page", "as_json",
@@ -235,7 +239,9 @@ def run_settings(**given: Any) -> RunSettings:
     from runs.transport_settings import settled
 
     with naming_options():
-        return settled(RunSettings(**_completed(given)))
+        settings = settled(RunSettings(**_completed(given)))
+    with going_first(settings.priority):  # or say at once that this user may not
+        return settings
 
 
 @contextlib.contextmanager

@@ -47,6 +47,7 @@ def _headline(record: dict[str, Any]) -> str:
     if "orders_per_s" not in settings:
         return f"{record['status']}: {record['name']}, settings unknown"
     who = settings["transport"] + each_of(settings.get("pairs", 1)) + (" encrypted" if settings.get("secure") else "")
+    who += " in real-time priority" if settings.get("priority") == "real-time" else ""
     return f"{record['status']}: {who} {_offered(settings)}, {_origin(settings)}"
 
 

@@ -14,6 +14,7 @@ from exchange.words import counted
 from runs.doctor.items import Item
 from runs.doctor.quiet import listen
 from runs.errors import UserError
+from runs.priority import going_first
 from runs.record.machine import host_facts, text_of
 from transports.base import TransportError
 from transports.registry import built_in
@@ -34,7 +35,7 @@ def examine(seconds: float, results: Path) -> list[Item]:
     host = host_facts()
     heard = listen(seconds)
     first = processors(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else host["cores"], host)
-    return [first, frequency(host), *heard, clock(host), network(), capture(), *brokers(), java(),
+    return [first, frequency(host), *heard, clock(host), priority(), network(), capture(), *brokers(), java(),
             memory(), open_files(), disk(results)]  # fmt: skip
 
 
@@ -86,6 +87,18 @@ def clock(host: dict[str, object]) -> Item:
         return Item(name="clock", verdict="good", found=found, figures=figures)
     return Item(name="clock", verdict="care", found=found, figures=figures, why=f"the clock is {source or 'slow'}",
                 advice="boot with tsc=reliable if the processor's clock is stable, or measure elsewhere")  # fmt: skip
+
+
+def priority() -> Item:
+    """Whether `--priority real-time` is permitted."""
+    try:
+        with going_first():
+            return Item(
+                name="priority", verdict="good", found="--priority real-time may keep others' work out of a run"
+            )
+    except UserError:
+        return Item(name="priority", verdict="care", found="normal only", why="others' work shows in every percentile",
+                    advice="for --priority real-time be root; else ulimit -r 1, or --cap-add SYS_NICE")  # fmt: skip
 
 
 def network() -> Item:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
+from runs.priority import going_first
 from runs.process_group import ProcessGroup
 from runs.transport_settings import as_options, with_option
 from transports.base import BadAddress, mask
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Brokers:
-    """A context that shares private brokers between several runs: one for each kind, and for each TCP_NODELAY.
+    """A context that shares private brokers between several runs: one for each kind, TCP_NODELAY, keys and priority.
 
     A broker is started when the first run needs it, and ends with the context. If this process is killed, the broker
     ends at the end of file of a pipe of ours, and a watchdog removes its folder.
@@ -31,24 +32,25 @@ class Brokers:
     def __enter__(self) -> Brokers:
         self._open = contextlib.ExitStack()
         self._processes: ProcessGroup | None = None
-        self._running: dict[tuple[type[Broker], bool, str | None], RunningBroker] = {}
+        self._running: dict[tuple[type[Broker], bool, str | None, str], RunningBroker] = {}
         self._started = 0
         return self
 
-    def get(self, broker: Broker, nodelay: bool, secure: str | None = None) -> RunningBroker:
+    def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
         """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now."""
-        shared = self._running.get((type(broker), nodelay, secure))
+        shared = self._running.get((type(broker), nodelay, secure, priority))
         if shared is not None and _is_alive(shared):
             return shared
-        return _standing(broker, nodelay, secure) or self._start(broker, nodelay, secure)
+        return _standing(broker, nodelay, secure, priority) or self._start(broker, nodelay, secure, priority)
 
-    def _start(self, broker: Broker, nodelay: bool, secure: str | None) -> RunningBroker:
+    def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
         folder, group = self._processes.folder / f"broker-{self._started}", self._processes.id
-        running = self._open.enter_context(broker.start(folder, group, nodelay, _where(secure)))
-        self._running[type(broker), nodelay, secure] = running
+        with going_first(priority):
+            running = self._open.enter_context(broker.start(folder, group, nodelay, _where(secure)))
+        self._running[type(broker), nodelay, secure, priority] = running
         return running
 
     def __exit__(
@@ -62,9 +64,9 @@ def _where(secure: str | None) -> Where:
     return Where(keys=Path(secure) if secure else None)
 
 
-def _standing(broker: Broker, nodelay: bool, secure: str | None) -> RunningBroker | None:
-    """The user's standing broker, which has no keys."""
-    return None if secure else broker.standing(nodelay)
+def _standing(broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker | None:
+    """The user's standing broker, which has no keys, and normal priority."""
+    return None if secure or priority != "normal" else broker.standing(nodelay)
 
 
 def _is_alive(running: RunningBroker) -> bool:
@@ -114,12 +116,18 @@ def _private(
     network: Network | None,
 ) -> Iterator[RunningBroker]:  # fmt: skip
     """A broker in a network belongs to the run alone, as the network does."""
-    nodelay, secure, where = "broker" not in settings.nagle, settings.secure, _where(settings.secure)
+    nodelay, secure, priority = "broker" not in settings.nagle, settings.secure, settings.priority
+    where = _where(secure)
     if network is not None:
         prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
         where = replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
-    elif shared := brokers.get(broker, nodelay, secure) if brokers else _standing(broker, nodelay, secure):
-        yield shared
+    elif brokers:
+        yield brokers.get(broker, nodelay, secure, priority)
         return
-    with broker.start(scratch / "broker", process_group, nodelay, where) as own:
+    elif standing := _standing(broker, nodelay, secure, priority):
+        yield standing
+        return
+    with contextlib.ExitStack() as stack:
+        with going_first(priority):
+            own = stack.enter_context(broker.start(scratch / "broker", process_group, nodelay, where))
         yield own

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
-from runs.component import yielding
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Supervisor, Watch
 from runs.lineup import Lineup, component_of
 from runs.notices import detail
 from runs.options import arguments
+from runs.priority import yielding
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 from runs.services import TOKEN

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from exchange.instances import named
+from exchange.instances import named, role_of
 from exchange.session import Disagreement
 from exchange.settings import RunSettings
 from runs.component import Service
@@ -21,6 +21,7 @@ from runs.errors import UserError, sentence
 from runs.launch.places import Places, meeting_places
 from runs.launch.watch import GatewayTotals, Moment, OnSecond
 from runs.lineup import Lineup
+from runs.priority import going_first
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, Result, outcome_of
 from runs.services import open_engine, open_gateway, open_reporter, open_streams
@@ -73,6 +74,7 @@ class Stage:
 
     def open(self, stack: contextlib.ExitStack, settings: RunSettings, places: Places) -> None:
         folder, name, lineup = self._folder, self._folder.name, Lineup.of(settings)
+        self._priority = settings.priority
         self._lineup, self._totals = lineup, GatewayTotals(len(lineup.gateways))
         for instance, url in places.reporters.items():
             reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
@@ -117,7 +119,9 @@ class Stage:
 
     def _play(self, name: str) -> None:
         try:
-            if (result := self._services[name].run()) is not None:
+            with going_first(self._priority if role_of(name) != "reporter" else "normal"):
+                result = self._services[name].run()
+            if result is not None:
                 self.results[name] = result
         except (TransportError, Disagreement, OSError, UserError) as error:
             self.failures.append(f"{name}: {sentence(error)}")

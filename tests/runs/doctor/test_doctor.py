@@ -207,8 +207,8 @@ def test_the_answer_comes_first_and_one_screen_holds_it_all(said: str) -> None:
     assert lines[0].startswith("This machine is ")
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
-    for name in ("processors", "frequency", "quiet", "wake-ups", "clock", "network", "capture", "broker", "java",
-                 "memory", "open files", "disk"):  # fmt: skip
+    for name in ("processors", "frequency", "quiet", "wake-ups", "clock", "priority", "network", "capture", "broker",
+                 "java", "memory", "open files", "disk"):  # fmt: skip
         assert any(line.startswith(f"{name} ") for line in lines), name
     assert "1 us |" in said
 

@@ -1,0 +1,58 @@
+"""How the kernel schedules a thread, and those that it starts: before all other work, or after what carries orders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+from runs.errors import UserError
+
+REAL_TIME_PRIORITY = 1
+"""The lowest: it goes before all normal work already."""
+
+
+@contextlib.contextmanager
+def yielding() -> Iterator[None]:
+    """In this context, this thread and those that it starts preempt no other when they wake.
+
+    They still get their share of a processor. Without this, the launcher and the reporter would take the processor
+    from a gateway or an engine in the middle of an order.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    with _scheduled(os.SCHED_BATCH, 0):
+        yield
+
+
+@contextlib.contextmanager
+def going_first(priority: str = "real-time") -> Iterator[None]:
+    """In this context, this thread, and the threads and processes that it starts, have this priority of PRIORITIES.
+
+    UserError where the system does not permit it. What has real-time priority waits for no normal work, only for a
+    processor that one of its kind has, for 100 ms at most; the kernel leaves a twentieth of each second to the others.
+    """
+    if priority == "normal":
+        yield
+        return
+    try:
+        first = _scheduled(os.SCHED_RR, REAL_TIME_PRIORITY)
+        first.__enter__()
+    except (PermissionError, AttributeError) as error:
+        how = "be root, have CAP_SYS_NICE, or have `ulimit -r 1`; or leave out --priority"
+        raise UserError(f"--priority is real-time, which this system does not let you have: {how}") from error
+    with contextlib.ExitStack() as stack:
+        stack.push(first)
+        yield
+
+
+@contextlib.contextmanager
+def _scheduled(policy: int, priority: int) -> Iterator[None]:
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, policy, os.sched_param(priority))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)

@@ -1,0 +1,129 @@
+"""--priority real-time: who has it, when, and what is said where the system does not permit it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import main
+from runs.component import Events, serve
+from runs.launch.brokers import Brokers
+from runs.priority import going_first
+from tests.exchange_command import measured_here
+from transports.declaration import Broker, RunningBroker
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_RR"), reason="this system has no real-time priority")
+
+
+class Scheduler:
+    """Stands for the kernel's: it remembers what each thread asked for, and grants everything."""
+
+    def __init__(self) -> None:
+        self._policies: dict[int, int] = {}
+        self.asked: list[int] = []
+
+    @property
+    def policy(self) -> int:
+        return self._policies.get(threading.get_ident(), os.SCHED_OTHER)
+
+    def set(self, _pid: int, policy: int, _parameters: os.sched_param) -> None:
+        self._policies[threading.get_ident()] = policy
+        self.asked.append(policy)
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
+    found = Scheduler()
+    monkeypatch.setattr(os, "sched_setscheduler", found.set)
+    monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: found.policy)
+    return found
+
+
+class Watched:
+    """A service that notes the policy under which it is warmed and run."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler, self.policies = scheduler, {"opened": scheduler.policy}
+
+    def warm(self) -> None:
+        self.policies["warmed"] = self._scheduler.policy
+
+    def run(self) -> None:
+        self.policies["run"] = self._scheduler.policy
+
+    def stop(self, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_component_opens_its_links_and_runs_first_but_compiles_like_others(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("settle_down", "do_without_scipy"):  # they would change this process
+        monkeypatch.setattr(f"runs.component.{name}", lambda: None)
+    monkeypatch.setattr("runs.component.on_signals", lambda *_: None)
+    opened: list[Watched] = []
+
+    def open_service() -> tuple[Any, str]:
+        opened.append(Watched(scheduler))
+        return opened[0], "nowhere"
+
+    serve(Events("engine", launched=False), open_service, None, priority="real-time")
+    assert opened[0].policies == {"opened": os.SCHED_RR, "warmed": os.SCHED_OTHER, "run": os.SCHED_RR}
+    assert scheduler.policy == os.SCHED_OTHER
+
+
+class Noting(Broker):
+    """A broker that starts nothing, and says under which policy it was started."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    @contextlib.contextmanager
+    def start(self, *_: object) -> Iterator[RunningBroker]:
+        yield RunningBroker(f"noting://{self._scheduler.policy}")
+
+    def standing(self, nodelay: bool) -> RunningBroker:
+        return RunningBroker("noting://standing")
+
+
+def test_a_broker_of_ours_goes_first_too_and_one_that_others_started_is_not_taken(scheduler: Scheduler) -> None:
+    with Brokers() as brokers:
+        first = brokers.get(Noting(scheduler), nodelay=True, priority="real-time")
+        assert first.url == f"noting://{os.SCHED_RR}"
+        assert brokers.get(Noting(scheduler), nodelay=True, priority="real-time") is first
+        assert brokers.get(Noting(scheduler), nodelay=True).url == "noting://standing"
+        assert scheduler.policy == os.SCHED_OTHER
+
+
+def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler: Scheduler, tmp_path: Path) -> None:
+    said = measured_here(tmp_path, "--orders", "10", "--rate", "max", "--priority", "real-time")
+    assert said.code == 0, said.err
+    assert said.record["settings"]["priority"] == "real-time"
+    assert scheduler.asked.count(os.SCHED_RR) == 3, "the command tries it; then a gateway and an engine have it"
+    shown = CliRunner().invoke(main, ["report", str(next(tmp_path.iterdir())), "--no-spark"])
+    assert "memory in real-time priority as fast as it goes" in shown.output
+
+
+def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    words = ["run", "--transport", "memory", "--priority", "real-time", "--results", str(tmp_path / "results")]
+    said = CliRunner().invoke(main, words)
+    assert said.exit_code == 2
+    assert "--priority is real-time, which this system does not let you have" in said.output
+    assert "ulimit -r 1" in said.output
+    assert not (tmp_path / "results").exists()
+    with going_first("normal"):
+        pass
