@@ -10,8 +10,6 @@ from typing import Any
 
 import click
 
-from cli.extras import sentence_of
-
 SECTIONS = {
     "Measure": {
         "run": "One run of the exchange: completion times, counts, a page.",
@@ -64,6 +62,8 @@ class Subcommands(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
+            from cli.command import sentence_of
+
             if (sentence := sentence_of(error)) is None:
                 raise
             raise click.ClickException(sentence) from error

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import Command
-from cli.extras import left_out
+from cli.command import Command, left_out
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections, warn_of_spinning

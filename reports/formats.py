@@ -1,8 +1,8 @@
-"""Numbers, estimates and settings in words."""
+"""Numbers, estimates, settings, and the seconds of a run in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from statistics import quantiles
 from typing import Any, TypeGuard
@@ -139,3 +139,27 @@ def condition(name: str, value: object) -> tuple[str, str]:
     if name.endswith("_s") and not name.endswith("_per_s"):
         return name.removesuffix("_s").replace("_", " "), f"{plain(value)} s" if is_number(value) else plain(value)
     return name.replace("_per_s", "/s").replace("_", " "), plain(value)
+
+
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "second": ("second", "{:,}"),
+    "offered": ("offered_orders_per_s", "{:,.0f}"),
+    "sent": ("orders_per_s", "{:,.0f}"),
+    "answered": ("answered_orders_per_s", "{:,.0f}"),
+    "p50 us": ("{clock}_p50_us", "{:,.0f}"),
+    "p99 us": ("{clock}_p99_us", "{:,.0f}"),
+    "max us": ("{clock}_max_us", "{:,.0f}"),
+    "handed over p50": ("handed_over_p50_us", "{:,.0f}"),
+    "lag p99": ("lag_p99_us", "{:,.0f}"),
+    "gateway": ("gateway_cpu_cores", "{:.2f}"),
+    "engine": ("engine_cpu_cores", "{:.2f}"),
+}
+"""A second's columns by title: a figure, and the format of its values. The last two are cores in use."""
+
+
+def cells(row: Mapping[str, Any], clock: str, columns: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """A second's figures, of these columns; completion times are those of `clock`."""
+    for column, form in columns.values():
+        name = column.format(clock=clock)
+        value = row.get(name)
+        yield ABSENT if value is None else not_told(row, name) or form.format(value)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exchange.settings import RunSettings
-from runs.packets.rows import exchange_total
 
 Record = dict[str, Any]
 Read = Callable[[Record], float | None]
@@ -142,6 +141,8 @@ def packets(field: str) -> Read:
     """A figure of all packets of orders and answers, pure acknowledgements included; see runs/packets/rows.py."""
 
     def read(record: Record) -> float | None:
+        from runs.packets.rows import exchange_total
+
         total = exchange_total(record)
         return None if total is None else getattr(total, field)
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from exchange.words import counted
-from reports.seconds import COLUMNS, cells
+from reports.formats import COLUMNS, cells
 from reports.tables import key, plain_table
 from spark.live.table import Totals
 

@@ -15,7 +15,6 @@ from reports.run.figures import run_drawings, run_figures
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.seconds import seconds_table, show_seconds
 from reports.run.sentences import page_words
-from reports.run.spark_tables import make_tables
 from reports.run.terminal import show_record
 from runs.errors import UserError
 from runs.files import write_whole
@@ -50,7 +49,11 @@ def report_run(folder: Path, options: ReportOptions) -> int:
         show_seconds(known)
     for what, path in _written(folder, known, options).items():
         click.echo(f"{what}: {path}", err=options.quiet)
-    return 0 if not finished or not options.with_spark or make_tables(folder, options.quiet) else 1
+    if not finished or not options.with_spark:
+        return 0
+    from reports.run.spark_tables import make_tables
+
+    return 0 if make_tables(folder, options.quiet) else 1
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:

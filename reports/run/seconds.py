@@ -11,9 +11,8 @@ from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
-from reports.formats import is_number, not_told, number
+from reports.formats import COLUMNS, cells, is_number, not_told, number
 from reports.run.run_folder import Record, RunFolder, is_scheduled, lasts_a_second, section
-from reports.seconds import COLUMNS, cells
 from reports.tables import FoldingTable, key, plain_table, terminal
 
 Row = dict[str, Any]

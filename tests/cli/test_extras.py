@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.extras import EXTRAS
+from cli.command import EXTRAS
 from tests.exchange_command import exchange
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

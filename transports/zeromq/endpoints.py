@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import zmq
 
 from transports.base import MANY_LISTENERS, Address, BadAddress, CannotListen, Link, Pattern, TransportError
-from transports.topics import check_key, prefixes
 from transports.zeromq.calls import Socket
 from transports.zeromq.doorman import JOINED, Context, credentials_of
 from transports.zeromq.link import HIGH_WATER_MARK, ZeroMqLink
@@ -116,6 +115,8 @@ def _subscriptions(address: Address) -> list[bytes]:
     """The prefixes of the frames that a subscriber is to get."""
     if address.pattern is not Pattern.TOPIC:
         return [b""]
+    from transports.topics import check_key, prefixes
+
     return [prefix for key in address.keys for prefix in prefixes(check_key(key))]
 
 
