@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from multiprocessing import Pipe
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +65,8 @@ def test_a_consumer_rests_in_a_flood_of_few_small_messages_and_not_near_the_end(
     size: int, is_flood: bool, rests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("messaging.flow.time.sleep", slept.append)
+    clock = SimpleNamespace(sleep=slept.append, monotonic_ns=time.monotonic_ns)  # other threads go on sleeping
+    monkeypatch.setattr("messaging.flow.time", clock)
     session = Session([Trickle(size)], Pipe()[0], 9.0)  # type: ignore[list-item]
     result = Consume(size, 4_000, is_flood)(session)
     assert (result.stopped, result.received) == (None, 4_011)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from types import SimpleNamespace
 
 from reporter_session import COMPLETION, RUN, TERMS, TRAFFIC, ScriptedSource
 
@@ -52,7 +54,8 @@ def test_messages_gather_while_every_source_is_at_work(session, monkeypatch):
         session.gateway.end()
         session.engine.end()
 
-    monkeypatch.setattr("stats_reporter.service.time.sleep", sleep)
+    clock = SimpleNamespace(sleep=sleep, monotonic_ns=time.monotonic_ns)  # other threads go on sleeping
+    monkeypatch.setattr("stats_reporter.service.time", clock)
     session.gateway.say(Throughput(1, 8_000))
     session.run()
     assert slept_s == [GATHERING_S]  # after the hellos and the first message; never once a source has ended
