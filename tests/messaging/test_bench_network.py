@@ -42,7 +42,7 @@ NEEDED = {"tools", "namespace", "veth", "bridge"}
         (("--transport", "amqp://guest@here", "--nagle", "broker"), "that broker is not ours: say amqp"),
         (("--transport", "tcp", "--nagle", "gateway"), "'gateway' is none of publisher, consumer, broker"),
         (("--transport", "tcp", "--network", "moon"), "no network is called 'moon'"),
-        (("--transport", "tcp", "--cpus", "gateway=0"), "give ROLE=CPU pairs, as publisher=0,consumer=1"),
+        (("--transport", "tcp", "--cpus", "gateway=0"), "give ROLE=CPU pairs of publisher, consumer"),
         (("--transport", "tcp", "--cpus", "publisher=4095"), "publisher=4095"),
     ],
 )
