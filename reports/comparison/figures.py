@@ -29,6 +29,8 @@ USUALLY_DRAWN = ("p50", "p99")
 COMPLETION = "Medians over repeats; whiskers are the middle half of the repeats. Hollow: the rate was not held."
 CPU = "Medians over repeats; all transports to one scale."
 DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
+LEAST_POINTS = 4
+"""A drawing of three points says less than their three numbers in the table."""
 MOST_TICKS = 6
 BAR_WIDTH = 0.62  # of the distance between two rates
 
@@ -36,7 +38,7 @@ Record = dict[str, Any]
 
 
 def trial_figures(record: Record) -> Iterator[Figure]:
-    """The figures that have something to show; the style of page or files must be set.
+    """The figures that have LEAST_POINTS to show; the style of page or files must be set.
 
     Arms that run as fast as possible have no rate, so they have no place on the axis.
     """
@@ -50,7 +52,8 @@ def trial_figures(record: Record) -> Iterator[Figure]:
         return
     for words, own in grouped(arms, beside_the_rate).items():
         yield from (figure for name in drawn for figure in _completion(own, name, words))
-        yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in _cpu_by_contender(own).items())
+        if len(own) >= LEAST_POINTS:
+            yield from (Figure(f"CPU, {name}{words}", chart, CPU) for name, chart in _cpu_by_contender(own).items())
 
 
 def with_rate(record: Record) -> list[Record]:
@@ -71,10 +74,10 @@ def contender_colours(contenders: Mapping[str, list[Record]]) -> dict[str, str]:
 
 
 def _completion(arms: list[Record], name: str, words: str) -> Iterator[Figure]:
-    """One figure, or none if no arm measured this percentile; of arms with too few orders for it there is none."""
+    """One figure, or none if too few arms measured this percentile; one with too few orders for it did not."""
     metric = f"due_{name}_us"
     arms = [arm for arm in arms if is_told(name, arm.get("orders_measured"))]
-    if any(metric in arm["metrics"] for arm in arms):
+    if sum(metric in arm["metrics"] for arm in arms) >= LEAST_POINTS:
         yield Figure(f"Completion time from due, {name}{words}", _against_rate(arms, metric), COMPLETION)
 
 

@@ -78,7 +78,7 @@ def test_a_recorded_folder_gets_its_page_again(name: str, reported: Path):
     assert done.exit_code == 0, done.output
     page = Path(done.output.rpartition("page: ")[2].strip())
     assert page.parent == reported / name
-    assert page.read_text().count("<svg") > 0
+    assert ("<svg" in page.read_text()) is (name != "nagle"), "its two arms are too few for a chart"
 
 
 def said_by(exchange: str) -> dict[str, Any]:
