@@ -21,7 +21,7 @@ def java_that(does: str, home: Path) -> dict[str, str]:
     return {"JAVA_HOME": str(home)}
 
 
-@pytest.mark.parametrize("given", [(), ("--json",)])
+@pytest.mark.parametrize("given", [(), pytest.param(("--json",), marks=pytest.mark.long)])
 def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:

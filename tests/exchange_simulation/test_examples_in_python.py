@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {"one_run": "from due time ", "broker_or_none": "zeromq at 4,000 orders/s", "matching": "400 prices: "}
 SMALL: dict[str, dict[str, Any]] = {
-    "run": {"orders": "4k"}, "compare": {"repeats": 2, "seconds": 0.2, "redo_noisy": False},
+    "run": {"orders": "4k"}, "compare": {"repeats": 1, "seconds": 0.2, "redo_noisy": False},
 }  # fmt: skip
 
 

@@ -17,11 +17,17 @@ SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeat
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The results folder, and what the command printed."""
     folder = tmp_path_factory.mktemp("results")
-    said = exchange("nagle", *SMALL, "--results", folder, "--name", "small", "--json")
+    said = exchange("nagle", *SMALL, "--results", folder, "--name", "small")
     assert said.code == 0, said.err
-    return folder
+    return folder, said.out
+
+
+@pytest.fixture
+def results(measured: tuple[Path, str]) -> Path:
+    return measured[0]
 
 
 def test_packets_are_fewer_with_nagle_on(results: Path) -> None:
@@ -31,19 +37,19 @@ def test_packets_are_fewer_with_nagle_on(results: Path) -> None:
 
 
 def test_the_paper_s_rows_stand_beside_its_own_roles_only_and_the_tables_fit_100_columns(
-    results: Path, capsys: pytest.CaptureFixture[str]
+    measured: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = exchange("nagle", "--resume", "small", "--results", results)
-    assert "the paper's" not in said.out
-    assert "with --roles broker over amqp its figures are beside" in " ".join(said.out.split())
+    results, out = measured
+    assert "the paper's" not in out
+    assert "with --roles broker over amqp its figures are beside" in " ".join(out.split())
     record = json.loads((results / "small" / "comparison.json").read_bytes())
     record["arms"][1]["settings"]["nagle"] = ["broker"]
     show_nagle(record)
     beside = capsys.readouterr().out
     assert re.search(r"the paper's +Nagle on +2\.27 +359 +440", beside)
     assert "mean handed" in beside
-    assert "completion mean from due time" in said.out or "saturated" in said.out  # on a busy machine
-    assert max(map(len, said.out.partition("\n\n")[2].splitlines()[:-1])) <= 100
+    assert "completion mean from due time" in out or "saturated" in out  # on a busy machine
+    assert max(map(len, out.partition("\n\n")[2].splitlines()[:-1])) <= 100
 
 
 def test_a_page_of_two_arms_has_the_packets_in_an_open_table_and_no_chart_of_two_dots(results: Path) -> None:

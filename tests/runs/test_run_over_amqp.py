@@ -85,7 +85,7 @@ def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: py
 def test_a_broker_of_its_own_is_set_as_told_measured_and_removed(
     running: Callable[..., Running], tmp_path: Path
 ) -> None:
-    run = running("--transport", "amqp", "--nagle", "broker", "--rate", 2000, "--orders", 4000).under_way()
+    run = running("--no-page", "--transport", "amqp", "--nagle", "broker", "--rate", 2000, "--orders", 4000).under_way()
     family = run.family()
     assert any("beam" in process.name() for process in family)
     said = run.finish()
@@ -118,7 +118,7 @@ def is_gone(process: psutil.Process) -> bool:
 
 
 def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Running], tmp_path: Path) -> None:
-    run = running("--transport", "amqp", "--rate", 2000, "--duration", 600, "--timeout", 5).under_way()
+    run = running("--no-page", "--transport", "amqp", "--rate", 2000, "--duration", 600, "--timeout", 5).under_way()
     family = run.family()
     next(process for process in family if "beam" in process.name()).kill()
     said = run.finish()

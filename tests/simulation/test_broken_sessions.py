@@ -82,7 +82,7 @@ def _sends_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matching_engine.recovery.Follower.behind", lambda *_: [])
 
 
-PLANTS = [(_writes_later, 2), (_counts_one_order_too_few, 5), (_believes_every_resume, 4), (_sends_too_few, 2)]
+PLANTS = [(_writes_later, 63), (_counts_one_order_too_few, 5), (_believes_every_resume, 4), (_sends_too_few, 50)]
 """Bugs, each with a seed that found it soon."""
 
 

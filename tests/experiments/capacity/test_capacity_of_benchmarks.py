@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,11 +19,20 @@ WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --dur
 BASE = LoadAxis("base", "base", "base", "the highest base", whole=True)
 
 
-def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(tmp_path: Path) -> None:
-    words = ("--bench", WORKLOAD, "--from", 2, "--probes", 3, "--pause", 0, "--results", tmp_path)
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder of a search, and its record."""
+    results = tmp_path_factory.mktemp("results")
+    words = ("--bench", WORKLOAD, "--from", 2, "--probes", 3, "--pause", 0, "--results", results)
     said = exchange("capacity", *words, "--name", "it", "--json")
     assert said.code == 0, said.err
-    folder, record = tmp_path / "it", said.record
+    return results / "it", said.record
+
+
+def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(
+    searched: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, record = searched
     assert (record["benchmark"], record["axis"]["name"]) == ("supply-chain", "base")
     assert record["reach_base"] == {"low": 1, "high": record["ceiling_base"]}
     probes = {probe["run"] for probe in record["probes"] + record["set_aside"]}
@@ -33,6 +43,11 @@ def test_a_search_leaves_a_benchmark_for_each_probe_its_record_and_its_page(tmp_
     (folder / "capacity.html").unlink()
     assert exchange("report", folder).code == 0
     assert (folder / "capacity.html").read_text() == page
+
+
+@pytest.mark.long
+def test_a_search_is_made_again_from_its_record(searched: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    folder, record = searched
     again = exchange("results", "rerun", folder, "--results", tmp_path, "--name", "again", "--json").record
     assert (again["settings"], again["subject"]) == (record["settings"], record["subject"])
 
