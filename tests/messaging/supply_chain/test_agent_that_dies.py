@@ -38,6 +38,13 @@ def test_an_agent_that_is_killed_is_named_and_ends_the_run(tmp_path: Path) -> No
 
 
 def _agents(run: psutil.Popen) -> list[psutil.Process]:
-    """The forked agents, once all are there."""
-    forks = [child for child in run.children() if "supply-chain" in child.cmdline()]
+    """The forked agents, once all are there. A child that has ended meanwhile (a look for a broker) is none of them."""
+    forks = [child for child in run.children() if _is_agent(child)]
     return forks if len(forks) == AGENTS else []
+
+
+def _is_agent(child: psutil.Process) -> bool:
+    try:
+        return "supply-chain" in child.cmdline()
+    except psutil.NoSuchProcess:
+        return False
