@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import Command
+from cli.main import LoadingGroup
 
 if TYPE_CHECKING:
     from messaging.benchmark import Benchmark
@@ -16,7 +17,7 @@ class BenchCommand(Command):
     table = "bench"
 
 
-class Benchmarks(click.Group):
+class Benchmarks(LoadingGroup):
     """Builds the command `exchange bench NAME` from the declarations in messaging/benchmarks/NAME.py."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

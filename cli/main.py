@@ -54,7 +54,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """NumPy's linear algebra is not used here; its threads would spin on every processor, in every component."""
 
 
-class Subcommands(click.Group):
+class LoadingGroup(click.Group):
+    """A group that loads a subcommand when it is called; a slip in its name gets a suggestion."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args[0] not in names and (close := difflib.get_close_matches(args[0], names, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+
+class Subcommands(LoadingGroup):
     """Loads the subcommand NAME: the object `command` in cli/NAME.py. Its own help loads none."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -76,13 +88,6 @@ class Subcommands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"cli.{name}").command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and (close := difflib.get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from exchange.instances import role_of
-from exchange.settings import MAX_RATE_PER_S, ROLES
+from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES, ROLES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -134,6 +134,9 @@ class Nagle(SettingType[tuple[str, ...]]):
     def write(self, value: tuple[str, ...]) -> str:
         return ",".join(value) or "none"
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return Listed(click.Choice((*NAGLE_ROLES, "all", "none"))).shell_complete(ctx, param, incomplete)
+
 
 class KeysFolder(SettingType[str | None]):
     """A folder of keys, by its absolute path; None, written none, is without."""
@@ -147,6 +150,31 @@ class KeysFolder(SettingType[str | None]):
         return value
 
 
+class OneOf(click.Choice[str]):
+    """One of some words; a slip gets a suggestion."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        import difflib
+
+        close = difflib.get_close_matches(str(value), self.choices, n=1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        return super().get_invalid_choice_message(value, ctx) + meant
+
+
+class Suggested(click.ParamType[str]):
+    """Any text; a shell completes it to the words that `words` returns."""
+
+    name = "text"
+
+    def __init__(self, words: Callable[[], Iterable[str]]) -> None:
+        self._words = words
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(word) for word in self._words() if word.startswith(incomplete)]
+
+
 class Declared(click.ParamType[str]):
     """One of the words that a transport declares for an option. The transport is imported when they are needed."""
 
@@ -156,10 +184,10 @@ class Declared(click.ParamType[str]):
         self._scheme, self._option = scheme, option
 
     @property
-    def _choice(self) -> click.Choice[str]:
+    def _choice(self) -> OneOf:
         from transports.registry import transport_of
 
-        return click.Choice(transport_of(self._scheme).words(self._option))
+        return OneOf(transport_of(self._scheme).words(self._option))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._choice.convert(value, param, ctx)

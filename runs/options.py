@@ -27,9 +27,21 @@ from exchange.settings import (
     TOPOLOGIES,
     RunSettings,
 )
-from exchange.workload import PRICE_MODELS
+from exchange.workload import ARRIVALS, PRICE_MODELS
 from runs.notices import say
-from runs.option_types import Count, Cpus, Declared, KeysFolder, Nagle, Prices, Rate, Scheme, SettingType
+from runs.option_types import (
+    Count,
+    Cpus,
+    Declared,
+    KeysFolder,
+    Nagle,
+    OneOf,
+    Prices,
+    Rate,
+    Scheme,
+    SettingType,
+    Suggested,
+)
 from runs.priority import going_first
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,6 +95,13 @@ class Option:
         return [] if written is None else [self.name, str(written)]
 
 
+def _networks() -> Iterator[str]:
+    """The names of profiles; the room is imported only when a shell asks."""
+    from runs.network.profile import PROFILES
+
+    yield from PROFILES
+
+
 TABLE = (
     Option("--listen", "url", ENGINE, "Where the gateway connects to.", metavar="URL", required=True),
     Option("--listen", "url", REPORTER, "Where gateway and engine report to.", metavar="URL", required=True),
@@ -108,9 +127,9 @@ TABLE = (
     Option("--nagle", "nagle", RUN, "Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.",
            Nagle(), "none"),
     Option("--topology", "topology", RUN, "Orders and answers on one TCP connection, or on one each.",
-           click.Choice(TOPOLOGIES), "duplex"),
-    Option("--network", "network", RUN, "What joins the components: see exchange network list.", default="local",
-           metavar="PROFILE"),
+           OneOf(TOPOLOGIES), "duplex"),
+    Option("--network", "network", RUN, "What joins the components: see exchange network list.",
+           Suggested(_networks), "local", metavar="PROFILE"),
     Option("--secure", "secure", RUN | COMPONENTS, "Encrypt, and admit nobody else, by the keys in DIR, which exchange "
            "keys makes: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
     Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
@@ -118,13 +137,13 @@ TABLE = (
     Option("--capture", "capture", RUN, "Hold the packet counters against tcpdump, which slows the run.", is_flag=True),
     Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
-           default="fixed", metavar="WORD"),
+           Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
     Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", Count()),
     Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float),
     Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
     Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
     Option("--price-model", "price_model", LOAD, "Prices alike, around a mid that moves, or 1..max price.",
-           click.Choice(list(PRICE_MODELS)), "uniform"),
+           OneOf(list(PRICE_MODELS)), "uniform"),
     Option("--window", "window", LOAD,
            f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
     Option("--tape", "tape", LOAD, "Replay the orders in this file.", click.Path(dir_okay=False)),
@@ -132,7 +151,7 @@ TABLE = (
     Option("--pace", "pace", LOAD, "How the gateway waits for a due time: sleep, or spin:US, awake for the last "
            "microseconds, as spin:100. It is more punctual, and takes more CPU.", default="sleep", metavar="WORD"),
     Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
-           "goes before all other work, and needs the right to.", click.Choice(PRIORITIES), "normal"),
+           "goes before all other work, and needs the right to.", OneOf(PRIORITIES), "normal"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
            "twice.", is_flag=True),
@@ -141,13 +160,13 @@ TABLE = (
     Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
            "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
     Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
-           "or when the system does.", click.Choice(SYNCS), "batch"),
+           "or when the system does.", OneOf(SYNCS), "batch"),
     Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
     Option("--pairs", "pairs", COUNTS,
            "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
            Count(), 1),
     Option("--reporters", "reporters", COUNTS, "Stats reporters, to which the pairs are dealt in turns.", Count(), 1),
-    Option("--policy", "policy", TERMS, "What an incoming order trades with.", click.Choice(list(POLICIES)),
+    Option("--policy", "policy", TERMS, "What an incoming order trades with.", OneOf(list(POLICIES)),
            "price-time"),
     Option("--max-price", "max_price", TERMS, "Highest price the book accepts, ticks; at most 65534.", int, 999),
     Option("--packing", "packing", TERMS, "Orders (and answers to them) in one message.", Count(), 1),

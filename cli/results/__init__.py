@@ -16,6 +16,14 @@ results_option = click.option(
 )
 
 
+def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell completes a NAME to, the newest first."""
+    from cli.results.kinds import folders, kind_of
+
+    found = (path.name for path in folders(Path(ctx.params.get("results") or "results")) if kind_of(path) is not None)
+    return sorted((name for name in found if name.startswith(incomplete)), reverse=True)
+
+
 @click.group()
 def command() -> None:
     """What was run, when, on what; what differs; and once more from its own record.
@@ -49,7 +57,7 @@ def list_results(results: str, transport: str | None, status: str | None, last: 
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 @results_option
 @json_option
 def show(name: str, results: str, as_json: bool) -> None:
@@ -70,8 +78,8 @@ def show(name: str, results: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=_names)
+@click.argument("second", metavar="B", shell_complete=_names)
 @results_option
 @json_option
 def diff(first: str, second: str, results: str, as_json: bool) -> None:
@@ -121,7 +129,7 @@ def repair(name: str | None, results: str) -> None:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 @results_option
 @click.option("--name", "new_name", metavar="NEW", help="The new folder in DIR.  [default: as for the first one]")
 @no_spark_option

@@ -35,7 +35,7 @@ from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
 from messaging.streams import transfer_figures, wrong_with, wrong_with_each
 from runs.errors import UserError
-from runs.option_types import Count
+from runs.option_types import Count, OneOf
 from transports.base import Pattern
 
 ROLES = click.IntRange(1, 10_000)
@@ -52,7 +52,7 @@ OPTIONS = (
     click.Option(["--size"], type=SIZE, default="256", show_default=True, help="Of a message."),
     click.Option(["--packing"], type=Count(1, 1 << 16), default="1", show_default=True,
                  help="Market data messages in each message, as 16 of OPRA's in 256 bytes."),
-    click.Option(["--mode"], type=click.Choice(list(MODES)), default=SHARED, show_default=True,
+    click.Option(["--mode"], type=OneOf(list(MODES)), default=SHARED, show_default=True,
                  help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all."),
 )  # fmt: skip
 

@@ -40,7 +40,7 @@ from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_aski
 from messaging.roles import Links, Role, check_descriptors
 from reports.exports import grouped
 from reports.formats import number
-from runs.option_types import Listed
+from runs.option_types import Listed, OneOf
 from transports.base import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
@@ -64,7 +64,7 @@ OPTIONS = (
             "Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.", least=0),
     numbers("--ahead", "requests", 10_000, "1", "N",
             "Requests that a thread may send before a reply: 1 waits for each, as the paper does."),
-    click.Option(["--match"], type=Listed(click.Choice(list(PATTERN))), default="indexed", show_default=True,
+    click.Option(["--match"], type=Listed(OneOf(list(PATTERN))), default="indexed", show_default=True,
                  help="How a thread finds its own reply."),
     click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),
     click.Option(["--sample", "sample_s"], type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds."),

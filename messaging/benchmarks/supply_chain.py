@@ -40,17 +40,17 @@ from messaging.supply_chain.topologies import (
 )
 from reports.formats import number
 from runs.errors import UserError
-from runs.option_types import Listed
+from runs.option_types import Listed, OneOf
 from transports.base import Pattern, TransportError
 from transports.declaration import Server
 from transports.registry import has_broker
 
 MOST_BASE = 1000
 OPTIONS = (
-    click.Option(["--topology"], type=Listed(click.Choice(TOPOLOGIES)), default=VERTICAL, show_default=True,
+    click.Option(["--topology"], type=Listed(OneOf(TOPOLOGIES)), default=VERTICAL, show_default=True,
                  help="vertical: more traffic; horizontal: more locations; freeform: as --config says."),
     numbers("--base", "bases", MOST_BASE, "10", "B", "The scale: 20 messages delivered a second for each unit."),
-    click.Option(["--interactions"], type=Listed(click.Choice([str(each) for each in INTERACTIONS])),
+    click.Option(["--interactions"], type=Listed(OneOf([str(each) for each in INTERACTIONS])),
                  default=",".join(map(str, INTERACTIONS)), show_default=True, help="Which of the seven are on."),
     click.Option(["--config"], type=click.Path(), metavar="FILE.toml",
                  help="Locations, families and rates, with --topology freeform."),

@@ -36,13 +36,14 @@ from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
 from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
 from runs.errors import UserError
+from runs.option_types import OneOf
 from transports.base import Pattern
 from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 NUMBER = "{n}"
 ONE, EACH = "one", "each"
-CONSUMERS = click.Option(["--consumers"], type=click.Choice((ONE, EACH)), default=ONE, show_default=True,
+CONSUMERS = click.Option(["--consumers"], type=OneOf((ONE, EACH)), default=ONE, show_default=True,
                          help="One consumer of all queues, or one of each, as in the paper.")  # fmt: skip
 PATTERNS = numbers("--patterns", "patterns", 8192, "1,4,16,64,256,1024", "B", "How many queues, with a pattern each.")
 BINDING = click.Option(["--binding"], default=f"quotes.q{NUMBER}.#", show_default=True, metavar="PATTERN",

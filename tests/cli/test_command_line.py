@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from cli.main import COMMANDS, main
@@ -63,6 +64,11 @@ def test_options_stand_under_headings(name: str):
         (["run", "--transport", "zeromk"], "did you mean zeromq?"),
         (["run", "--transport", "tpc"], "did you mean tcp?"),
         (["run", "--transport", "rabitmq"], "did you mean amqp?"),
+        (["run", "--delivery", "durabl"], "Did you mean 'durable'?"),
+        (["run", "--price-model", "normale"], "Did you mean 'normal'?"),
+        (["bench", "suit"], "Did you mean 'suite'?"),
+        (["bench", "de-spcs"], "Did you mean 'de-spsc'?"),
+        (["results", "lst"], "Did you mean 'list'?"),
     ],
 )
 def test_a_slip_gets_a_suggestion(words: list[str], meant: str):
@@ -111,11 +117,27 @@ def test_short_numbers_reach_the_settings():
     assert settings.sampling_interval == 5_000
 
 
-def test_the_shell_completes_transports_behind_a_comma():
-    command = import_module("cli.compare").command
-    transports = next(param for param in command.params if param.name == "transports")
-    found = transports.type.shell_complete(click.Context(command), transports, "tcp,zer")
-    assert [item.value for item in found][:2] == ["tcp,zeromq", "tcp,zeromq+inproc"]
+@pytest.mark.parametrize(
+    ("words", "incomplete", "first"),
+    [
+        (["compare", "--transports"], "tcp,zer", ["tcp,zeromq", "tcp,zeromq+inproc"]),
+        (["run", "--delivery"], "d", ["durable"]),
+        (["run", "--network"], "wan", ["wan1", "wan10"]),
+        (["run", "--arrivals"], "p", ["poisson"]),
+        (["run", "--nagle"], "gateway,b", ["gateway,broker"]),
+        (["bench"], "de-s", ["de-spsc"]),
+        (["results", "show"], "run-z", ["run-zeromq"]),
+    ],
+)
+def test_the_shell_completes_commands_and_values(
+    words: list[str], incomplete: str, first: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = tmp_path / "results" / "run-zeromq"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    found = ShellComplete(main, {}, "exchange", "_EXCHANGE_COMPLETE").get_completions(words, incomplete)
+    assert [item.value for item in found][:2] == first
 
 
 def test_the_command_is_a_module_too():
