@@ -13,7 +13,7 @@ from runs.options import json_option, results_option
 @click.option("--transports", type=Listed(Scheme()), default="zeromq,tcp,amqp", show_default=True,
               metavar="SCHEME[,...]", help="Over what.")  # fmt: skip
 @click.option("--delivery", "deliveries", type=Listed(click.STRING), default="lossy,confirmed,durable",
-              show_default=True, metavar="WORD[,...]", help="With which guarantees, over amqp.")  # fmt: skip
+              show_default=True, metavar="WORD[,...]", help="With which guarantees, over a broker.")  # fmt: skip
 @click.option("--faults", type=Listed(click.STRING), default="all", show_default=True, metavar="FAULT[,...]",
               help="Which ones: see --list.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Shorter runs, and over amqp one guarantee, confirmed.")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern, mask
 
@@ -64,6 +64,22 @@ class Server(Protocol):
 
     def accepted(self) -> list[dict[str, Any]]:
         """Local, peer and tcp_nodelay of each connection that it has accepted. OSError if we may not look."""
+
+
+@runtime_checkable
+class BreakableServer(Server, Protocol):
+    """A server into which `exchange faults` can inject faults; each call is an OSError if the server is gone."""
+
+    def restart(self) -> None:
+        """End it and start it again over its own files, at the same address."""
+
+    def block_publishers(self) -> None:
+        """Take nothing from publishers any more, as when memory runs out."""
+
+    def unblock_publishers(self) -> None: ...
+
+    def close_connections(self) -> None:
+        """Close every client's connection, by the broker's own command."""
 
 
 @dataclass(frozen=True)

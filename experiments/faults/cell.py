@@ -17,7 +17,7 @@ import psutil
 
 from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
 from experiments.faults.injection import Fault, Target
-from transports.amqp.broker import PrivateServer
+from transports.declaration import Server
 
 READY_S = 120.0
 LOOK_S = 0.05
@@ -62,6 +62,11 @@ class Cell:
         """The folder of its run."""
         return f"{self.fault.name}-{self.over.replace(' ', '-')}"
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"fault": self.fault.name, "transport": self.transport, "delivery": self.delivery, "over": self.over,
+                "run": self.name}  # fmt: skip
+
 
 class Run:
     """`exchange run` in a process of its own. Its output is read when it has ended."""
@@ -90,18 +95,18 @@ class Run:
         self.out, self.err = self._process.communicate()
 
 
-Meeting = tuple[str, Mapping[str, str], PrivateServer]
+Meeting = tuple[str, Mapping[str, str], Server]
 """A broker: its URL, what the components need in their environment, its server."""
 
 
 def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, further: list[str]) -> dict[str, Any]:
     """Run the cell; its entry in the record. `further`: words for `exchange run`."""
     url, environment, server = broker or (cell.transport, {}, None)
-    words = ["--transport", url, *(["--delivery", cell.delivery] if cell.delivery else []), *_words(load), *further,
+    words = ["--transport", url, *(["--delivery", cell.delivery] if cell.delivery else []),
+             *(["--network", cell.fault.network] if cell.fault.network else []), *_words(load), *further,
              "--results", str(folder), "--name", cell.name]  # fmt: skip
     run, at = Run(words, environment), folder / cell.name
-    known = {"fault": cell.fault.name, "transport": cell.transport, "delivery": cell.delivery, "over": cell.over,
-             "run": cell.name, "command": f"exchange run {' '.join(words)}"}  # fmt: skip
+    known = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
     try:
         start_ns = _under_way(run, at, load)
         if start_ns is None:

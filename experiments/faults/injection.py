@@ -20,12 +20,16 @@ from typing import NamedTuple
 
 import psutil
 
-from transports.amqp.broker import PrivateServer
+from transports.declaration import BreakableServer, Server
 from transports.sockets import borrowed
 
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
-DROP_EVERYTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""A classic BPF program of one instruction: return 0, so the socket takes no byte of any packet."""
+BETWEEN = "between the gateway and its peer"
+LOST_SHARE = 0.1
+LOSS = f"{LOST_SHARE:.0%} of the packets {BETWEEN} are lost for a while"
+DELAY_US, USUAL_DELAY_US = 20_000, 50
+DELAY = f"in an emulated network every packet takes {DELAY_US / 1000:g} ms for a while, one way"
+NETWORK = f"gige?delay_us={USUAL_DELAY_US}"
 COMPONENTS = ("gateway", "engine", "reporter")
 BROKER = "broker"
 
@@ -33,32 +37,41 @@ BROKER = "broker"
 class Target:
     """A run under way; `broker` is the one that its links meet at."""
 
-    def __init__(self, launcher: psutil.Process, folder: Path, broker: PrivateServer | None) -> None:
+    def __init__(self, launcher: psutil.Process, folder: Path, broker: Server | None) -> None:
         self.launcher, self.folder, self.broker = launcher, folder, broker
 
     def process(self, role: str) -> psutil.Process:
         """NoSuchProcess if it has ended."""
         if role == BROKER:
-            return psutil.Process(self.broker.node.pid if self.broker else 0)
+            return psutil.Process(self.broker.facts()["pid"] if self.broker else 0)
         for child in self.launcher.children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 if role in child.cmdline():
                     return child
         raise psutil.NoSuchProcess(0, role)
 
+    @property
+    def breakable(self) -> BreakableServer:
+        """The broker, if it has commands for faults. OSError if it has none."""
+        if not isinstance(self.broker, BreakableServer):
+            raise OSError("this broker has no commands for faults")
+        return self.broker
+
     @contextlib.contextmanager
     def connections(self) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
-        """The gateway's connections to its engine, or to the broker: (its own end, the other end) of each."""
+        """The gateway's connections to its engine, or to the broker: (its own end, the other end) of each.
+
+        OSError if there is none.
+        """
         gateway, peer = self.process("gateway"), self.process(BROKER if self.broker else "engine")
         theirs = {found.raddr: found.fd for found in peer.net_connections("tcp") if found.raddr}
+        shared = [(own.fd, theirs[own.laddr]) for own in gateway.net_connections("tcp") if own.laddr in theirs]
+        if not shared:
+            raise OSError("no TCP connection joins the gateway and its peer")
         with contextlib.ExitStack() as stack:
             yield [
-                (
-                    stack.enter_context(borrowed(gateway.pid, own.fd)),
-                    stack.enter_context(borrowed(peer.pid, theirs[own.laddr])),
-                )
-                for own in gateway.net_connections("tcp")
-                if own.laddr in theirs
+                (stack.enter_context(borrowed(gateway.pid, own)), stack.enter_context(borrowed(peer.pid, other)))
+                for own, other in shared
             ]
 
 
@@ -70,6 +83,10 @@ class Fault(NamedTuple):
     is_lifted: bool = False
     """Whether it is lifted while the run goes on."""
     needs_broker: bool = False
+    needs_tcp: bool = False
+    """Whether it breaks a TCP connection."""
+    network: str = ""
+    """The emulated network that its run is in; a broker is then the run's own."""
 
 
 @contextlib.contextmanager
@@ -91,8 +108,23 @@ def _stopped(role: str, target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _restarted(target: Target) -> Iterator[None]:
-    assert target.broker
-    target.broker.restart()
+    target.breakable.restart()
+    yield
+
+
+@contextlib.contextmanager
+def _alarmed(target: Target) -> Iterator[None]:
+    broker = target.breakable
+    broker.block_publishers()
+    try:
+        yield
+    finally:
+        broker.unblock_publishers()
+
+
+@contextlib.contextmanager
+def _closed(target: Target) -> Iterator[None]:
+    target.breakable.close_connections()
     yield
 
 
@@ -113,24 +145,50 @@ def disconnect(sock: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def _cut(target: Target) -> Iterator[None]:
-    """Let both ends drop every packet that arrives, acknowledgements too, as behind a cable that was pulled."""
+def _lossy(share: float, target: Target) -> Iterator[None]:
+    """Let both ends drop this share of the packets that arrive, acknowledgements too; 1 is a cable that was pulled."""
     with target.connections() as connections, contextlib.ExitStack() as stack:
-        for own, other in connections:
-            stack.enter_context(deaf(own))
-            stack.enter_context(deaf(other))
+        for sock in (end for ends in connections for end in ends):
+            stack.enter_context(dropping(sock, share))
         yield
 
 
 @contextlib.contextmanager
-def deaf(sock: socket.socket) -> Iterator[None]:
-    """Inside, the kernel drops every packet for this socket; afterwards TCP sends again what was lost."""
-    program = ctypes.create_string_buffer(DROP_EVERYTHING)
-    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
+def dropping(sock: socket.socket, share: float) -> Iterator[None]:
+    """Inside, the kernel drops this share of the packets for this socket; TCP sends again what was lost."""
+    instructions = packet_filter(share)
+    program = ctypes.create_string_buffer(instructions)
+    words = struct.pack("HP", len(instructions) // 8, ctypes.addressof(program))
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, words)
     try:
         yield
     finally:
         sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+def packet_filter(share: float) -> bytes:
+    """A classic BPF program (linux/filter.h): a packet is taken whole if a random number is above the share."""
+    return b"".join(
+        struct.pack("HBBI", *instruction)
+        for instruction in (
+            (0x20, 0, 0, 0xFFFF_F000 + 56),  # load SKF_AD_RANDOM, a number of 32 bits
+            (0x25, 0, 1, round(share * 0xFFFF_FFFF)),  # skip the next instruction unless it is greater
+            (0x06, 0, 0, 0xFFFF_FFFF),  # return all bytes
+            (0x06, 0, 0, 0),  # return none
+        )
+    )
+
+
+@contextlib.contextmanager
+def _delayed(target: Target) -> Iterator[None]:
+    """Tell the process that holds the run's network, whose stdin is a pipe that its user may open."""
+    stdin = Path(f"/proc/{target.process('runs.network.holder').pid}/fd/0")
+    stdin.write_text(f"delay_us {DELAY_US}\n")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            stdin.write_text(f"delay_us {USUAL_DELAY_US}\n")
 
 
 @contextlib.contextmanager
@@ -157,9 +215,13 @@ FAULTS = {
         *_on_each("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, lifted=True),
         *_on_each("freeze", "the {} is stopped for good", _stopped),
         Fault("broker-restart", "the broker ends and starts again over its own files", _restarted, needs_broker=True),
-        Fault("connection-reset", "the gateway's connections are reset", _reset),
-        Fault("partition", "no packet passes between the gateway and its peer for a while", _cut, is_lifted=True),
-        Fault("half-open", "no packet passes any more, and neither end is told", _cut),
+        Fault("broker-alarm", "the broker is out of memory for a while, and takes no message", _alarmed, True, True),
+        Fault("broker-close", "the broker closes every connection, by its own command", _closed, needs_broker=True),
+        Fault("connection-reset", "the gateway's connections are reset", _reset, needs_tcp=True),
+        Fault("partition", f"no packet passes {BETWEEN} for a while", partial(_lossy, 1.0), True, needs_tcp=True),
+        Fault("half-open", "no packet passes any more, and neither end is told", partial(_lossy, 1.0), needs_tcp=True),
+        Fault("loss", LOSS, partial(_lossy, LOST_SHARE), True, needs_tcp=True),
+        Fault("delay", DELAY, _delayed, True, needs_tcp=True, network=NETWORK),
         Fault("full-disk", "no file of reporter and launcher can grow any more", _full),
     )
 }

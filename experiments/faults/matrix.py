@@ -27,10 +27,9 @@ from runs.notices import say
 from runs.process_group import ProcessGroup
 from runs.record.machine import host_facts, now, versions
 from runs.record.reading import read_record
-from transports.amqp.broker import PrivateServer
-from transports.base import NotInstalled
-from transports.declaration import RunningBroker, Where
-from transports.registry import transport_of
+from transports.base import BadAddress, NotInstalled
+from transports.declaration import RunningBroker, Transport, Where
+from transports.registry import has_broker, transport_of
 
 FILE = "faults.json"
 START_S = 4.0
@@ -63,7 +62,7 @@ def planned(
         Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
         for scheme, delivery in columns
         for name in faults
-        if delivery or not FAULTS[name].needs_broker
+        if has_broker(scheme) or not FAULTS[name].needs_broker
     )
     return Plan(cells=tuple(cells), load=load, further=tuple(further))
 
@@ -79,39 +78,53 @@ def plan_of(record: dict[str, Any]) -> Plan:
 
 
 def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    if scheme not in {"zeromq", "tcp", "amqp"}:
-        raise UserError(f"--transports: {scheme!r} has no connections that faults know of; there are zeromq, tcp, amqp")
-    if scheme != "amqp":
-        yield scheme, None
-        return
-    known = transport_of(scheme).words("delivery")
-    for delivery in deliveries:
-        if delivery not in known:
+    transport = _declared(scheme)
+    known = transport.words(transport.run_settings.get("delivery"))
+    for delivery in deliveries if known else [None]:
+        if delivery not in (known or [None]):
             raise UserError(f"--delivery: {delivery!r} is none; there are {', '.join(known)}")
         yield scheme, delivery
 
 
-class OwnBroker:
-    """A context with a private broker, started when a cell needs it, and again after each death."""
+def _declared(scheme: str) -> Transport:
+    try:
+        transport = transport_of(scheme)
+    except (BadAddress, NotInstalled) as error:
+        raise UserError(f"--transports: {error}") from error
+    if scheme in transport.one_process:
+        raise UserError(f"--transports: {scheme!r} joins threads of one process, and none of them can be broken alone")
+    return transport
 
-    def __enter__(self) -> OwnBroker:
+
+def _impossible(cell: Cell) -> str | None:
+    """Why the fault cannot be injected over the transport."""
+    if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
+        return f"{cell.transport} has no TCP connection to break"
+    return None
+
+
+class OwnBrokers:
+    """A context with a private broker for each scheme, started when a cell needs it, and again after each death."""
+
+    def __enter__(self) -> OwnBrokers:
         self._open = contextlib.ExitStack()
         self._processes: ProcessGroup | None = None
-        self._running: RunningBroker | None = None
+        self._running: dict[str, RunningBroker] = {}
         self._started = 0
         return self
 
-    def get(self) -> Meeting:
+    def get(self, scheme: str) -> Meeting:
         """Its address, what the components need in their environment, and its server. NotInstalled."""
-        if self._running is None or not _lives(self._running):
-            self._running = self._start()
-        server = self._running.server
-        assert isinstance(server, PrivateServer)
-        return self._running.url, dict(self._running.environment), server
+        if scheme not in self._running or not _lives(self._running[scheme]):
+            self._running[scheme] = self._start(scheme)
+        running = self._running[scheme]
+        assert running.server
+        return running.url, dict(running.environment), running.server
 
-    def _start(self) -> RunningBroker:
-        broker = transport_of("amqp").broker
-        assert broker
+    def _start(self, scheme: str) -> RunningBroker:
+        broker = transport_of(scheme).broker
+        if broker is None:
+            raise NotInstalled(f"{scheme} declares no broker that could be started here")
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
@@ -155,10 +168,10 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
         write_json(folder / FILE, record)
         return record
 
-    with ended_as_by_ctrl_c(), OwnBroker() as broker:
+    with ended_as_by_ctrl_c(), OwnBrokers() as brokers:
         try:
             for cell in plan.cells:
-                found.append(_cell(cell, plan, folder, broker.get))
+                found.append(_cell(cell, plan, folder, brokers.get))
                 say(f"{len(found):>3} of {len(plan.cells)}  {cell.fault.name} over {cell.over}: {_in_short(found[-1])}")
                 write("interrupted")
         except KeyboardInterrupt:
@@ -166,12 +179,13 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
     return write("complete")
 
 
-def _cell(cell: Cell, plan: Plan, folder: Path, broker: Callable[[], Meeting]) -> dict[str, Any]:
+def _cell(cell: Cell, plan: Plan, folder: Path, broker: Callable[[str], Meeting]) -> dict[str, Any]:
+    if why := _impossible(cell):
+        return {**cell.facts, "skipped": why}
     try:
-        meeting = broker() if cell.delivery else None
+        meeting = broker(cell.transport) if has_broker(cell.transport) and not cell.fault.network else None
     except NotInstalled as error:
-        return {"fault": cell.fault.name, "transport": cell.transport, "delivery": cell.delivery, "over": cell.over,
-                "run": cell.name, "skipped": str(error)}  # fmt: skip
+        return {**cell.facts, "skipped": str(error)}
     return measured_cell(cell, plan.load, folder, meeting, list(plan.further))
 
 

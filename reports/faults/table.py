@@ -95,7 +95,7 @@ def in_short(cell: Record | None) -> str:
     if cell is None:
         return ABSENT
     if "skipped" in cell:
-        return "skipped"
+        return "not possible here"
     orders = cell["orders"]
     mark = "! " if is_unreported(cell) else ""
     return f"{mark}{orders['lost']:,} of {orders['sent']:,}, {without_service(cell)}"

@@ -1,7 +1,8 @@
 """The process that holds a network: it makes the namespaces, keeps them, and is the wire if that is the mechanism.
 
 `python -m runs.network.holder PLAN` runs in a network namespace of its own, which is the hub. It answers in lines of
-JSON: when all is up, the namespaces' descriptors; then its figures for each line on stdin. It ends at end of file.
+JSON: when all is up, the namespaces' descriptors; then its figures for each line `figures` on stdin. A line
+`delay_us 20000` is another delay of every link from then on. It ends at end of file.
 Nothing has a name or another holder, so everything disappears with the process.
 """
 
@@ -30,9 +31,24 @@ def main() -> None:
     _answer({"event": "ready", "namespaces": namespaces})
     while True:
         wire.carry() if wire else select.select([0], [], [])
-        if not os.read(0, 4096):
+        orders = os.read(0, 4096).decode()
+        if not orders:
             return
-        _answer({"event": "figures", "wire": wire.figures() if wire else None})
+        for line in orders.splitlines():
+            if line.startswith("delay_us "):
+                _delay(plan, namespaces, wire, float(line.split()[1]))
+            else:
+                _answer({"event": "figures", "wire": wire.figures() if wire else None})
+
+
+def _delay(plan: Plan, namespaces: dict[str, int], wire: Any, delay_us: float) -> None:
+    if wire:
+        wire.delay(delay_us)
+    elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
+        for seat in plan.seats:
+            if seat.is_shaped:
+                with links.inside(namespaces[seat.role]):
+                    links.netem("orders", plan.rate_bit_per_s, delay_us)
 
 
 def build(plan: Plan) -> dict[str, int]:

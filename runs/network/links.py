@@ -74,7 +74,7 @@ def ip(lines: Iterable[str], fds: Iterable[int] = ()) -> None:
 def netem(interface: str, rate_bit_per_s: int, delay_us: float) -> None:
     """Frames that leave the interface pass a link of that rate, then wait."""
     shape = ["delay", f"{delay_us:g}us", "rate", f"{rate_bit_per_s}bit", "limit", str(_QUEUE)]
-    _run(["tc", "qdisc", "add", "dev", interface, "root", "netem", *shape])
+    _run(["tc", "qdisc", "replace", "dev", interface, "root", "netem", *shape])
 
 
 def whole_frames(interface: str) -> None:

@@ -78,6 +78,10 @@ class UserSpaceWire:
         self._wire.polls[-1] = select.POLLIN
         carry(self._wire, *self._shape)
 
+    def delay(self, delay_us: float) -> None:
+        """Take another delay for the frames that come from now on; they stay in order."""
+        self._shape = self._shape[0], round(delay_us * 1000)
+
     def figures(self) -> dict[str, Any]:
         """The number of frames since the last call, and how late they left."""
         counts, seen = self._wire.counts, np.cumsum(self._wire.lateness)

@@ -82,6 +82,18 @@ class PrivateServer:
         self._ended.append(self.node.usage())
         self.node = self.node.restart()
 
+    def block_publishers(self) -> None:
+        """Raise the memory alarm, by what `rabbitmqctl set_vm_memory_high_watermark 0.0001` does."""
+        self.node.set_memory_mark(0.0001)
+
+    def unblock_publishers(self) -> None:
+        self.node.set_memory_mark(self.node.facts()["settings"]["memory_mark"])
+
+    def close_connections(self) -> None:
+        """Close every connection with a reason, as `rabbitmqctl close_all_connections` does."""
+        each = 'rabbit_networking:close_connection(Connection, "by the fault matrix")'
+        self.node.evaluate(f"[{each} || Connection <- rabbit_networking:connections()]")
+
     def usage(self) -> NodeUsage:
         """CPU time of all nodes so far; memory of the newest one."""
         found = self.node.usage()

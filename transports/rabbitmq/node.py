@@ -20,7 +20,7 @@ from transports.declaration import Where
 from transports.keys import CONNECTOR, Keys
 from transports.rabbitmq.boot import NodeFolder, find_server
 from transports.rabbitmq.process import NodeAddress, end
-from transports.rabbitmq.settings import NodeSettings, RabbitMqError
+from transports.rabbitmq.settings import NodeSettings, RabbitMqError, memory_term
 
 LOOPBACK = Where()
 USER = "exchange"
@@ -99,6 +99,17 @@ class Node(NodeAddress):
         with _reserved(self.port, LOOPBACK) as port:
             left = NodeFolder.left_at(self.folder)
             return self._up(left, server, port, settings, None, outlives_us, patience_s, where)
+
+    def set_memory_mark(self, mark: float) -> None:
+        """As `rabbitmqctl set_vm_memory_high_watermark`: publishers pause soon if the node has more."""
+        self.evaluate(f"vm_memory_monitor:set_vm_memory_high_watermark({memory_term(mark)})")
+
+    def evaluate(self, expression: str) -> None:
+        """Have the node evaluate an Erlang expression, as `rabbitmqctl eval` does. OSError if the node is gone."""
+        if self.process.stdin is None:
+            raise OSError("the node outlives its starter, and hears nobody")
+        self.process.stdin.write(f"{expression}.\n".encode())
+        self.process.stdin.flush()
 
     def stop(self) -> None:
         """End the node and its children, and remove its folder. May be called again."""

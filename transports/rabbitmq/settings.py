@@ -62,7 +62,7 @@ class NodeSettings:
             "tcp_listeners": listener if self.keys is None else "[]",
             **({} if self.keys is None else {"ssl_listeners": listener, "ssl_options": _tls_options(Path(self.keys))}),
             "tcp_listen_options": f"[{', '.join(self._socket_options())}]",
-            "vm_memory_high_watermark": self._memory_term(),
+            "vm_memory_high_watermark": memory_term(self.memory_mark),
             "disk_free_limit": str(self.disk_limit_bytes),
             "default_user": f'<<"{user}">>',
             "default_pass": f'<<"{password}">>',
@@ -77,8 +77,9 @@ class NodeSettings:
         buffers = {"sndbuf": self.send_buffer_bytes, "recbuf": self.receive_buffer_bytes}
         return options + [f"{{{name}, {size}}}" for name, size in buffers.items() if size is not None]
 
-    def _memory_term(self) -> str:
-        return f"{self.memory_mark:.6f}" if self.memory_mark <= 1 else f"{{absolute, {int(self.memory_mark)}}}"
+
+def memory_term(mark: float) -> str:
+    return f"{mark:.6f}" if mark <= 1 else f"{{absolute, {int(mark)}}}"
 
 
 def _tls_options(keys: Path) -> str:

@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.injection import FAULTS, deaf, disconnect
-from reports.faults.table import answer, fails
+from experiments.faults.cell import Load
+from experiments.faults.injection import DELAY_US, FAULTS, disconnect, dropping
+from experiments.faults.matrix import planned
+from reports.faults.table import answer, cell_of, fails, in_short, measured
+from runs.errors import UserError
 from tests.broker import need_rabbitmq
 from tests.exchange_command import exchange
+from tests.machine import PATIENCE_S, lacks
+from transports.sockets import counters
 
 QUICK = ("faults", "--quick", "--json", "--name", "it")
 
@@ -29,10 +34,10 @@ def test_a_disconnected_socket_resets_its_peer() -> None:
             theirs.recv(1)
 
 
-def test_a_deaf_socket_gets_what_was_sent_once_it_hears_again() -> None:
+def test_a_socket_that_drops_every_packet_gets_what_was_sent_once_it_drops_none() -> None:
     ours, theirs = connected()
     with ours, theirs:
-        with deaf(ours):
+        with dropping(ours, 1.0):
             theirs.sendall(b"x")
             with pytest.raises(BlockingIOError):
                 ours.recv(1, socket.MSG_DONTWAIT)
@@ -62,6 +67,46 @@ def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -
     assert "faults" in exchange("results", "list", "--results", tmp_path).out
 
 
+def test_a_socket_that_drops_a_tenth_gets_all_in_the_end() -> None:
+    """Of 200 packets one is dropped, but for one try in 10^9."""
+    ours, theirs = connected()
+    with ours, theirs:
+        ours.settimeout(PATIENCE_S)
+        ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with dropping(theirs, 0.1):
+            for _ in range(200):
+                ours.sendall(b"x")
+                assert theirs.recv(1) == b"x"
+        assert counters(ours)["retransmits"] > 0
+
+
+def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -> None:
+    words = ("--transports", "zeromq+ipc", "--faults", "connection-reset", "--results", tmp_path)
+    said = exchange(*QUICK, *words)
+    (reset,) = said.record["cells"]
+    assert reset["skipped"] == "zeromq+ipc has no TCP connection to break"
+    assert cell_of(said.record, "connection-reset", "zeromq+ipc") == reset
+    assert in_short(reset) == "not possible here"
+
+
+@pytest.mark.long
+def test_a_broker_out_of_memory_costs_time_and_no_order(tmp_path: Path) -> None:
+    need_rabbitmq()
+    said = exchange(*QUICK, "--transports", "amqp", "--faults", "broker-alarm", "--results", tmp_path)
+    (alarm,) = said.record["cells"]
+    assert (alarm["orders"]["lost"], alarm["orders"]["unreported"]) == (0, 0)
+    assert alarm["without_service_s"] > 0.5, "for a second the broker took nothing"
+
+
+@pytest.mark.long
+def test_a_slow_network_costs_time_and_no_order(tmp_path: Path) -> None:
+    (cell,) = exchange(*QUICK, "--transports", "tcp", "--faults", "delay", "--results", tmp_path).record["cells"]
+    if "skipped" in cell:
+        lacks(cell["skipped"])
+    assert cell["orders"]["lost"] == 0
+    assert cell["p99_us"]["during"] >= 2 * DELAY_US, "there and back"
+
+
 def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> None:
     orders = {"sent": 10, "answered": 4, "lost": 6, "doubled": 0, "reordered": 0, "unreported": 6}
     cell = {"over": "tcp", "hangs": False, "came_back": False, "orders": orders}
@@ -74,17 +119,17 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("transport", "delivery", "fault", "said"),
     [
-        (("--faults", "engine-klil"), "'engine-klil' is none; there are gateway-kill"),
-        (("--transports", "memory"), "'memory' has no connections that faults know of"),
-        (("--transports", "amqp", "--delivery", "sure"), "'sure' is none; there are lossy"),
+        ("tcp", "lossy", "engine-klil", "'engine-klil' is none; there are gateway-kill"),
+        ("memory", "lossy", "engine-kill", "'memory' joins threads of one process, and none of them can be broken"),
+        ("carrier-pigeon", "lossy", "engine-kill", "--transports: unknown transport 'carrier-pigeon'"),
+        ("amqp", "sure", "engine-kill", "'sure' is none; there are lossy"),
     ],
 )
-def test_a_word_that_no_matrix_has_is_named(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    found = exchange("faults", *words, "--results", tmp_path)
-    assert (found.code, said in found.err) == (2, True), found.err
-    assert not list(tmp_path.iterdir())
+def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        planned([transport], [delivery], [fault], Load(), [])
 
 
 def test_the_list_has_every_fault_with_what_it_does() -> None:
@@ -93,12 +138,13 @@ def test_the_list_has_every_fault_with_what_it_does() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
+@pytest.mark.parametrize("transport", ["zeromq", "zeromq+ipc", "tcp", "amqp"])
 def test_no_fault_loses_an_order_that_the_record_does_not_tell_of(transport: str, tmp_path: Path) -> None:
     if transport == "amqp":
         need_rabbitmq()
     said = exchange(*QUICK, "--transports", transport, "--results", tmp_path)
     record = said.record
-    assert [cell["run"] for cell in record["cells"] if "skipped" in cell] == []
-    assert [cell["run"] for cell in record["cells"] if cell["hangs"] or cell["orders"]["unreported"]] == []
+    skipped = [cell["fault"] for cell in record["cells"] if "skipped" in cell]
+    assert skipped == ([name for name, fault in FAULTS.items() if fault.needs_tcp] if "ipc" in transport else [])
+    assert [cell["run"] for cell in measured(record) if cell["hangs"] or cell["orders"]["unreported"]] == []
     assert said.code == 0

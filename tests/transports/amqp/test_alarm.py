@@ -13,51 +13,29 @@ from tests.broker import need_rabbitmq
 from tests.machine import PATIENCE_S
 from tests.transports.conftest import NAMES, TOKEN, deadline_ns, greet, until
 from transports.amqp.address import PASSWORD
-from transports.base import Link
+from transports.amqp.broker import PrivateServer
+from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
-from transports.rabbitmq import Node, NodeSettings, boot, private_node
+from transports.rabbitmq import Node, NodeSettings, private_node
 from transports.registry import connect, listen
 
 CLIENTS = ("compiled", "joined", "pika")
 NUMBERED = [n.to_bytes(4, "little") for n in range(500)]
-OBEY = """
-spawn(fun Obey() ->
-    case file:consult("memory_mark") of
-        {ok, [Mark]} -> file:delete("memory_mark"), vm_memory_monitor:set_vm_memory_high_watermark(Mark);
-        _ -> ok
-    end,
-    timer:sleep(10), Obey()
-end).
-"""
-"""The node takes another memory mark from a file in its folder, which only we can write."""
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     need_rabbitmq()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boot, "STARTUP", boot.STARTUP + OBEY)
-        with private_node(tmp_path_factory.mktemp("alarm") / "node") as node:
-            yield node
+    with private_node(tmp_path_factory.mktemp("alarm") / "node") as node:
+        yield node
 
 
 @pytest.fixture
 def mark(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
-    """Set the node's memory mark: 0 raises the alarm at once. Afterwards there is none."""
+    """Set the node's memory mark: 0 raises the alarm soon. Afterwards there is none."""
     monkeypatch.setenv(PASSWORD, node.password)
-    place = node.folder / "memory_mark"
-
-    def put(share: float) -> None:
-        unfinished = place.with_suffix(".new")
-        unfinished.write_text(f"{share:.1f}.\n")
-        unfinished.replace(place)
-        end_ns = deadline_ns()
-        while place.exists():
-            assert time.monotonic_ns() < end_ns, "the node never took its mark"
-
-    put(0.4)
-    yield put
-    put(0.4)
+    yield node.set_memory_mark
+    node.set_memory_mark(0.4)
 
 
 @contextlib.contextmanager
@@ -72,12 +50,15 @@ def two_ends(url: str) -> Iterator[tuple[Link, Link]]:
 
 
 def publish_until_paused(connector: Link) -> list[bytes]:
-    """Messages that left before the broker reported its alarm, which it does at the next publish."""
+    """Messages that left before the broker reported its alarm, which it does at the next publish.
+
+    Ten leave together: the broker takes the first of them after its alarm, confirms it, and leaves the rest unread.
+    """
     sent: list[bytes] = []
 
     def is_paused() -> bool:
-        frame = b"early %d" % len(sent)
-        sent.extend([frame] * connector.send(FrameBatch.of(frame), 0))
+        ten = [b"early %d" % (len(sent) + n) for n in range(10)]
+        sent.extend(ten[: connector.send(FrameBatch.of(*ten), 0)])
         connector.wait(deadline_ns(0.01), readable=False, writable=True)
         return is_blocked(connector)
 
@@ -118,6 +99,15 @@ def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost
         assert not is_blocked(connector)
         assert connector.facts()["blocked_s"] >= 0.05
         assert listener.facts()["blocked_s"] == 0, "who only consumes is not blocked"
+
+
+def test_a_broker_that_closes_every_connection_says_why(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSWORD, node.password)
+    with two_ends(f"{node.url}/?delivery=lossy") as (listener, connector):
+        PrivateServer(node).close_connections()
+        for link in (listener, connector):
+            with pytest.raises(PeerGone, match="CONNECTION_FORCED - by the fault matrix"):
+                until(lambda link=link: link.receive(FrameBatch()) < 0, link)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
