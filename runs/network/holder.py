@@ -31,10 +31,10 @@ def main() -> None:
     _answer({"event": "ready", "namespaces": namespaces})
     while True:
         wire.carry() if wire else select.select([0], [], [])
-        orders = os.read(0, 4096).decode()
-        if not orders:
+        commands = os.read(0, 4096).decode()
+        if not commands:
             return
-        for line in orders.splitlines():
+        for line in commands.splitlines():
             if line.startswith("delay_us "):
                 _delay(plan, namespaces, wire, float(line.split()[1]))
             else:
