@@ -20,13 +20,20 @@ from runs.options import json_option, market_options, naming_options, results_op
 @click.option("--master", default="local[2]", show_default=True, metavar="URL",
               help="Who does it: a Spark master, as spark://host:7077, or none for this process alone.")  # fmt: skip
 @click.option("--partitions", type=Count(), help="Parts that are done one by one.  [default: by --orders]")
-@click.option("--trades", "with_trades", is_flag=True, help="Write every trade to Parquet, too.")
+@click.option("--trades", is_flag=True, help="Also a table of trades.")
+@click.option("--quotes", is_flag=True, help="Also a table of quotes: each change of the best prices.")
+@click.option("--events", is_flag=True, help="Also tables of orders, trades, confirmations and quotes.")
+@click.option("--rate", "orders_per_s", type=click.FloatRange(1e-3, 1e9), default=1_000, show_default=True,
+              metavar="NUMBER", help="Orders a second of each instrument, for the times of its events.")  # fmt: skip
+@click.option("--tables", metavar="URL", help="Where these tables go: any file system that Spark reaches.  "
+              "[default: DIR/NAME/market]")  # fmt: skip
 @results_option
 @click.option("--name", help="The folder in DIR.  [default: time and command]")
 @json_option
 def command(
-    master: str, partitions: int | None, with_trades: bool, results: str, name: str | None, as_json: bool, **given: Any
-) -> None:
+    master: str, partitions: int | None, trades: bool, quotes: bool, events: bool, orders_per_s: float,
+    tables: str | None, results: str, name: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
     """Match the seeded order streams of many instruments; the result does not depend on who does it, nor in how many
     parts.
 
@@ -37,4 +44,11 @@ def command(
 
     with naming_options():
         simulation = Simulation(**given)
-    raise SystemExit(simulate(simulation, master, partitions, results, name, with_trades=with_trades, as_json=as_json))
+    asked = {"orders": events, "trades": events or trades, "confirmations": events, "quotes": events or quotes}
+    wanted = [table for table, is_asked in asked.items() if is_asked]
+    if tables and not wanted:
+        raise click.UsageError("--tables is a place for events: give --trades, --quotes or --events, too")
+    raise SystemExit(simulate(
+        simulation, master, partitions, results, name,
+        events=wanted, orders_per_s=orders_per_s, tables=tables, as_json=as_json,
+    ))  # fmt: skip

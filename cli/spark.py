@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -107,13 +108,13 @@ def sql(
 @click.option("--every", default="1s", show_default=True, callback=_every_ns, metavar="TIME", help="A bar's length.")
 @together(OUTPUT_OPTIONS)
 def bars(every: int, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
-    """Show prices over time, from the events of recorded runs: open, high, low, close, volume, spread, depth.
+    """Show prices over time, from the events of runs or simulations: open, high, low, close, volume, spread, depth.
 
     Example: exchange spark bars --every 1s
     """
-    from experiments.pipeline.sql import BARS
+    from experiments.pipeline.sql import BARS, TABLES_OF_BARS
 
-    _query(BARS.format(every_ns=every), tables, master, form, parquet)
+    _query(BARS.format(every_ns=every), tables, master, form, parquet, empty=TABLES_OF_BARS)
 
 
 @command.command()
@@ -128,12 +129,14 @@ def samples(tables: str, master: str, form: str | None, parquet: Path | None) ->
     _query(SAMPLES, tables, master, form, parquet)
 
 
-def _query(statement: str, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
+def _query(
+    statement: str, tables: str, master: str, form: str | None, parquet: Path | None, **more: Mapping[str, str]
+) -> None:
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
     from experiments.pipeline.sql import OUTPUTS, sql, to_parquet
 
-    raise SystemExit(sql(statement, tables, master, to_parquet(parquet) if parquet else OUTPUTS[form]))
+    raise SystemExit(sql(statement, tables, master, to_parquet(parquet) if parquet else OUTPUTS[form], **more))
 
 
 @command.command()

@@ -232,6 +232,8 @@ class SimulationRecord(TypedDict):
     checksums: dict[str, str]
     rates: dict[str, float]
     trades: NotRequired[Part | None]
+    """Of older versions."""
+    events: NotRequired[Part | None]
     host: Part
     versions: Part
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from exchange import messages
-from exchange.compiled import as_i64, as_u8, cached_kernel, field_reader, inlined, record_writer
+from exchange.compiled import as_i64, as_u8, inlined, record_writer
 from exchange.messages import (
     ANSWER_TYPES,
     LAYOUTS,
@@ -42,7 +38,6 @@ _put_quote = record_writer(Quote, "bid", "ask")
 _put_confirmation = record_writer(Confirmation, "id")
 _put_rejection = record_writer(Rejection, "id", "reason")
 _put_cancelled = record_writer(Cancelled, "id", "volume")
-_trade_id, _trade_price, _trade_volume = (field_reader(name, Trade) for name in ("id", "price", "volume"))
 
 SLACK_BYTES = 64  # besides trades: a quote and a confirmation
 SLACK_FRAMES = 4
@@ -121,34 +116,3 @@ def write_rejection(book: Book, answers: Answers, end: End, order_id: int, reaso
 def write_cancelled(book: Book, answers: Answers, end: End, order_id: int, volume: int) -> End:
     book.state[CANCELLED] += 1
     return _end_at(answers, end, _put_cancelled(answers.buffer, end.byte, (order_id, volume)))
-
-
-# ---- read back ------------------------------------------------------------------------------------------------
-
-
-class TradeColumns(NamedTuple):
-    """Arrays of one length with room for that many trades."""
-
-    id: npt.NDArray[np.uint32]
-    price: npt.NDArray[np.uint16]
-    volume: npt.NDArray[np.uint16]
-
-    @classmethod
-    def of(cls, rows: int) -> TradeColumns:
-        return cls(np.zeros(rows, np.uint32), np.zeros(rows, np.uint16), np.zeros(rows, np.uint16))
-
-
-@cached_kernel(messages)
-def copy_trades(
-    answers: Bytes, ids: npt.NDArray[np.uint32], prices: npt.NDArray[np.uint16], volumes: npt.NDArray[np.uint16],
-    row: int,
-) -> int:  # fmt: skip
-    """Copy the trades among an engine's answers into the columns from `row` on. Returns the row behind the last."""
-    at = 0
-    while at < len(answers):
-        if answers[at] == TRADE:
-            ids[row], prices[row] = _trade_id(answers, at), _trade_price(answers, at)
-            volumes[row] = _trade_volume(answers, at)
-            row += 1
-        at += ANSWER_SIZES[answers[at]]
-    return row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from cli.results.difference import (
     differing,
@@ -25,7 +26,7 @@ CAVEAT = "The same settings must give the same checksums; speed is the machine's
 
 class SimulationFolder(Kind):
     name, file, record = "simulation", "simulation.json", SimulationRecord
-    marks = (file, "instruments.parquet", "trades")
+    marks = (file, "instruments.parquet", "market", "trades")
     unfinished = "the simulation goes on, or was killed"
 
     def row_of(self, folder: Path, record: Record) -> Row:
@@ -80,5 +81,12 @@ class SimulationFolder(Kind):
         warn_of_differences(record)
         return simulate(
             simulation, record["master"] if with_spark else "none", record["partitions"], results, name,
-            with_trades=bool(record.get("trades")), as_json=as_json,
+            **_events_of(record), as_json=as_json,
         )  # fmt: skip
+
+
+def _events_of(record: Record) -> dict[str, Any]:
+    """The tables of events that the simulation made. Those of older versions had trades only."""
+    events = record.get("events") or {"trades": record.get("trades"), "orders_per_s": 1_000.0}
+    tables = [table for table in ("orders", "trades", "confirmations", "quotes") if events.get(table)]
+    return {"events": tables, "orders_per_s": events["orders_per_s"]}

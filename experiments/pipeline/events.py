@@ -8,20 +8,20 @@ An answer's time is that of the order that caused it: its due time, in ns since 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from exchange.instances import MAX_PAIRS, named
 from exchange.json_records import RunRecord
-from exchange.messages import BID, LAYOUTS, Confirmation, MalformedMessage, Message, Order, Quote, Trade
+from exchange.messages import LAYOUTS, MalformedMessage, Order
+from experiments.events import TABLES, Bytes, Longs, Market, event_rows
 from gateway.tape import check_due, check_orders, due_path, mapped
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine, Stop
@@ -37,13 +37,8 @@ if TYPE_CHECKING:
 
     from spark.dataset.ingesting import RunSource
 
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
-Columns = dict[str, Any]
 ROWS = 1 << 18
 """The most rows of a batch for Spark."""
-ABOUT = {"experiment": pa.string(), "run": pa.string(), "part": pa.int32(), "instrument": pa.int32()}
-MOMENT = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +58,11 @@ class RecordedRun:
         engine = {"policy": "price-time", "max_price": 999, **read_record(folder / "run.json", RunRecord)["settings"]}
         return cls(folder=folder, experiment=experiment, run=run, part=part,
                    policy=engine["policy"], max_price=engine["max_price"])  # fmt: skip
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The values of the first columns of its rows."""
+        return {"experiment": self.experiment, "run": self.run, "part": self.part}
 
     def pairs(self) -> Iterator[Market]:
         """Read one gateway and engine after the other: each pair is an instrument."""
@@ -107,95 +107,6 @@ class RecordedRun:
 
 
 @dataclass(frozen=True)
-class Market:
-    """One instrument's streams: `starts` are the answers' offsets, `causes` the index of the order that caused each."""
-
-    instrument: int
-    orders: npt.NDArray[np.void]
-    due_ns: Longs | None
-    stream: Bytes
-    starts: Longs
-    causes: Longs
-    max_price: int
-
-    def order_rows(self) -> Columns:
-        rows = np.arange(len(self.orders))
-        return {
-            **self._moment(rows, rows),
-            "id": self.orders["id"],
-            "side": self._side(rows),
-            "price": self.orders["price"],
-            "volume": self.orders["volume"],
-        }
-
-    def trade_rows(self) -> Columns:
-        """Return a row for each resting order's trade; the incoming order has a message a level, which sums them up."""
-        answers, trades = self._answers(Trade)
-        resting = trades["id"] != self.orders["id"][self.causes[answers]]
-        answers, trades = answers[resting], trades[resting]
-        causes = self.causes[answers]
-        return {
-            **self._moment(answers, causes),
-            "price": trades["price"],
-            "volume": trades["volume"],
-            "aggressor": self._side(causes),
-            "resting_id": trades["id"],
-            "incoming_id": self.orders["id"][causes],
-        }
-
-    def confirmation_rows(self) -> Columns:
-        answers, found = self._answers(Confirmation)
-        return {**self._moment(answers, self.causes[answers]), "id": found["id"]}
-
-    def quote_rows(self) -> Columns:
-        """Return best prices after each change; a side without orders is null."""
-        answers, found = self._answers(Quote)
-        causes = self.causes[answers]
-        return {
-            **self._moment(answers, causes),
-            "bid": pa.array(found["bid"], pa.int32(), mask=found["bid"] == 0),
-            "ask": pa.array(found["ask"], pa.int32(), mask=found["ask"] > self.max_price),
-            "incoming_id": self.orders["id"][causes],
-        }
-
-    def _answers(self, kind: type[Message]) -> tuple[Longs, npt.NDArray[np.void]]:
-        """Return the numbers of the answers of this kind, and the answers themselves."""
-        layout = LAYOUTS[kind]
-        numbers = np.flatnonzero(self.stream[self.starts] == layout.code)
-        records: Bytes = self.stream[self.starts[numbers][:, None] + np.arange(layout.size)]
-        return numbers, records.reshape(-1).view(layout.dtype)
-
-    def _moment(self, numbers: Longs, causes: Longs) -> Columns:
-        times = None if self.due_ns is None else self.due_ns[causes]
-        return {
-            "sequence": numbers + 1,
-            "time_ns": pa.nulls(len(causes), pa.int64()) if times is None else times,
-            "clock": pa.repeat(None if times is None else "due", len(causes)).cast(pa.string()),
-        }
-
-    def _side(self, rows: Longs) -> pa.Array:
-        codes = pa.array((self.orders["side"][rows] == BID).astype(np.int32))
-        return pa.DictionaryArray.from_arrays(codes, ["ask", "bid"]).cast(pa.string())
-
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema({**ABOUT, **MOMENT, **columns})
-
-
-NUMBER, ID, WORD = pa.int32(), pa.int64(), pa.string()
-TABLES: dict[str, tuple[pa.Schema, Callable[[Market], Columns]]] = {
-    "orders": (_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER), Market.order_rows),
-    "trades": (
-        _schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID),
-        Market.trade_rows,
-    ),
-    "confirmations": (_schema(id=ID), Market.confirmation_rows),
-    "quotes": (_schema(bid=NUMBER, ask=NUMBER, incoming_id=ID), Market.quote_rows),
-}
-"""By the table's name: its columns, and the function that makes its rows."""
-
-
-@dataclass(frozen=True)
 class EventsOf:
     """Makes the rows of one table from recorded runs, by number; it is all that a worker of Spark receives."""
 
@@ -205,17 +116,7 @@ class EventsOf:
     def __call__(self, _partition: int, numbers: Any) -> Iterator[pa.RecordBatch]:
         for run in (self.runs[number - 1] for number in numbers):
             for market in run.pairs():
-                yield from _rows(self.table, run, market).to_batches(max_chunksize=ROWS)
-
-
-def _rows(table: str, run: RecordedRun, market: Market) -> pa.Table:
-    schema, rows_of = TABLES[table]
-    columns = rows_of(market)
-    about = (run.experiment, run.run, run.part, market.instrument)
-    size = len(columns["sequence"])
-    same = [pa.repeat(value, size).cast(kind) for value, kind in zip(about, ABOUT.values(), strict=True)]
-    others = [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names[len(ABOUT) :]]
-    return pa.Table.from_arrays([*same, *others], schema=schema)
+                yield from event_rows(self.table, market, **run.about).to_batches(max_chunksize=ROWS)
 
 
 def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> dict[str, DataFrame]:
@@ -249,7 +150,7 @@ def write_events(folder: Path) -> Path:
             }
             for market in run.pairs():
                 for name, writer in writers.items():
-                    writer.write_table(_rows(name, run, market).drop_columns("part"), ROWS)
+                    writer.write_table(event_rows(name, market, **run.about).drop_columns("part"), ROWS)
     except ValueError as error:
         raise UserError(str(error)) from error
     except OSError as error:

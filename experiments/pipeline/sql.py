@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -47,12 +48,23 @@ select experiment, run, instrument, bar * {every_ns} / 1e9 as start_s, open, hig
   coalesce(volume, 0) as volume, coalesce(trades, 0) as trades, spread, bid, ask, orders,
   orders / nullif(trades, 0) as order_to_trade,
   sum(bids - coalesce(volume, 0)) over so_far as bid_depth, sum(asks - coalesce(volume, 0)) over so_far as ask_depth
-from ordered left join traded using (experiment, run, instrument, bar)
-  left join quoted using (experiment, run, instrument, bar)
+from ordered full join traded using (experiment, run, instrument, bar)
+  full join quoted using (experiment, run, instrument, bar)
 window so_far as (partition by experiment, run, instrument order by bar)
 order by experiment, run, instrument, start_s
 """
-"""Spark and DuckDB take it. Depth is the lots that rest at the bar's end: a trade takes its volume from both sides."""
+"""Spark and DuckDB take it. Depth is the lots that rest at the bar's end: a trade takes its volume from both sides.
+
+A simulation may have made some of the three tables only; the others are then empty.
+"""
+
+OF_EVENTS = "experiment string, run string, instrument int, sequence long, time_ns long"
+TABLES_OF_BARS = {
+    "orders": f"{OF_EVENTS}, side string, volume int",
+    "trades": f"{OF_EVENTS}, price int, volume int",
+    "quotes": f"{OF_EVENTS}, bid int, ask int",
+}
+"""The columns that BARS reads."""
 
 
 SAMPLES = """
@@ -78,10 +90,18 @@ order by experiment, run, clock
 """What the sampled orders say of completion times, beside what all orders do. Spark and DuckDB take it."""
 
 
-def sql(statement: str, tables: str, master: str, output: Output) -> int:
-    """Answer one statement; return the exit code. UserError if the statement or the tables are wrong."""
+def sql(
+    statement: str, tables: str, master: str, output: Output, *, empty: Mapping[str, str] = MappingProxyType({})
+) -> int:
+    """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
+
+    `empty` gives the columns of tables that may be missing while others of them are there.
+    """
     with open_dataset(master, tables) as (spark, folder):
-        create_views(spark, folder)
+        there = create_views(spark, folder)
+        if any(name in there for name in empty):
+            for name in set(empty) - set(there):
+                spark.createDataFrame([], empty[name]).createOrReplaceTempView(name)
         try:
             output(query(spark, statement))
         except BadQueryError as error:

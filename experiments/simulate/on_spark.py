@@ -1,7 +1,10 @@
-"""A simulation on Spark: a part is a partition. Its rows come back through Spark, its trades go into files.
+"""A simulation on Spark: a part is a partition, whose executor makes Parquet files and gives them to Spark.
 
-this process ── numbers of instruments ──▶ executors ── MatchPart ──▶ rows, to this process
-                                                └── trades ──▶ a folder that the executors share with this process
+    numbers of instruments ──▶ executors ── MatchPart ──▶ files as bytes ─┬─▶ Spark's writer, to any file system
+                                                                         └─▶ rows of instruments, to this process
+
+Spark's Parquet writer takes rows one by one; its writer of text takes a file's bytes as they are, and ends each with
+`lineSep`, for which we leave out a Parquet file's last four bytes. docs/simulate.md has the figures.
 """
 
 from __future__ import annotations
@@ -13,41 +16,90 @@ import time
 from collections.abc import Iterator
 
 import click
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
-from experiments.simulate.parts import Matched, MatchPart, OnParts, WarmUp
-from experiments.simulate.rows import SCHEMA, in_order
+from experiments.simulate.events import Events, WrittenTable, hidden_folder, refuse_existing, rows_in
+from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, WarmUp
+from experiments.simulate.rows import in_order, of_files
 from runs.errors import UserError
 from runs.interrupts import ended_as_by_ctrl_c
-from spark.errors import SparkError, SparkUnavailableError
+from spark.dataset.folder import DatasetFolder
+from spark.dataset.replacing import refuse_older
+from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor
 from spark.sessions.java import find_java
-from spark.sessions.partitions import collect, each_number, finished_partitions
+from spark.sessions.partitions import collect, each_number, finished_partitions, job_errors
 from spark.sessions.session import open_session
 
 LOOK_EVERY_S = 1.0
+MAGIC = "PAR1"
+"""The last bytes of a Parquet file."""
+WRITING = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
+"""Without it, Spark sorts a part's files by their folders before it writes the first."""
 CORES = 2
 """The cores that load their kernels before the clock starts; further ones load them in their first part."""
 
 
-def match_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Matched:
-    """Match all parts. ClickException if Spark gives up, UserError if there is no Spark."""
+def match_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None) -> Matched:
+    """Match all parts; events go into `tables`. ClickException if Spark gives up, UserError if there is no Spark."""
     start_s, instruments = time.monotonic(), work.simulation.instruments
     try:
         java = find_java()
-        with open_session(master, java=java) as spark:
+        with open_session(master, java=java, settings=WRITING) as spark:
             wait_for_executor(spark)
-            collect(each_number(spark, CORES, WarmUp(work.simulation), SCHEMA, CORES))
+            collect(each_number(spark, CORES, WarmUp(work), FILES, CORES))
             ready_s = time.monotonic()
             with _cancelled_by_signals(), _counting_parts(spark, on_parts):
-                found = collect(each_number(spark, instruments, work, SCHEMA, parts))
-            rows = in_order(found.to_batches())
+                files = each_number(spark, instruments, work, FILES, parts)
+                if work.events and tables:
+                    found, written = _written(spark, files, work.events, tables)
+                else:
+                    found, written = of_files(collect(files)["content"].to_pylist()), {}
             matching_s = time.monotonic() - ready_s
     except SparkUnavailableError as error:
         raise UserError(str(error)) from error
     except SparkError as error:
         raise click.ClickException(str(error)) from error
-    return Matched(rows, ready_s - start_s, matching_s, tuple(filter(None, [java.note])))
+    return Matched(found, ready_s - start_s, matching_s, written, tuple(filter(None, [java.note])))
+
+
+def _written(
+    spark: SparkSession, files: DataFrame, events: Events, tables: str
+) -> tuple[pa.Table, dict[str, WrittenTable]]:
+    """Write the files; return the rows of all instruments, and what was written by table."""
+    with job_errors():
+        folder = DatasetFolder(spark, tables)
+        refuse_older(folder)
+        refuse_existing(events, tables, [name for name in events.tables if folder.files(f"{name}/{events.folder}")])
+        hidden = hidden_folder(events)
+        try:
+            content = fn.expr(f"substr(content, 1, length(content) - {len(MAGIC)})").cast("string").alias("content")
+            rows = files.select("table", "file", content).write.partitionBy("table", "file")
+            rows.option("lineSep", MAGIC).option("compression", "none").text(folder.path(f"{hidden}/written"))
+            numbers = spark.read.parquet(folder.pattern(f"{hidden}/written/table={INSTRUMENTS}") + "/*/*").toArrow()
+            return in_order(numbers), _placed(spark, folder, events)
+        finally:
+            folder.remove(hidden)
+
+
+def _placed(spark: SparkSession, folder: DatasetFolder, events: Events) -> dict[str, WrittenTable]:
+    """Number the files of each table, and give each table's folder its name at once. DatasetUnreadableError."""
+    hidden, written = hidden_folder(events), {}
+    for table in events.tables:
+        place, files = f"{table}/{events.folder}", folder.files(f"{hidden}/written/table={table}")
+        for number, file in enumerate(files):
+            folder.rename(file, f"{hidden}/{place}/part-{number}.parquet")
+        rows = sum(rows_in(file.split("/")[-2]) for file in files)
+        there = spark.read.parquet(folder.pattern(f"{hidden}/{place}") + "/*").count() if files else 0
+        if there != rows:
+            raise DatasetUnreadableError(f"{folder.url} holds {there:,} of the {rows:,} rows of {table} written to it")
+        written[table] = WrittenTable(len(files), rows, folder.size(f"{hidden}/{place}"))
+    for table, about in written.items():
+        if about.files:
+            folder.rename(f"{hidden}/{table}/{events.folder}", f"{table}/{events.folder}")
+    return written
 
 
 def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:

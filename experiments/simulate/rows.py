@@ -30,13 +30,21 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def batch_of(rows: Iterable[Row]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([row._asdict() for row in rows], SCHEMA)
+def as_file(rows: Iterable[Row]) -> bytes:
+    """Return the rows as a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
-def in_order(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """The whole table, sorted by instrument."""
-    return pa.Table.from_batches(batches, SCHEMA).sort_by("instrument").combine_chunks()
+def of_files(files: Iterable[bytes]) -> pa.Table:
+    """The whole table, sorted by instrument, from files of `as_file`."""
+    return in_order(pa.concat_tables(pq.read_table(pa.BufferReader(file), schema=SCHEMA) for file in files))
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    return rows.cast(SCHEMA).sort_by("instrument").combine_chunks()
 
 
 def write(folder: Path, table: pa.Table) -> None:

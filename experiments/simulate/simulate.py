@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import orjson
@@ -14,20 +15,23 @@ import orjson
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
 from exchange.words import counted
+from experiments.events import TABLES
 from experiments.simulate import rows
+from experiments.simulate.events import Events
 from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
 from experiments.simulate.simulation import Simulation
-from experiments.simulate.trades import FOLDER as TRADES
-from experiments.simulate.trades import TradesUnwritable, remove_unfinished, trade_files
 from reports.live.progress import counting
 from reports.tables import FoldingTable, key, plain_table, terminal
-from runs.errors import UserError
+from runs.errors import UserError, cannot_write
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.options import warn_of_prices
 from runs.record.machine import host_facts, now, versions
 
 FILE = "simulation.json"
+MARKET = "market"
+"""The folder of the tables of events."""
+ORDERS_PER_S = 1_000.0
 TITLES = {"orders": "orders", "trades": "trades", "volume_traded": "lots traded"}
 ORDERS_A_PART = 20_000_000
 """Half a second of work, so that handing out a part costs little in comparison."""
@@ -37,18 +41,25 @@ LEAST_PARTS = 8
 
 def simulate(
     simulation: Simulation, master: str, partitions: int | None, results: str, name: str | None, *,
-    with_trades: bool, as_json: bool,
+    events: Sequence[str] = (), orders_per_s: float = ORDERS_PER_S, tables: str | None = None, as_json: bool,
 ) -> int:  # fmt: skip
-    """Make a simulation. The exit code, 0. A simulation that fails or is interrupted leaves no folder."""
+    """Make a simulation, and `tables` of its `events`. The exit code, 0.
+
+    A simulation that fails or is interrupted leaves no folder.
+    """
     parts = settled_parts(simulation, partitions)
     warn_of_prices(simulation.prices, simulation.max_price)
     folder = new_run_folder(Path(results), name or dated_name("simulate"))
     with ended_as_by_ctrl_c(), _removed_on_failure(folder):
         known = _known(folder, simulation, master, parts)
-        trades = _trades_folder(folder) if with_trades else None
+        place = _place(tables or str(folder / MARKET), master) if events else None
+        wanted = Events(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
         with _parts_bar(parts, simulation.orders) as on_parts:
-            matched = _match(master, MatchPart(simulation, trades), parts, on_parts)
-        record = {**known, **_results(matched, simulation, trades)}
+            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place)
+        record = {**known, **_results(matched, simulation)}
+        if wanted:
+            record["events"] = {"tables": place, "orders_per_s": orders_per_s,
+                                **{table: about._asdict() for table, about in matched.written.items()}}  # fmt: skip
         rows.write(folder, matched.rows)
         write_json(folder / FILE, record)
     for note in matched.notes:
@@ -72,11 +83,18 @@ def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dic
     }
 
 
-def _trades_folder(folder: Path) -> Path:
-    """A new folder as an absolute path, since executors have other working directories."""
-    trades = (folder / TRADES).resolve()
-    trades.mkdir()
-    return trades
+def _place(tables: str, master: str) -> str:
+    """Where the tables go: a URL, or an absolute path, since executors have other working directories."""
+    if len(urlsplit(tables).scheme) > 1 and not tables.startswith("file:"):
+        if master == "none":
+            raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")
+        return tables
+    local = Path(tables.removeprefix("file://")).resolve()
+    try:
+        local.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(local, error) from error
+    return str(local)
 
 
 @contextlib.contextmanager
@@ -98,15 +116,13 @@ def settled_parts(simulation: Simulation, partitions: int | None) -> int:
     return partitions
 
 
-def _match(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Matched:
+def _match(master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None) -> Matched:
     try:
         if master == "none":
-            return match_in_this_process(work, parts, on_parts)
+            return match_in_this_process(work, parts, on_parts, Path(tables) if tables else None)
         from experiments.simulate.on_spark import match_on_spark
 
-        return match_on_spark(master, work, parts, on_parts)
-    except TradesUnwritable as error:
-        raise click.ClickException(str(error)) from error
+        return match_on_spark(master, work, parts, on_parts, tables)
     except MemoryError as error:
         most_orders = -(-work.simulation.orders // work.simulation.instruments)
         raise click.ClickException(
@@ -115,11 +131,14 @@ def _match(master: str, work: MatchPart, parts: int, on_parts: OnParts) -> Match
         ) from error
 
 
-def _results(matched: Matched, simulation: Simulation, trades: Path | None) -> dict[str, Any]:
+def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
     """The record's results. ClickException if not every order of every instrument came back."""
     totals = rows.totals(matched.rows)
     if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
+    for table, about in matched.written.items():
+        if table in totals and table != "trades" and about.rows != totals[table]:  # which counts messages of trades
+            raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
     return {
         "totals": totals,
         "per_instrument": rows.spread(matched.rows),
@@ -129,17 +148,7 @@ def _results(matched: Matched, simulation: Simulation, trades: Path | None) -> d
             "matching_s": matched.matching_s,
             "orders_per_s": simulation.orders / matched.matching_s,
         },
-        **({"trades": _trades(trades, totals["trades"])} if trades else {}),
     }
-
-
-def _trades(folder: Path, expected: int) -> dict[str, Any]:
-    remove_unfinished(folder)
-    written = trade_files(folder)
-    if written["rows"] != expected:
-        hint = "on a cluster, --results must be a folder that every worker shares with this machine"
-        raise click.ClickException(f"{folder} holds {written['rows']:,} of {expected:,} trades: {hint}")
-    return written
 
 
 @contextlib.contextmanager
@@ -159,8 +168,9 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
         return
     show(record)
     click.echo(f"instruments: {folder / rows.FILE}")
-    if "trades" in record:
-        click.echo(f"trades: {folder / TRADES}")
+    if events := record.get("events"):
+        written = ", ".join(f"{events[table]['rows']:,} {table}" for table in TABLES if table in events)
+        click.echo(f"events: {written}: {events['tables']}")
 
 
 def show(record: dict[str, Any]) -> None:

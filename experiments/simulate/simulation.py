@@ -1,6 +1,6 @@
 """A simulation's settings, and one instrument matched by them, a block at a time, so memory is that of its book.
 
-    SeededOrders ── block of orders ──▶ MatchingEngine ── block of answers ──▶ `take`
+    SeededOrders ── block of orders ──▶ MatchingEngine ── block of answers ──▶ events, if asked for
          └── checksum of orders              └── checksum of answers
 
 An instrument's orders are those of `exchange tape --seed`, with the seed in its row. The checksums are those of
@@ -9,7 +9,7 @@ An instrument's orders are those of `exchange tape --seed`, with the seed in its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -25,17 +25,14 @@ from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from gateway.seeds import instrument_orders, instrument_seed
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
-from transports.frames import FrameBatch
+from transports.frames import LARGEST_FRAME, FrameBatch
 
 MAX_INSTRUMENTS = 1_000_000
 """Every instrument's row comes back to the calling process."""
 BLOCK_ORDERS = 1 << 12
 """A block's orders and answers fit into the processor's cache."""
-BLOCK_ANSWERS = 4 * BLOCK_ORDERS
 
 Bytes = npt.NDArray[np.uint8]
-Take = Callable[[Bytes], object]
-"""Receives the answers of a block as bytes, which are valid until it returns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,38 +91,51 @@ class InstrumentBook(OrderBook):
         super().__init__(max_price, policy)
 
 
+@dataclass(frozen=True)
+class Block:
+    """Orders of an instrument and the answers to them, as bytes that are valid until the next block."""
+
+    instrument: int
+    first: int
+    """The orders of the instrument before these."""
+    orders: Bytes
+    answers: FrameBatch
+    """With `by_order`, a frame holds all answers to one order."""
+
+
 class InstrumentMatcher:
     """Matches one instrument after the other in the same two blocks of memory."""
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._orders, self._answers = FrameBatch(BLOCK_ORDERS), FrameBatch(BLOCK_ANSWERS, 10 * BLOCK_ANSWERS)
-        self._orders.offsets[:] = np.arange(BLOCK_ORDERS + 1) * ORDER_BYTES
+    def __init__(self, simulation: Simulation, *, by_order: bool = False, block: int = BLOCK_ORDERS) -> None:
+        self._simulation, self._block, self._packing = simulation, block, 2 if by_order else 1
+        self._orders = FrameBatch(block, max(block * ORDER_BYTES, LARGEST_FRAME))
+        self._answers = FrameBatch(4 * block, max(40 * block, LARGEST_FRAME))
+        self._orders.offsets[:] = np.arange(block + 1) * ORDER_BYTES
 
-    def match(self, instrument: int, take: Take | None = None) -> Row:
-        """Match all orders of an instrument; `take` receives the answers, block by block."""
+    def match(self, instrument: int) -> Generator[Block, None, Row]:
+        """Match all orders of an instrument, block by block; return its row."""
         settings = self._simulation
         seed = instrument_seed(settings.seed, instrument)
         count = instrument_orders(settings.orders, settings.instruments, instrument)
         stream = SeededOrders(seed, settings.prices, settings.price_model)
-        engine = MatchingEngine(InstrumentBook(count, settings.max_price, settings.policy))
+        engine = MatchingEngine(InstrumentBook(count, settings.max_price, settings.policy), self._packing)
         orders, answers = StreamChecksum(), StreamChecksum()
-        for first in range(0, count, BLOCK_ORDERS):
-            self._orders.count = min(BLOCK_ORDERS, count - first)
+        for first in range(0, count, self._block):
+            self._orders.count = min(self._block, count - first)
             stream.write(self._orders.buffer, first + 1, self._orders.count)
             orders.update(self._orders.span(0, self._orders.count))
-            self._match_block(engine, answers, take)
+            for block in self._match_block(engine, instrument, first):
+                answers.update(block.answers.span(0, block.answers.count))
+                yield block
         return _row(instrument, seed, engine, orders, answers)
 
-    def _match_block(self, engine: MatchingEngine, checksum: StreamChecksum, take: Take | None) -> None:
-        first, why = 0, Stop.ROOM
+    def _match_block(self, engine: MatchingEngine, instrument: int, before: int) -> Iterator[Block]:
+        at, why = 0, Stop.ROOM
         while why is not Stop.DONE:
             self._answers.clear()
-            first, why = engine.handle(self._orders, self._answers, first)
-            span = self._answers.span(0, self._answers.count)
-            checksum.update(span)
-            if take:
-                take(span)
+            first = at
+            at, why = engine.handle(self._orders, self._answers, first)
+            yield Block(instrument, before + first, self._orders.span(first, at), self._answers)
 
 
 def _row(instrument: int, seed: int, engine: MatchingEngine, orders: StreamChecksum, answers: StreamChecksum) -> Row:

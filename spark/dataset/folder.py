@@ -61,6 +61,11 @@ class DatasetFolder:
                 below.append(str(path.toString())[start:])
         return sorted(below)
 
+    def size(self, name: str) -> int:
+        """Return the bytes of a file, or of all files in a folder; 0 if it does not exist."""
+        path = self._path(name)
+        return int(self._files.getContentSummary(path).getLength()) if self._files.exists(path) else 0
+
     def touch(self, name: str) -> None:
         """Make an empty file."""
         self._files.create(self._path(name), True).close()

@@ -16,15 +16,20 @@ from spark.errors import BadQueryError, DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+EVENTS = ("orders", "trades", "confirmations", "quotes")
+"""A simulation makes these without a table of runs."""
 LOOKING = ("Show", "Describe", "Explain")
 """The commands among SQL's statements that change nothing, by the beginnings of their plans' names in Spark."""
 
 
-def create_views(spark: SparkSession, folder: DatasetFolder) -> None:
-    """Name every table that has rows. DatasetUnreadableError if there is none, or if tables have an older layout."""
+def create_views(spark: SparkSession, folder: DatasetFolder) -> list[str]:
+    """Name every table that has rows; return the names.
+
+    DatasetUnreadableError if there are no runs and no simulation, or if tables have an older layout.
+    """
     refuse_older(folder)
     tables = [name for name in folder.names() if not name.startswith(".") and folder.files(name)]
-    if RUNS not in tables:
+    if not {RUNS, *EVENTS}.intersection(tables):
         raise DatasetUnreadableError(
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )
@@ -34,6 +39,7 @@ def create_views(spark: SparkSession, folder: DatasetFolder) -> None:
         rows = spark.read.parquet(folder.pattern(name))
         keys = [key for key in KEYS if key in rows.columns]
         rows.select(*keys, *(each for each in rows.columns if each not in keys)).createOrReplaceTempView(name)
+    return tables
 
 
 def query(spark: SparkSession, sql: str) -> DataFrame:

@@ -11,6 +11,7 @@ import gc
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -48,14 +49,21 @@ def _in_arrow(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
     return run
 
 
-def collect(rows: DataFrame) -> pa.Table:
-    """Return all rows, so they must be few. SparkJobError, in one line, if a partition failed."""
+@contextmanager
+def job_errors() -> Iterator[None]:
+    """Raise a SparkJobError, in one line, if a partition failed."""
     try:
-        return rows.toArrow()
+        yield
     except (PySparkException, Py4JError) as failure:
         if isinstance(failure.__context__, KeyboardInterrupt):
             raise failure.__context__ from None  # pyspark replaces Ctrl-C by the failure of the job that it cancelled
         raise SparkJobError(_cause(failure)) from failure
+
+
+def collect(rows: DataFrame) -> pa.Table:
+    """Return all rows, so they must be few. SparkJobError, in one line, if a partition failed."""
+    with job_errors():
+        return rows.toArrow()
 
 
 def _cause(failure: Exception) -> str:

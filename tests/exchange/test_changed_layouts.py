@@ -49,7 +49,6 @@ import numpy as np
 from exchange.messages import LAYOUTS, Order, Cancel, decode_all, encode
 from gateway.completion import Completion
 from gateway.seeded_orders import SeededOrders
-from matching_engine.encoding import TradeColumns, copy_trades
 from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
 from transports.frames import FrameBatch
@@ -64,16 +63,13 @@ engine.handle(FrameBatch.of(*frames), answers)
 completion = Completion(scheduled=False, sampling_interval=1)
 completion.handed_over(300, 1)
 taken, sampled = completion.take(answers, 0, 2)
-columns = TradeColumns.of(1_000)
-rows = copy_trades(answers.span(0, answers.count), *columns, 0)
 by_name = [[type(m).__name__, sorted(m._asdict().items())] for m in decode_all(orders + b"".join(answers))]
-trades = [column[:rows].tolist() for column in columns]
-print(json.dumps([size, by_name, [completion.answered, taken, sampled.tolist()], trades, list(engine.counts)]))
+print(json.dumps([size, by_name, [completion.answered, taken, sampled.tolist()], list(engine.counts)]))
 """
 
 
 def results_of(program: str, cache: Path | None = None) -> list[Any]:
-    """Size of an order, orders and answers by name, what completion counted, columns of trades, the engine's counts."""
+    """Size of an order, orders and answers by name, what completion counted, the engine's counts."""
     env = {
         **os.environ,
         "PYTHONPATH": os.getcwd(),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
@@ -24,9 +25,10 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return pq.read_table(folder / "instruments.parquet").to_pylist()
 
 
-def trades(folder: Path) -> pa.Table:
-    """In the order of instruments, and of a book's answers within one."""
-    return pa.concat_tables(pq.read_table(path) for path in sorted((folder / "trades").glob("*.parquet")))
+def events(folder: Path, table: str) -> pa.Table:
+    """In the order of instruments, and of a book's answers within one; without the simulation's name."""
+    found = ds.dataset(folder / "market" / table, partitioning="hive").to_table().drop_columns(["experiment", "run"])
+    return found.sort_by([("instrument", "ascending"), ("sequence", "ascending")]).combine_chunks()
 
 
 def same(first: dict[str, Any], second: dict[str, Any]) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
+import pyarrow.dataset as ds
 import pytest
 
-from exchange.messages import Order, Trade, decode_all
+from exchange.messages import Order, Quote, Trade, decode_all
 from exchange.results import StreamChecksum
-from experiments.simulate.simulation import InstrumentMatcher, Simulation
+from experiments.events import TABLES
+from experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
 from gateway.seeds import instrument_seed
 from matching_engine.reference import ReferenceBook
 from tests.exchange_command import exchange
-from tests.experiments.simulate.sample_simulations import rows, same, simulated, trades
+from tests.experiments.simulate.sample_simulations import events, rows, same, simulated
 
 MARKET = ("--instruments", 7, "--orders", 30_003, "--seed", 5)
 
@@ -32,8 +35,9 @@ def test_an_instrument_is_what_tape_and_match_make_of_its_seed(tmp_path: Path) -
     assert sums == {name: matched["checksums"][name] for name in sums}
 
 
-def test_volumes_books_and_trades_are_the_reference_s(tmp_path: Path) -> None:
-    assert simulated(tmp_path, "--instruments", 2, "--orders", 1_000, "--trades", "--name", "x").code == 0
+def test_volumes_books_and_events_are_the_reference_s(tmp_path: Path) -> None:
+    words = ("--instruments", 2, "--orders", 1_000, "--events", "--rate", 2_000, "--name", "x")
+    assert simulated(tmp_path, *words).code == 0
     row, book = rows(tmp_path / "x")[1], ReferenceBook()
     tape = tmp_path / "tape"
     exchange("tape", "--seed", row["seed"], "--orders", 500, "--output", tape)
@@ -44,19 +48,29 @@ def test_volumes_books_and_trades_are_the_reference_s(tmp_path: Path) -> None:
     for side, volumes in resting.items():
         assert (row[f"resting_{side}s"], row[f"resting_{side}_volume"]) == (len(volumes), sum(volumes))
     assert (row["bid"], row["ask"]) == (book.best_bid, book.best_ask)
-    written = trades(tmp_path / "x").to_pylist()
-    assert [Trade(t["id"], t["price"], t["volume"]) for t in written if t["instrument"] == 2] == expected
+    traded = [trade for trade in events(tmp_path / "x", "trades").to_pylist() if trade["instrument"] == 2]
+    resting_trades = {(number, answer) for number, answer in enumerate(answers, 1) if isinstance(answer, Trade)}
+    assert traded
+    for trade in traded:
+        assert (trade["sequence"], Trade(trade["resting_id"], trade["price"], trade["volume"])) in resting_trades
+        assert trade["time_ns"] == (trade["incoming_id"] - 1) * 500_000
+    assert sum(trade["volume"] for trade in traded) == row["volume_traded"]
+    quoted = [quote for quote in events(tmp_path / "x", "quotes").to_pylist() if quote["instrument"] == 2]
+    assert [(quote["sequence"], quote["bid"] or 0, quote["ask"] or 1_000) for quote in quoted] == [
+        (number, answer.bid, answer.ask) for number, answer in enumerate(answers, 1) if isinstance(answer, Quote)
+    ]
 
 
 def test_the_number_of_partitions_changes_nothing(tmp_path: Path) -> None:
     records = [
-        simulated(tmp_path, *MARKET, "--trades", "--partitions", parts, "--name", f"in {parts}").record
+        simulated(tmp_path, *MARKET, "--events", "--partitions", parts, "--name", f"in {parts}").record
         for parts in (1, 3, 7)
     ]
     assert all(same(records[0], record) for record in records[1:])
     assert rows(tmp_path / "in 1") == rows(tmp_path / "in 3") == rows(tmp_path / "in 7")
-    assert trades(tmp_path / "in 1") == trades(tmp_path / "in 3") == trades(tmp_path / "in 7")
-    assert [record["trades"]["files"] for record in records] == [1, 3, 7]
+    for table in TABLES:
+        assert len({events(tmp_path / f"in {parts}", table).to_pandas().to_csv() for parts in (1, 3, 7)}) == 1
+    assert [record["events"]["trades"]["files"] for record in records] == [1, 3, 7]
 
 
 def test_orders_and_totals_are_those_that_were_asked_for(tmp_path: Path) -> None:
@@ -82,26 +96,50 @@ def test_a_book_without_bids_or_asks_has_none_and_not_0(tmp_path: Path) -> None:
     assert all((row["bid"] is None) + (row["ask"] is None) == 1 for row in found)
 
 
-def test_an_order_that_sweeps_the_book_does_not_outgrow_the_columns_of_trades(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("experiments.simulate.trades.ROWS", 16)
-    record = simulated(tmp_path, *MARKET, "--trades", "--name", "x").record
-    assert record["trades"]["rows"] == record["totals"]["trades"]
+def test_files_are_full_and_numbered_and_hold_every_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (*MARKET, "--trades", "--quotes", "--partitions", 2)
+    whole = simulated(tmp_path, *words, "--name", "whole").record
+    for name, size in (("BLOCK_ORDERS", 64), ("ROWS_A_GROUP", 500), ("ROWS_A_FILE", 2_000)):
+        monkeypatch.setattr(f"experiments.simulate.events.{name}", size)
+    monkeypatch.setattr("experiments.simulate.parts.BLOCK_ORDERS", 64)
+    cut = simulated(tmp_path, *words, "--name", "cut").record
+    for table in ("trades", "quotes"):
+        assert events(tmp_path / "cut", table) == events(tmp_path / "whole", table)
+        assert cut["events"][table]["rows"] == whole["events"][table]["rows"]
+        files = sorted((tmp_path / "cut" / "market" / table / "experiment=cut").iterdir())
+        assert len(files) == cut["events"][table]["files"] > whole["events"][table]["files"]
+        assert {file.name for file in files} == {f"part-{number}.parquet" for number in range(len(files))}
+    assert cut["events"]["quotes"]["rows"] == cut["totals"]["quotes"]
+
+
+def test_tables_of_two_simulations_lie_side_by_side_but_not_under_one_name(tmp_path: Path) -> None:
+    shared = ("--quotes", "--tables", tmp_path / "tables")
+    for name in ("one", "two"):
+        assert simulated(tmp_path, *MARKET, *shared, "--name", name).code == 0
+    again = simulated(tmp_path / "other", *MARKET, *shared, "--name", "two")
+    assert again.code == 2
+    assert f"{tmp_path}/tables holds quotes of two already: choose another --name" in again.err
+    there = ds.dataset(tmp_path / "tables" / "quotes", partitioning="hive").to_table(columns=["experiment", "run"])
+    assert Counter(there["experiment"].to_pylist()) == Counter(there["run"].to_pylist())
+    assert set(there["run"].to_pylist()) == {"one", "two"}
 
 
 def test_blocks_are_of_bounded_memory_and_give_the_stream_of_one_piece() -> None:
     simulation, taken = Simulation(instruments=1, orders=10_000), StreamChecksum()
-    matcher, longest = InstrumentMatcher(simulation), 0
+    matcher, longest = InstrumentMatcher(simulation, by_order=True), 0
 
-    def take(answers: np.ndarray) -> None:
-        nonlocal longest
+    def matched() -> Iterator[Block]:
+        row = yield from matcher.match(1)
+        rows.append(row)
+
+    rows: list[Row] = []
+    for block in matched():
+        answers = block.answers.span(0, block.answers.count)
         taken.update(answers)
         longest = max(longest, len(answers))
-
-    row = matcher.match(1, take)
-    assert (taken.hex, longest < 150_000) == (row.answers_xxh64, True)
-    assert matcher.match(1) == row
+    assert (taken.hex, longest < 150_000) == (rows[0].answers_xxh64, True)
+    list(matched())
+    assert rows[1] == rows[0]
 
 
 def test_a_book_that_no_memory_holds_is_a_sentence_and_leaves_nothing(
@@ -128,6 +166,9 @@ REFUSED = {
     ("--max-price", "65535"): "--max-price is 65535; allowed is",
     ("--instruments", "3", "--partitions", "4"): "partitions is 4; allowed is a whole number from 1 to 3",
     ("--name", "a/b"): "'a/b' is no name for a run",
+    ("--tables", "x"): "--tables is a place for events: give --trades, --quotes or --events, too",
+    ("--trades", "--tables", "s3a://x/y"): "--master none writes to this machine only",
+    ("--trades", "--rate", "0"): "0 is not in the range",
     ("--name", "there"): "exists already: choose another name",
 }
 

@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from tests.exchange_command import Said, command, exchange
-from tests.experiments.simulate.sample_simulations import rows, same, simulated, trades
+from tests.experiments.simulate.sample_simulations import events, rows, same, simulated
 from tests.machine import PATIENCE_S, until
 
-MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades")
+MARKET = ("--instruments", 6, "--orders", 20_001, "--seed", 11, "--trades", "--quotes")
 ENDLESS = ("--instruments", 1000, "--orders", "1e11", "--trades", "--name", "x")
 
 
@@ -31,9 +31,11 @@ def as_here(master: str, tmp_path: Path) -> None:
     there = on_master(master, tmp_path, *MARKET, "--partitions", 4, "--name", "there").record
     assert same(here, there)
     assert rows(tmp_path / "here") == rows(tmp_path / "there")
-    assert trades(tmp_path / "here") == trades(tmp_path / "there")
-    assert there["trades"]["files"] == 4
-    assert [path.name for path in (tmp_path / "there" / "trades").iterdir() if path.name.startswith(".")] == []
+    for table in ("trades", "quotes"):
+        assert events(tmp_path / "here", table) == events(tmp_path / "there", table)
+        assert there["events"][table]["rows"] == here["events"][table]["rows"]
+    assert there["events"]["trades"]["files"] == 4
+    assert sorted(path.name for path in (tmp_path / "there" / "market").iterdir()) == ["quotes", "trades"]
 
 
 @pytest.mark.jvm
@@ -57,7 +59,7 @@ def endless(tmp_path: Path) -> Iterator[Any]:
         environ = {**os.environ, "TMPDIR": str(tmp_path / "scratch")}
         one = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
         started.append(one)
-        until(lambda: list((tmp_path / "results").glob("x/trades/.part-*")), "trades under way")
+        until(lambda: list((tmp_path / "results").glob("x/market/.simulated-*/**/part-*")), "trades under way")
         return one
 
     yield start

@@ -20,13 +20,15 @@ from spark_runs import MadeUpRun
 
 from cli.main import main
 from exchange_simulation.market import OrderBook, orders
-from experiments.pipeline.events import TABLES, EventsOf, RecordedRun, write_events
+from experiments.events import TABLES
+from experiments.pipeline.events import EventsOf, RecordedRun, write_events
 from experiments.pipeline.sql import BARS, SAMPLES
 from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
 from runs.errors import UserError
 from spark.tables.schemas import KEYS
+from tests.experiments.simulate.sample_simulations import simulated
 from tests.spark.dataset.conftest import Typed
 
 ORDERS, EVERY_NS = 2_000, 400_000_000
@@ -214,6 +216,26 @@ def test_a_damaged_stream_leaves_the_tables_as_they_were(results: Path, typed: T
     assert "its answers are not those of the matching engine to its orders" in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert four_readers(copy / "tables", "trades", "sequence") == before
+
+
+@pytest.mark.jvm
+def test_bars_of_a_simulation_are_those_of_duckdb_also_without_its_orders(typed: Typed, tmp_path: Path) -> None:
+    words = ("--instruments", 2, "--orders", 4_000, "--trades", "--quotes", "--rate", 1_000, "--name", "x")
+    assert simulated(tmp_path, *words).code == 0
+    tables = tmp_path / "x" / "market"
+    rows = json_rows(typed("bars", "--every", "1s", "--json", "--tables", tables))
+    assert [(row["instrument"], row["start_s"]) for row in rows] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    base = duckdb.connect()
+    base.sql(f"create view trades as select * from '{tables}/trades/**/*.parquet'")
+    there = base.sql("""
+        select instrument, time_ns // 1_000_000_000 as second, first(price order by sequence) as open,
+          last(price order by sequence) as close, sum(volume)::int as volume, count(*) as trades
+        from trades group by 1, 2 order by 1, 2
+    """).fetchall()
+    names = ("instrument", "start_s", "open", "close", "volume", "trades")
+    assert [tuple(row[name] for name in names) for row in rows] == there
+    assert {(row["orders"], row["bid_depth"]) for row in rows} == {(None, None)}
+    assert all(row["spread"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize("every", ["1", "0s", "-1s", "1 h", ""])
