@@ -142,8 +142,9 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
         return
     given_s, taken_s = gateway.schedule_s or 0.0, gateway.handing_over_s or 0.0
     yield from Offered(
-        gateway.orders.messages, orders_per_s, given_s, taken_s, lag_p99_us, gateway.backlog_growth, gateway.due_at_once
-    ).fell_behind()
+        gateway.orders.messages, orders_per_s, given_s, taken_s, lag_p99_us, gateway.backlog_growth,
+        gateway.due_at_once, blocked_s=gateway.link.get("blocked_s", 0.0),
+    ).fell_behind()  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,8 @@ class Offered:
     what: str = "orders"
     backlog: str = "unanswered orders"
     whose: str = "the gateway's"
+    blocked_s: float = 0.0
+    """How long a broker in alarm took nothing from the link."""
 
     def fell_behind(self) -> Iterator[str]:
         """Sentences if the rate was not kept."""
@@ -172,9 +175,12 @@ class Offered:
         is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
         if is_short:
             yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
+        if is_blocked := self.blocked_s * 1e6 > MOST_LAG_P99_US:
+            yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
         if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
             own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
-            yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + ("" if is_short or is_growing else own)
+            is_own = not (is_short or is_growing or is_blocked)
+            yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + own * is_own
         if is_growing:
             yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
 

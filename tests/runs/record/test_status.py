@@ -127,6 +127,14 @@ def test_a_backlog_that_grew_is_saturation() -> None:
     assert judge(outcome(orders=80_000, gateway={"backlog_growth": 200}), RATE, {1: 50.0})[0] == "complete"
 
 
+def test_a_lag_behind_a_broker_in_alarm_is_the_brokers() -> None:
+    paused = outcome(gateway={"link": {"blocked_s": 1.5}})
+    status, [why, lag] = judge(paused, RATE, {1: 1_400_000.0})
+    assert (status, why) == ("saturated", "the broker was in alarm, and took nothing for 1.50 s")
+    assert lag == "the gateway's p99 lag is 1,400.0 ms"
+    assert not is_gateways_own([why, lag])
+
+
 @pytest.mark.parametrize(
     ("role", "change", "reason"),
     [
