@@ -1,6 +1,6 @@
 # `make` alone lists the recipes.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-spark test-long test-bounds check house bench figures pictures docs lock clean
+.PHONY: help setup setup-dev run test test-browser test-spark test-long test-bounds check house bench figures pictures docs lock clean
 PYTHON ?= python3.11
 BIN := .venv/bin
 # A run is four short processes: without bytecode each would compile our sources anew, a fifth of its start.
@@ -23,9 +23,12 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope || { $(ALONE); }
+	@$(BIN)/python -m pytest --numprocesses 4 --dist loadscope || { $(ALONE); }
 
-test-spark: setup-dev ## more of Spark: its jobs, a cluster, kills, a query beside a run, a simulation
+test-browser: setup-dev ## the pages, opened in a real browser
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "browser and not long" || { $(ALONE) -m "browser and not long"; }
+
+test-spark: setup-dev ## Spark: its jobs, the summary of a run, a cluster, kills, a query beside a run, a simulation
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "jvm and not long" || { $(ALONE) -m "jvm and not long"; }
 
 test-long: setup-dev ## what make test leaves out: more signals, transports and kills, and ten times the examples of each property

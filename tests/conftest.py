@@ -76,6 +76,12 @@ def _turn(item: pytest.Item) -> int:
     return 1 if "exchange_command import" in _text(_path(item.nodeid)) else 2
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if "browser" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.browser)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)

@@ -22,10 +22,9 @@ from spark.tables.spool import IngestReport, ingest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """`make test` has the summary of one run and two kills; whatever else asks Spark is for `make test-spark`."""
+    """Whatever asks Spark is for `make test-spark`."""
     for item in items:
-        in_make_test = "analysed" in item.fixturenames or item.get_closest_marker("always")
-        if "spark" in item.fixturenames and not in_make_test:
+        if "spark" in item.fixturenames:
             item.add_marker(pytest.mark.jvm)
 
 

@@ -137,7 +137,6 @@ def check(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
     assert in_table(feed.growing.folder) == in_table_by_spark(spark, feed.growing.folder) == countable(RECORDS)
 
 
-@pytest.mark.always
 def test_kills_of_driver_and_jvm_lose_and_double_nothing(
     spark: SparkSession, tmp_path: Path, scratch: Path, undisturbed: Rows
 ) -> None:
