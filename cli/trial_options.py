@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from runs.options import broker_options, stream_options, terms_options, together, warn_of_spinning
+from runs.options import broker_options, options_for, stream_options, terms_options, together, warn_of_spinning
 
 if TYPE_CHECKING:
     from experiments.trials.plan import Plan
@@ -34,6 +34,7 @@ until_decided_options = together([
 ])  # fmt: skip
 rate_trial_options = together([
     repeat_options, redo_option, until_decided_options, stream_options, terms_options, broker_options,
+    options_for("priority"),
 ])  # fmt: skip
 """Options of trials of transports at rates."""
 folder_options = together([

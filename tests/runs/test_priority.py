@@ -112,6 +112,15 @@ def test_the_record_has_the_priority_and_threads_of_one_process_get_it(scheduler
     assert "memory in real-time priority as fast as it goes" in shown.output
 
 
+@pytest.mark.parametrize("command", ["compare", "nagle", "sweep"])
+def test_every_trial_of_rates_takes_it(command: str, scheduler: Scheduler, tmp_path: Path) -> None:
+    words = [command, "--transports", "zeromq,tcp", "--rates", "1000", "--dry-run", "--results", str(tmp_path)]
+    for priority, is_asked in (("normal", False), ("real-time", True)):
+        said = CliRunner().invoke(main, [*words, "--priority", priority])
+        assert said.exit_code == 0, said.output
+        assert (os.SCHED_RR in scheduler.asked) == is_asked
+
+
 def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
