@@ -60,7 +60,7 @@ def compared(delay_us: int, place: Path) -> dict[str, Any]:
     """The comparison.json of a link with the delay against one without. RuntimeError if it failed."""
     arms = f"delayed?us=0,delayed?us={delay_us}"
     words = ["--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS, "--results", place]
-    words += ["--keep-noisy", "--priority", permitted_priority()]
+    words += ["--keep-noisy", "--no-spark", "--priority", permitted_priority()]
     command = [sys.executable, "-m", "cli", "compare", "--json", *map(str, words)]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
     finished = subprocess.run(

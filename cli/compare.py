@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import folder_options, named_as_typed, nothing_beside_resume, rate_trial_options, show_or_run
+from cli.trial_options import (
+    folder_options,
+    named_as_typed,
+    nothing_beside_resume,
+    rate_trial_options,
+    resume_from,
+    show_or_run,
+)
 from runs.option_types import Cpus, Listed, Rate, Scheme
 from runs.options import json_option, results_option, session_options
 
@@ -29,7 +36,7 @@ from runs.options import json_option, results_option, session_options
 def command(
     ctx: click.Context, /, transports: list[str], rates: list[float | None], repeats: int, seconds: float,
     resume: str | None, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool, results: str,
-    name: str | None, as_json: bool, **given: Any,
+    name: str | None, no_spark: bool, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
 
@@ -37,14 +44,14 @@ def command(
     """
     from experiments.comparison_arms import comparison_arms
     from experiments.trials.plan import Plan
-    from experiments.trials.trial import resume_trial
+    from experiments.trials.study import COMPARE
 
     if resume is not None:
         nothing_beside_resume(ctx)
-        raise SystemExit(resume_trial(results, resume, as_json))
+        raise SystemExit(resume_from(results, resume, COMPARE, no_spark, as_json))
     with named_as_typed():
         plan = Plan(arms=comparison_arms(transports, rates, seconds, given), repeats=repeats, seed=given["seed"])
     raise SystemExit(
         show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
-                    dry_run=dry_run, results=results, name=name, as_json=as_json)
+                    dry_run=dry_run, results=results, name=name, no_spark=no_spark, as_json=as_json)
     )  # fmt: skip

@@ -12,6 +12,7 @@ from cli.trial_options import (
     folder_options,
     nothing_beside_resume,
     redo_option,
+    resume_from,
     show_or_run,
     typed,
     until_decided_options,
@@ -38,7 +39,8 @@ from runs.options import json_option, results_option
 @click.pass_context
 def command(
     ctx: click.Context, /, file: Path | None, example: bool, results: str, name: str | None, resume: str | None,
-    dry_run: bool, yes: bool, redo_noisy: bool, until_decided: bool, max_repeats: int | None, as_json: bool, **_: Any,
+    dry_run: bool, yes: bool, redo_noisy: bool, until_decided: bool, max_repeats: int | None, no_spark: bool,
+    as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
 
@@ -46,21 +48,20 @@ def command(
     """
     from experiments.sweep.planning import EXAMPLE, confirm, planned
     from experiments.trials.study import SWEEP
-    from experiments.trials.trial import resume_trial
 
     if example:
         click.echo(EXAMPLE.read_text(), nl=False)
         return
     if resume is not None:
         nothing_beside_resume(ctx)
-        raise SystemExit(resume_trial(results, resume, as_json, SWEEP))
+        raise SystemExit(resume_from(results, resume, SWEEP, no_spark, as_json))
     given = typed(ctx) if file else {**configured(ctx), **typed(ctx)}
     plan = planned(file, given)
     if not dry_run:
         confirm(plan, yes)
     raise SystemExit(
         show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
-                    dry_run=dry_run, results=results, name=name, as_json=as_json)
+                    dry_run=dry_run, results=results, name=name, no_spark=no_spark, as_json=as_json)
     )  # fmt: skip
 
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from runs.options import broker_options, options_for, stream_options, terms_options, together, warn_of_spinning
+from cli.command import left_out
+from runs.options import (
+    broker_options,
+    no_spark_option,
+    options_for,
+    stream_options,
+    terms_options,
+    together,
+    warn_of_spinning,
+)
 
 if TYPE_CHECKING:
     from experiments.trials.plan import Plan
+    from experiments.trials.study import Study
+    from experiments.trials.trial import Trial
 
-WITH_RESUME = {"resume", "results", "as_json"}
+WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
 
 
 repeat_options = together([
@@ -41,6 +53,7 @@ folder_options = together([
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
     click.option("--dry-run", is_flag=True, help="Print the plan and about how long it takes; run nothing."),
+    no_spark_option,
 ])  # fmt: skip
 
 
@@ -57,7 +70,7 @@ def named_as_typed() -> Iterator[None]:
 
 def show_or_run(
     plan: Plan, *, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool, results: str,
-    name: str | None, as_json: bool,
+    name: str | None, no_spark: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Print the plan that these options make of `plan`, or run it. The exit code."""
     from experiments.trials.trial import run_trial, show_plan
@@ -65,7 +78,34 @@ def show_or_run(
     with named_as_typed():
         planned = _with_looks(plan.with_redo(redo_noisy), until_decided, max_repeats)
     warn_of_spinning(*(arm.settings for arm in planned.arms))
-    return show_plan(planned, as_json, results) if dry_run else run_trial(planned, results, name, as_json)
+    if dry_run:
+        return show_plan(planned, as_json, results)
+    return follow_up(run_trial(planned, results, name, as_json), no_spark, as_json)
+
+
+def resume_from(results: str, name: str, study: Study, no_spark: bool, as_json: bool) -> int:
+    """Go on with an interrupted trial. The exit code."""
+    from experiments.trials.trial import resume_trial
+
+    return follow_up(resume_trial(results, name, as_json, study), no_spark, as_json)
+
+
+def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
+    """Let Spark make tables of a whole trial's runs. The trial's exit code, whatever becomes of them."""
+    if trial.is_whole and not no_spark:
+        from reports.run.spark_tables import hand_over
+        from runs.interrupts import ended_as_by_ctrl_c
+
+        tables = str(trial.folder.parent / "tables")
+        with left_out("tables"), ended_as_by_ctrl_c():
+            hand_over(trial.folder, _ingest, tables, f"exchange spark ingest {trial.folder.parent}", quiet=as_json)
+    return trial.exit_code
+
+
+def _ingest(trial: Path) -> str | None:
+    from experiments.pipeline.jobs import ingest_trial
+
+    return ingest_trial(trial)
 
 
 def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:

@@ -248,7 +248,7 @@ no_spark_option = click.option(
     is_flag=True,
     envvar="EXCHANGE_NO_SPARK",
     show_envvar=True,
-    help="Leave out Spark's tables of the run.",
+    help="Leave out Spark's tables.",
 )
 results_option = options_for("results")
 

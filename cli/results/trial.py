@@ -11,6 +11,7 @@ import click
 from cli.results import trial_difference
 from cli.results.kind import Kind, Row, unusable_row
 from cli.results.rerun import warn_of_differences
+from cli.trial_options import follow_up
 from exchange.json_records import NEWER, ComparisonRecord, PlanRecord, Record
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 from transports.registry import scheme_of
@@ -62,8 +63,8 @@ class Trial(Kind):
     def show_difference(self, difference: Record) -> None:
         trial_difference.show(difference)
 
-    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
-        """Run the plan again. Spark is not used: the runs of a trial have no Spark tables."""
+    def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
+        """Run the plan again, and let Spark make tables of all its runs."""
         show_of(folder, study_of(read_plan(folder)))
         from experiments.trials.plan import read_plan as plan_of
         from experiments.trials.trial import run_trial
@@ -73,7 +74,7 @@ class Trial(Kind):
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
             click.echo(f"{folder} never came to say on what host and with what versions it was run", err=True)
-        return run_trial(plan, results, name, as_json)
+        return follow_up(run_trial(plan, results, name, as_json), not with_spark, as_json)
 
 
 def _planned_row(folder: Path, plan: Record) -> Row:

@@ -57,6 +57,14 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool = False)
     return 1 if found.left_out else 0
 
 
+def ingest_trial(trial: Path) -> str | None:
+    """Put the runs of a trial into the tables beside it; return what is to be said of them, if anything. SparkError."""
+    found, java, url = find_runs(trial), find_java(), str(trial.parent / TABLES)
+    with open_session(INGEST_MASTER, java=java) as spark, typed_errors(url):
+        ingested = ingest_runs(spark, DatasetFolder(spark, url), found.sources, again=False)
+    return "\n".join(filter(None, (java.note, *_not_in_tables(ingested, found.left_out)))) or None
+
+
 def _event_tables() -> EventTables:
     """Imported here: it loads the engine's kernels, which a submitted job, in its zip file, cannot."""
     if not Path(__file__).exists():
@@ -155,15 +163,20 @@ def open_dataset(master: str, tables: str) -> Iterator[tuple[SparkSession, Datas
 
 def print_ingest(ingested: Ingested, left_out: Mapping[str, str], url: str) -> None:
     """Print how many runs went in, which did not and why, and how many lines are in quarantine."""
-    for reason in list(left_out.values())[:MOST_REASONS]:
-        click.echo(f"left out: {reason}", err=True)
-    if len(left_out) > MOST_REASONS:
-        click.echo(f"left out: {len(left_out) - MOST_REASONS} more", err=True)
-    for (_, run), problems in sorted(ingested.unread.items()):
-        for problem, unread in problems.items():
-            click.echo(f"{run}: {counted(unread.lines, 'lines')} in quarantine, {problem}", err=True)
+    for sentence in _not_in_tables(ingested, left_out):
+        click.echo(sentence, err=True)
     click.echo(f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records; {ingested.runs} are there")
     click.echo(f"tables: {url}")
+
+
+def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[str]:
+    for reason in list(left_out.values())[:MOST_REASONS]:
+        yield f"left out: {reason}"
+    if len(left_out) > MOST_REASONS:
+        yield f"left out: {len(left_out) - MOST_REASONS} more"
+    for (_, run), problems in sorted(ingested.unread.items()):
+        for problem, unread in problems.items():
+            yield f"{run}: {counted(unread.lines, 'lines')} in quarantine, {problem}"
 
 
 def print_summary(spark: SparkSession, folder: DatasetFolder, runs: int, as_json: bool) -> None:

@@ -61,14 +61,19 @@ class Trial(NamedTuple):
     is_whole: bool
     """False if a signal ended it early."""
 
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 if a planned run is missing."""
+        return 0 if self.record["status"] == "complete" else 1
 
-def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> int:
-    """Make a new trial and show it. The exit code: 0, or 1 if a planned run is missing."""
+
+def run_trial(plan: Plan, parent: str, name: str | None, as_json: bool) -> Trial:
+    """Make a new trial and show it."""
     return _show(new_trial(plan, parent, name, partial(_print, to_stderr=as_json)), as_json)
 
 
-def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> int:
-    """Make the missing runs of an interrupted trial, then its table and page. The exit code, as run_trial's."""
+def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) -> Trial:
+    """Make the missing runs of an interrupted trial, and show it."""
     folder = Path(parent) / name
     plan = read_plan(folder)
     if plan.study is not study:
@@ -105,8 +110,8 @@ def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:
     return Trial(folder, plan, record, write_page(folder, record), ended)
 
 
-def _show(trial: Trial, as_json: bool) -> int:
-    """Print the trial's record. The exit code."""
+def _show(trial: Trial, as_json: bool) -> Trial:
+    """Print the trial's record."""
     study = trial.plan.study
     if as_json and study.rows_as_json:
         click.echo(orjson.dumps(trial_rows(trial.record), option=orjson.OPT_INDENT_2))
@@ -118,7 +123,7 @@ def _show(trial: Trial, as_json: bool) -> int:
     if not trial.is_whole:
         again = f"exchange {study.name} --resume {trial.folder.name}"
         click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
-    return 0 if trial.record["status"] == "complete" else 1
+    return trial
 
 
 def _until_decided(folder: Path, plan: Plan, measure: Measure, announce: Announce) -> tuple[bool, dict[str, Any]]:

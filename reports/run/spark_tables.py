@@ -1,11 +1,11 @@
-"""Spark's tables of a run, made when everything else is there: one may interrupt them, or leave them out."""
+"""Spark's tables, made when everything else is there: one may interrupt them, or leave them out."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,23 +18,36 @@ SAY_EVERY_S = 10.0
 
 def make_tables(folder: Path, quiet: bool) -> bool:
     """Have Spark make a run's tables. False if it did not: a run without them is still a run."""
+    return hand_over(folder, _summarize, str(folder / "tables"), f"exchange report {folder}", quiet)
+
+
+def _summarize(folder: Path) -> str | None:
+    from spark.jobs import summarize
+
+    return summarize(folder)
+
+
+def hand_over(folder: Path, job: Callable[[Path], str | None], tables: str, again: str, quiet: bool) -> bool:
+    """Have Spark make tables of what is in `folder`, by `job`, which returns a note for the user. False if it did not.
+
+    `tables` is where they will be; `again` is the command that makes them later.
+    """
     begun_s = time.monotonic()
     try:
         with waiting(f"Spark makes the tables of {folder.name}; Ctrl-C leaves them out"):
             from spark.errors import SparkError
-            from spark.jobs import summarize
 
             try:
-                note = summarize(folder)
+                note = job(folder)
             except SparkError as error:
                 click.echo(f"no tables: {error}", err=True)
                 return False
     except KeyboardInterrupt:
-        click.echo(f"no tables: interrupted; make them with: exchange report {folder}", err=True)
+        click.echo(f"no tables: interrupted; make them with: {again}", err=True)
         return False
     if note:
         click.echo(note, err=True)
-    click.echo(f"tables: {folder / 'tables'} ({time.monotonic() - begun_s:.0f} s)", err=quiet)
+    click.echo(f"tables: {tables} ({time.monotonic() - begun_s:.0f} s)", err=quiet)
     return True
 
 

@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.exchange_command import command, exchange
-from tests.spark.fake_java import JAVA_17, fake_java
+from tests.spark.fake_java import java_that
 
 WORDS = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
-
-
-def java_that(does: str, home: Path) -> dict[str, str]:
-    """The environment of a Java that does this in place of starting Spark's JVM."""
-    fake_java(home, JAVA_17).write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\n{does}\n")
-    return {"JAVA_HOME": str(home)}
 
 
 @pytest.mark.parametrize("given", [(), pytest.param(("--json",), marks=pytest.mark.long)])

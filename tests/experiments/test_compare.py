@@ -9,14 +9,17 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import orjson
+import pandas
 import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from tests.exchange_command import Said, command
+from tests.exchange_command import Said, command, exchange
 from tests.machine import PATIENCE_S, until
+from tests.spark.fake_java import java_that
 
-FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2", "--keep-noisy")
+FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2", "--keep-noisy",
+        "--no-spark")  # fmt: skip
 """In threads of one process, against itself: what is tested is the comparing."""
 
 
@@ -39,6 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
         "--seconds",
         "0.2",
         "--keep-noisy",
+        "--no-spark",
     )
     return results / "small", compare(results, *words, "--name", "small", "--json")
 
@@ -53,6 +57,29 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
         "plan.json", "comparison.json", "comparison.html",
     }  # fmt: skip
+
+
+def test_spark_follows_a_whole_comparison_and_its_failure_changes_no_exit_code(
+    small: tuple[Path, Said], tmp_path: Path
+) -> None:
+    words = ("compare", "--resume", "small", "--results", small[0].parent)
+    said = exchange(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    assert said.code == 0, said
+    assert "Spark makes the tables of small; Ctrl-C leaves them out" in said.err
+    assert "no tables: Spark's JVM did not start (no memory)" in said.err
+    assert "page: " in said.out
+    assert not exchange(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
+
+
+@pytest.mark.jvm
+def test_the_tables_of_a_comparison_hold_each_of_its_runs_but_warm_ups(small: tuple[Path, Said]) -> None:
+    folder, first = small
+    said = exchange("compare", "--resume", "small", "--results", folder.parent, "--json")
+    assert (said.code, said.out) == (0, first.out), said.err
+    assert f"tables: {folder.parent / 'tables'} (" in said.err
+    runs = pandas.read_parquet(folder.parent / "tables" / "runs")
+    assert set(runs["experiment"]) == {"small"}
+    assert sorted(runs["run"]) == sorted(run["run"] for arm in first.record["arms"] for run in arm["runs"])
 
 
 def test_every_number_is_that_of_the_run_it_names(small: tuple[Path, Said]) -> None:
@@ -117,7 +144,7 @@ def test_an_interrupted_comparison_says_how_to_go_on_and_does(number: signal.Sig
     assert "Traceback" not in err
     made = {path for path in tmp_path.glob("mine/0[12]-*/run.json") if b'"partial"' not in path.read_bytes()}
     assert 1 <= len(made) < 4
-    said = compare(tmp_path, "--resume", "mine", "--json")
+    said = compare(tmp_path, "--resume", "mine", "--json", "--no-spark")
     assert (said.code, said.record["status"]) == (0, "complete"), said.err
     done = [run["run"] for arm in said.record["arms"] for run in arm["runs"]]
     assert {path.parent.name for path in made} <= set(done)

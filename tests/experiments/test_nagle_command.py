@@ -13,7 +13,8 @@ from cli.main import main
 from reports.comparison.table import show_nagle
 from tests.exchange_command import exchange
 
-SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1", "--keep-noisy")
+SMALL = ("--transports", "tcp", "--rates", "1000", "--seconds", "0.5", "--repeats", "1", "--keep-noisy",
+         "--no-spark")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

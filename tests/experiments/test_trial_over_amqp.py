@@ -20,7 +20,8 @@ from transports.amqp.broker import PrivateServer, RabbitMq
 from transports.declaration import RunningBroker
 from transports.rabbitmq import Node, NodeAddress
 
-FAST = ("--transports", "amqp", "--rates", 1000, "--repeats", 1, "--duration", 0.1, "--pause", 0, "--keep-noisy")
+FAST = ("--transports", "amqp", "--rates", 1000, "--repeats", 1, "--duration", 0.1, "--pause", 0, "--keep-noisy",
+        "--no-spark")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -20,3 +20,9 @@ JAVA_8 = 'java version "1.8.0_292"'
 JAVA_11 = 'openjdk version "11.0.2" 2019-01-15'
 JAVA_17 = 'openjdk version "17.0.15" 2025-04-15'
 JAVA_26 = 'openjdk version "26-ea" 2026-03-17'
+
+
+def java_that(does: str, home: Path) -> dict[str, str]:
+    """The environment of a Java that does this in place of starting Spark's JVM."""
+    fake_java(home, JAVA_17).write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\n{does}\n")
+    return {"JAVA_HOME": str(home)}

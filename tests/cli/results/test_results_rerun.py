@@ -30,12 +30,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         said.update(settings=settings, results=results, name=name, **how)
         return 0
 
-    def run_trial(planned: Plan, results: str, name: str | None, *_: object) -> int:
+    def run_trial(planned: Plan, results: str, name: str | None, *_: object) -> None:
         said.update(plan=planned, results=results, name=name)
+
+    def follow_up(_trial: object, no_spark: bool, _as_json: bool) -> int:
+        said.update(with_spark=not no_spark)
         return 0
 
     monkeypatch.setattr("cli.run.run", run)
     monkeypatch.setattr(trial, "run_trial", run_trial)
+    monkeypatch.setattr("cli.results.trial.follow_up", follow_up)
     return said
 
 

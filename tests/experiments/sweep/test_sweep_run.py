@@ -32,6 +32,7 @@ def test_a_sweep_of_a_file_runs_every_arm_every_repeat_and_leaves_its_page(tmp_p
         "--orders",
         200,
         "--keep-noisy",
+        "--no-spark",
         "--json",
     )
     assert said.code == 0, said.err
