@@ -23,7 +23,7 @@ from benchmarks.cpp import built
 from benchmarks.exchange import Cost, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
 
-FLOWS = {8: 5_000_000, 64: 4_000_000}
+FLOWS = {8: 10_000_000, 64: 8_000_000}
 """Messages by size."""
 BOUNCES = 20_000
 AMQP_FLOWS = {8: 200_000, 64: 200_000, 1 << 20: 256}

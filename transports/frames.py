@@ -8,6 +8,7 @@ ReturnAddresses is what a link keeps beside its batches if it answers requests.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,6 +30,16 @@ ANSWERED, RECEIVED = 0, 1
 """Indexes in ReturnAddresses.ends: how many there were so far."""
 
 
+def untouched(size: int) -> Bytes:
+    """Zeros. Many of them take memory page by page, once they are written to.
+
+    Those of np.zeros may take all of it at once: numpy asks for huge pages, and malloc clears what it had before.
+    """
+    if size <= LARGEST_FRAME:
+        return np.zeros(size, np.uint8)
+    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+
+
 class FrameBatch:
     """Frames one after the other.
 
@@ -46,7 +57,7 @@ class FrameBatch:
     ) -> None:
         if capacity_bytes < largest_frame:
             raise ValueError(f"capacity_bytes {capacity_bytes} holds no frame of {largest_frame} bytes")
-        self.buffer: Bytes = np.zeros(capacity_bytes, np.uint8)
+        self.buffer: Bytes = untouched(capacity_bytes)
         self.offsets: Longs = np.zeros(capacity_frames + 1, np.int64)
         self.count = 0
         self.largest_frame = largest_frame

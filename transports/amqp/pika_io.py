@@ -24,7 +24,7 @@ from pika.adapters.utils.nbio_interface import (
 )
 
 from transports.base import Address
-from transports.frames import LONGEST_FRAME, Bytes, Longs
+from transports.frames import LONGEST_FRAME, Bytes, Longs, untouched
 from transports.sockets import set_buffers
 
 NEVER_NS = 2**62
@@ -61,7 +61,7 @@ class Stream(AbstractStreamTransport):
         self.fd = sock.fileno()
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
         self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
-        self.memory: Bytes = np.zeros(INCOMING_BYTES + OUTGOING_BYTES + OTHER_BYTES, np.uint8)
+        self.memory: Bytes = untouched(INCOMING_BYTES + OUTGOING_BYTES + OTHER_BYTES)
         """The bytes that came, those to go, and room for others that compiled code needs."""
         self.incoming = self.memory[:INCOMING_BYTES]
         self.outgoing = self.memory[INCOMING_BYTES : INCOMING_BYTES + OUTGOING_BYTES]

@@ -28,7 +28,7 @@ from transports.amqp.wire import (
     OVERHEAD_BYTES,
     PROPERTIES_AT,
 )
-from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses
+from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses, untouched
 
 _MORE, _FOREIGN, _FULL, _BROKEN = range(4)
 _DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (BASIC << 16 | each for each in (DELIVER, GET_OK, GET_EMPTY, ACK, NACK))
@@ -194,7 +194,7 @@ class Scanner:
         self._state: Longs = np.zeros(STATE_NUMBERS, np.int64)
         self._state[_CHANNEL], self._state[_FRAME_MAX] = channel, frame_max
         self._waiting: Bytes = np.zeros(1 << (window + 1).bit_length(), np.uint8)
-        self._aside: Bytes = np.zeros(LONGEST_FRAME, np.uint8)
+        self._aside: Bytes = untouched(LONGEST_FRAME)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
         """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""
