@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -18,6 +18,32 @@ master_option = click.option(
     "--master", default="local[2]", show_default=True, metavar="URL",
     help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...",
 )  # fmt: skip
+
+
+def _settings(_context: click.Context, _option: click.Parameter, confs: tuple[str, ...]) -> dict[str, str]:
+    """Spark's settings by name."""
+    settings = {}
+    for conf in confs:
+        name, equals, value = conf.partition("=")
+        if not equals or not name.startswith("spark.") or name == "spark.master":
+            raise click.BadParameter(f"it takes NAME=VALUE, as spark.driver.memory=2g, and is {conf!r}")
+        settings[name] = value
+    return settings
+
+
+conf_option = click.option(
+    "--conf", "settings", multiple=True, metavar="NAME=VALUE", callback=_settings,
+    help="A setting of Spark, over ours and those of spark-defaults.conf; may be given several times.",
+)  # fmt: skip
+packages_option = click.option(
+    "--packages", metavar="GROUP:NAME:VERSION[,...]", help="Libraries of Spark's, from Maven, as of an object store."
+)
+session_options = together((conf_option, packages_option))
+
+
+def with_packages(settings: dict[str, str], packages: str | None) -> dict[str, str]:
+    """The settings of a session that has these libraries."""
+    return {**settings, "spark.jars.packages": packages} if packages else settings
 
 
 @click.group()
@@ -33,29 +59,35 @@ def command() -> None:
 @tables_option
 @click.option("--again", is_flag=True, help="Also runs that are in the tables already.")
 @click.option("--events", is_flag=True, help="Also orders, trades, confirmations, quotes of runs with --record.")
-def ingest(results: Path, tables: str | None, again: bool, events: bool) -> None:
+@session_options
+def ingest(
+    results: Path, tables: str | None, again: bool, events: bool, settings: dict[str, str], packages: str | None
+) -> None:
     """Put the finished runs below RESULTS into tables, partitioned by experiment.
 
     Example: exchange spark ingest results --events
     """
     from experiments.pipeline.jobs import ingest
 
-    raise SystemExit(ingest(results, tables, again, events))
+    raise SystemExit(ingest(results, tables, again, events, with_packages(settings, packages)))
 
 
 @command.command()
 @click.argument("results")
 @master_option
 @tables_option
+@session_options
 @json_option
-def summary(results: str, master: str, tables: str | None, as_json: bool) -> None:
+def summary(
+    results: str, master: str, tables: str | None, settings: dict[str, str], packages: str | None, as_json: bool
+) -> None:
     """Summarize all runs in the tables: every second, every run, repeats together, arms side by side.
 
     Example: exchange spark summary results --master local[2]
     """
     from experiments.pipeline.jobs import summary
 
-    raise SystemExit(summary(results, master, tables, as_json))
+    raise SystemExit(summary(results, master, tables, as_json, with_packages(settings, packages)))
 
 
 UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -80,6 +112,8 @@ OUTPUT_OPTIONS = (
         help="Where exchange spark ingest made them.",
     ),
     master_option,
+    conf_option,
+    packages_option,
     click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names."),
     click.option("--json", "form", flag_value="json", help="All rows on stdout, a JSON object a line."),
     click.option(
@@ -92,51 +126,51 @@ OUTPUT_OPTIONS = (
 @click.argument("statement", required=False)
 @click.option("--file", "-f", type=click.File(), metavar="FILE", help="The statement's file; - for stdin.")
 @together(OUTPUT_OPTIONS)
-def sql(
-    statement: str | None, file: TextIO | None, tables: str, master: str, form: str | None, parquet: Path | None
-) -> None:
+def sql(statement: str | None, file: TextIO | None, **asked: Any) -> None:
     """Answer a query over the tables of all runs, each by its name: completion, traffic, summary, arms, ...
 
     Example: exchange spark sql "select arm, due_p99_us from arms where transport = 'zeromq'"
     """
     if (statement is None) == (file is None):
         raise click.UsageError("give one statement: as an argument, or with --file")
-    _query(str(statement if file is None else file.read()), tables, master, form, parquet)
+    _query(str(statement if file is None else file.read()), **asked)
 
 
 @command.command()
 @click.option("--every", default="1s", show_default=True, callback=_every_ns, metavar="TIME", help="A bar's length.")
 @together(OUTPUT_OPTIONS)
-def bars(every: int, tables: str, master: str, form: str | None, parquet: Path | None) -> None:
+def bars(every: int, **asked: Any) -> None:
     """Show prices over time, from the events of runs or simulations: open, high, low, close, volume, spread, depth.
 
     Example: exchange spark bars --every 1s
     """
     from experiments.pipeline.sql import BARS, TABLES_OF_BARS
 
-    _query(BARS.format(every_ns=every), tables, master, form, parquet, empty=TABLES_OF_BARS)
+    _query(BARS.format(every_ns=every), **asked, empty=TABLES_OF_BARS)
 
 
 @command.command()
 @together(OUTPUT_OPTIONS)
-def samples(tables: str, master: str, form: str | None, parquet: Path | None) -> None:
+def samples(**asked: Any) -> None:
     """Show how far the sampled orders' completion times are from those of all orders, run by run.
 
     Example: exchange spark samples
     """
     from experiments.pipeline.sql import SAMPLES
 
-    _query(SAMPLES, tables, master, form, parquet)
+    _query(SAMPLES, **asked)
 
 
 def _query(
-    statement: str, tables: str, master: str, form: str | None, parquet: Path | None, **more: Mapping[str, str]
-) -> None:
+    statement: str, *, tables: str, master: str, settings: dict[str, str], packages: str | None, form: str | None,
+    parquet: Path | None, **more: Mapping[str, str],
+) -> None:  # fmt: skip
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
     from experiments.pipeline.sql import OUTPUTS, sql, to_parquet
 
-    raise SystemExit(sql(statement, tables, master, to_parquet(parquet) if parquet else OUTPUTS[form], **more))
+    output = to_parquet(parquet) if parquet else OUTPUTS[form]
+    raise SystemExit(sql(statement, tables, master, output, settings=with_packages(settings, packages), **more))
 
 
 @command.command()
@@ -156,17 +190,20 @@ def prepare(again: bool) -> None:
 @click.option(
     "--deploy-mode", type=click.Choice(["client", "cluster"]), help="Where the driver is, as spark-submit has it."
 )
-@click.option("--conf", "confs", multiple=True, metavar="NAME=VALUE", help="For Spark; may be given several times.")
+@session_options
 @click.argument("job", type=click.Choice(["ingest", "summary", "simulate"]))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def submit(master: str, deploy_mode: str | None, confs: tuple[str, ...], job: str, arguments: tuple[str, ...]) -> None:
+def submit(
+    master: str, deploy_mode: str | None, settings: dict[str, str], packages: str | None, job: str,
+    arguments: tuple[str, ...],
+) -> None:  # fmt: skip
     """Hand JOB to spark-submit, with our packages; what follows JOB are its own arguments.
 
     Example: exchange spark submit --master local[2] summary results
     """
     from experiments.pipeline.jobs import submit
 
-    raise SystemExit(submit(master, deploy_mode, confs, job, arguments))
+    raise SystemExit(submit(master, deploy_mode, with_packages(settings, packages), job, arguments))
 
 
 @command.command()

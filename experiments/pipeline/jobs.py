@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -44,13 +45,13 @@ COLUMNS = {
 """By title in the terminal: the column in the table of arms, and its format."""
 
 
-def ingest(results: Path, tables: str | None, again: bool, events: bool = False) -> int:
+def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: Mapping[str, str]) -> int:
     """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
     found, url = find_runs(results), tables or default_tables(results)
     if not found.sources:
         raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
     make_events = _event_tables() if events else None
-    with open_dataset(INGEST_MASTER, url) as (spark, folder):
+    with open_dataset(INGEST_MASTER, url, settings) as (spark, folder):
         print_ingest(ingest_runs(spark, folder, found.sources, again, make_events), found.left_out, folder.url)
     if events and (plain := [source for source in found.sources if not source.has_streams]):
         click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
@@ -74,10 +75,10 @@ def _event_tables() -> EventTables:
     return event_tables
 
 
-def summary(results: str, master: str, tables: str | None, as_json: bool) -> int:
+def summary(results: str, master: str, tables: str | None, as_json: bool, settings: Mapping[str, str]) -> int:
     """Summarize all runs in the tables; return the exit code."""
     url = tables or default_tables(Path(results))
-    with open_dataset(master, url) as (spark, folder):
+    with open_dataset(master, url, settings) as (spark, folder):
         runs = summarize_runs(spark, folder)
         print_summary(spark, folder, len(runs), as_json)
     _warn_of_missing(Path(results), runs)
@@ -105,12 +106,12 @@ def prepare(again: bool) -> None:
     )
 
 
-def submit(master: str, deploy_mode: str | None, confs: Sequence[str], job: str, arguments: Sequence[str]) -> int:
+def submit(
+    master: str, deploy_mode: str | None, settings: Mapping[str, str], job: str, arguments: Sequence[str]
+) -> int:
     """Run a job through spark-submit; return its exit code, which is the job's."""
-    if wrong := [conf for conf in confs if "=" not in conf]:
-        raise UserError(f"--conf is {wrong[0]!r}; it takes NAME=VALUE, as in --conf spark.executor.memory=2g")
     options = ["--deploy-mode", deploy_mode] if deploy_mode else []
-    options += [word for conf in confs for word in ("--conf", conf)]
+    options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     words = [job] if job == "simulate" else ["spark", job]
     try:
         return submit_job(master, options, [*words, *arguments])
@@ -147,13 +148,15 @@ def _sources(results: Path) -> RunSources:
 
 
 @contextmanager
-def open_dataset(master: str, tables: str) -> Iterator[tuple[SparkSession, DatasetFolder]]:
+def open_dataset(
+    master: str, tables: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[SparkSession, DatasetFolder]]:
     """Open a session and its tables' folder; a failure is shown as a sentence instead of a stack trace."""
     try:
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)
-        with open_session(master, java=java) as spark, typed_errors(tables):
+        with open_session(master, java=java, settings=settings) as spark, typed_errors(tables):
             yield spark, DatasetFolder(spark, tables)
     except (SparkUnavailableError, DatasetUnreadableError) as error:
         raise UserError(str(error)) from error

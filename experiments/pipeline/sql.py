@@ -91,13 +91,14 @@ order by experiment, run, clock
 
 
 def sql(
-    statement: str, tables: str, master: str, output: Output, *, empty: Mapping[str, str] = MappingProxyType({})
-) -> int:
+    statement: str, tables: str, master: str, output: Output, *, settings: Mapping[str, str],
+    empty: Mapping[str, str] = MappingProxyType({}),
+) -> int:  # fmt: skip
     """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
 
     `empty` gives the columns of tables that may be missing while others of them are there.
     """
-    with open_dataset(master, tables) as (spark, folder):
+    with open_dataset(master, tables, settings) as (spark, folder):
         there = create_views(spark, folder)
         if any(name in there for name in empty):
             for name in set(empty) - set(there):

@@ -13,7 +13,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 import pyarrow as pa
@@ -42,12 +42,14 @@ CORES = 2
 """The cores that load their kernels before the clock starts; further ones load them in their first part."""
 
 
-def match_on_spark(master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None) -> Matched:
+def match_on_spark(
+    master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
+) -> Matched:
     """Match all parts; events go into `tables`. ClickException if Spark gives up, UserError if there is no Spark."""
     start_s, instruments = time.monotonic(), work.simulation.instruments
     try:
         java = find_java()
-        with open_session(master, java=java, settings=WRITING) as spark:
+        with open_session(master, java=java, settings={**WRITING, **settings}) as spark:
             wait_for_executor(spark)
             collect(each_number(spark, CORES, WarmUp(work), FILES, CORES))
             ready_s = time.monotonic()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,9 +42,10 @@ LEAST_PARTS = 8
 
 def simulate(
     simulation: Simulation, master: str, partitions: int | None, results: str, name: str | None, *,
-    events: Sequence[str] = (), orders_per_s: float = ORDERS_PER_S, tables: str | None = None, as_json: bool,
+    events: Sequence[str] = (), orders_per_s: float = ORDERS_PER_S, tables: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}), as_json: bool,
 ) -> int:  # fmt: skip
-    """Make a simulation, and `tables` of its `events`. The exit code, 0.
+    """Make a simulation, and `tables` of its `events`; `settings` are Spark's. The exit code, 0.
 
     A simulation that fails or is interrupted leaves no folder.
     """
@@ -55,7 +57,7 @@ def simulate(
         place = _place(tables or str(folder / MARKET), master) if events else None
         wanted = Events(tables=tuple(events), run=folder.name, orders_per_s=orders_per_s) if events else None
         with _parts_bar(parts, simulation.orders) as on_parts:
-            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place)
+            matched = _match(master, MatchPart(simulation, wanted), parts, on_parts, place, settings)
         record = {**known, **_results(matched, simulation)}
         if wanted:
             record["events"] = {"tables": place, "orders_per_s": orders_per_s,
@@ -116,13 +118,15 @@ def settled_parts(simulation: Simulation, partitions: int | None) -> int:
     return partitions
 
 
-def _match(master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None) -> Matched:
+def _match(
+    master: str, work: MatchPart, parts: int, on_parts: OnParts, tables: str | None, settings: Mapping[str, str]
+) -> Matched:
     try:
         if master == "none":
             return match_in_this_process(work, parts, on_parts, Path(tables) if tables else None)
         from experiments.simulate.on_spark import match_on_spark
 
-        return match_on_spark(master, work, parts, on_parts, tables)
+        return match_on_spark(master, work, parts, on_parts, tables, settings)
     except MemoryError as error:
         most_orders = -(-work.simulation.orders // work.simulation.instruments)
         raise click.ClickException(

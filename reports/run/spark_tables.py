@@ -13,6 +13,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from runs.notices import has_listener, say
+
 SAY_EVERY_S = 10.0
 
 
@@ -54,6 +56,10 @@ def hand_over(folder: Path, job: Callable[[Path], str | None], tables: str, agai
 @contextmanager
 def waiting(sentence: str) -> Iterator[None]:
     """Say on stderr what is being waited for: in a terminal with a clock, elsewhere once, and again every 10 s."""
+    if has_listener():
+        say(sentence)
+        yield
+        return
     if sys.stderr.isatty():
         columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -1,4 +1,4 @@
-"""The Spark session, and the only place with Spark's settings.
+"""The Spark session.
 
 A session is quiet on the terminal, leaves nothing in the working directory, opens ports on 127.0.0.1 only if the
 master is this machine, and is gone when closed.
@@ -35,6 +35,7 @@ from spark.sessions.cluster import (
 from spark.sessions.java import Java, find_java, launcher_home
 from spark.sessions.jvm import SESSION_PREFIX, own_process_state, remove_at_exit, running_jvm, session_folder
 from spark.sessions.package import private_folders
+from spark.sessions.settings import defaults_folder, is_this_machine, settings_for, with_given
 
 LOGGING = """\
 status = off
@@ -45,32 +46,6 @@ appender.console.name = console
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d %p %c: %m%n
 """
-
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    # With it, every column expression costs three calls into the JVM, to note the line that it was written in.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # A run has few records: more partitions, or plans revised half-way, only add jobs.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.sql.adaptive.enabled": "false",
-    # The driver lists some hundred files at once. Above 1000 Spark starts tasks, but not one for each file.
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
-    # A batch of 10,000 long rows would take some 50 MB, for which buffers grow and are copied again and again.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
-    # A table is one file and needs no marker beside it; version 2 saves a rename, and we rename ourselves.
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
-    # Hadoop starts a program for each permission and link of a local file. Without its checksum files, and with the
-    # plainer of the two ways to write a checkpoint, a streamed batch starts 9 programs in place of 37.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-}
 
 # Only the first compiler: a short job ends before the second one's work pays, which doubles the CPU time.
 SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -93,7 +68,7 @@ def open_session(
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailableError("this Python process has a Spark session open already: stop it first")
     if is_submitted():
-        with _submitted_session({**SETTINGS, **(settings or {})}) as submitted:
+        with _submitted_session(settings or {}) as submitted:
             yield submitted
         return
     java = java or find_java()
@@ -101,8 +76,10 @@ def open_session(
     tuning = [*SHORT_LIVED, *_archive_options(archive, write_archive)]
     with session_folder() as folder, own_process_state(spark_environment(java, home_of(master, folder), address)):
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
-        of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
-        conf = _conf(folder, _java_options(folder, log_level, tuning), {**of_master, **(settings or {})})
+        if is_this_machine(master):
+            of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
+        of_master |= _folder_settings(folder, _java_options(folder, log_level, tuning))
+        conf = _conf(with_given({**settings_for(master), **of_master}, settings or {}))
         with running_jvm(conf, folder) as gateway:
             conf.setAll(list(authentication(master).items()))  # the JVM's arguments, which ps shows, have no secret
             session = _session(conf, gateway)
@@ -136,11 +113,12 @@ def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
 
 
 @contextmanager
-def _submitted_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Open a session in the JVM that started this process; spark-submit's own settings precede `settings`."""
+def _submitted_session(given: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Open a session in the JVM that started this process; spark-submit's own settings precede ours."""
     conf = SparkConf()
-    for name, value in settings.items():
+    for name, value in settings_for(conf.get("spark.master") or "").items():
         conf.setIfMissing(name, value)
+    conf.setAll(list(given.items()))
     try:
         session = SparkSession(SparkContext.getOrCreate(conf))
     except (Py4JError, PySparkException) as failure:
@@ -154,10 +132,9 @@ def _submitted_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
         session.stop()
 
 
-def _conf(folder: Path, java_options: list[str], settings: Mapping[str, str]) -> SparkConf:
+def _conf(settings: Mapping[str, str]) -> SparkConf:
     """Build the configuration without defaults, which would come from another session's system properties."""
-    conf = SparkConf(loadDefaults=False).setAppName("exchange")
-    return conf.setAll(list({**SETTINGS, **_folder_settings(folder, java_options), **settings}.items()))
+    return SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(settings.items()))
 
 
 def _folder_settings(folder: Path, java_options: list[str]) -> dict[str, str]:
@@ -188,6 +165,7 @@ def spark_environment(java: Java, spark_home: Path, address: str | None = LOOPBA
     return {
         "JAVA_HOME": str(home),
         "SPARK_HOME": str(spark_home),
+        **({"SPARK_CONF_DIR": str(folder)} if (folder := defaults_folder()) else {}),
         **({} if address is None else {"SPARK_LOCAL_IP": address}),
         "SPARK_LAUNCHER_OPTS": " ".join([*SHORT_LIVED, "-XX:-UsePerfData", "-Xlog:disable"]),
         "PYSPARK_PYTHON": sys.executable,

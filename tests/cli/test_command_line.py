@@ -155,7 +155,7 @@ def test_a_module_that_is_no_command_says_what_to_type(module: str):
 
 @pytest.mark.parametrize("words", [("run", "--no-page", "--no-spark", "--orders", "300"),
                                    ("compare", "--transports", "memory,memory", "--rates", "4k", "--repeats", "1",
-                                    "--seconds", "0.05", "--keep-noisy")])  # fmt: skip
+                                    "--seconds", "0.05", "--keep-noisy", "--no-spark")])  # fmt: skip
 def test_quiet_leaves_only_the_outcome(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("EXCHANGE_SEED", "7")
     own = ["--transport", "memory"] if words[0] == "run" else []

@@ -27,6 +27,12 @@ def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
     assert "Traceback" not in said.err
 
 
+def test_quiet_says_nothing_of_spark_but_what_went_wrong(tmp_path: Path) -> None:
+    said = exchange(*WORDS, "-q", "--results", tmp_path, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    assert said.code == 0, said
+    assert [line for line in said.err.splitlines() if "no tables: " not in line] == []
+
+
 def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Path) -> None:
     environ = {**os.environ, **java_that("exec sleep 60", tmp_path / "java")}
     said = ""

@@ -23,7 +23,8 @@ from spark.sessions.cluster import (
     shipped_settings,
     wait_for_executor,
 )
-from spark.sessions.session import SETTINGS, open_session
+from spark.sessions.session import open_session
+from spark.sessions.settings import SETTINGS
 from tests.machine import PATIENCE_S
 from tests.spark.standalone import standalone_cluster
 

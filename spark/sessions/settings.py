@@ -1,0 +1,74 @@
+"""Spark's settings: ours, those of a user's spark-defaults.conf in their place, and those of --conf over both."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # With it, every column expression costs three calls into the JVM, to note the line that it was written in.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # A batch of 10,000 long rows would take some 50 MB, for which buffers grow and are copied again and again.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
+    # A table is one file and needs no marker beside it; version 2 saves a rename, and we rename ourselves.
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    # Hadoop starts a program for each permission and link of a local file. Without its checksum files, and with the
+    # plainer of the two ways to write a checkpoint, a streamed batch starts 9 programs in place of 37.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""Of every session."""
+OF_THIS_MACHINE = {
+    # A run has few records: more partitions, or plans revised half-way, only add jobs.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # The driver lists some hundred files at once. Above 1000 Spark starts tasks, but not one for each file.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+}
+"""Of sessions on `local*`: a cluster has its own, or Spark's."""
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+DEFAULTS = "spark-defaults.conf"
+
+
+def is_this_machine(master: str) -> bool:
+    """True if all of Spark is on this machine: local, local[N], local-cluster[...]."""
+    return master.startswith("local")
+
+
+def settings_for(master: str) -> dict[str, str]:
+    """Ours, but none that the user's spark-defaults.conf has."""
+    ours = {**SETTINGS, **(OF_THIS_MACHINE if is_this_machine(master) else {})}
+    theirs = names_in(defaults_folder())
+    return {name: value for name, value in ours.items() if name not in theirs}
+
+
+def with_given(settings: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Settings with those that the user gave over them; the driver's Java gets its options from both."""
+    options = " ".join(each[DRIVER_OPTIONS] for each in (settings, given) if DRIVER_OPTIONS in each)
+    return {**settings, **given, **({DRIVER_OPTIONS: options} if options else {})}
+
+
+def defaults_folder() -> Path | None:
+    """The folder of the user's own configuration, as Spark finds it; we give Spark another SPARK_HOME."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
+    return Path(folder) if folder else None
+
+
+def names_in(folder: Path | None) -> set[str]:
+    """The names that its spark-defaults.conf sets; none if there is no such file."""
+    try:
+        lines = (folder / DEFAULTS).read_text(errors="replace").splitlines() if folder else []
+    except OSError:
+        return set()
+    return {found[1] for line in lines if (found := re.match(r"\s*([^\s#!=:]+)\s*[\s=:]\s*\S", line))}

@@ -1,0 +1,129 @@
+"""Spark's settings: ours, the user's spark-defaults.conf in their place, --conf over both."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.main import main
+from experiments.pipeline import jobs
+from experiments.simulate import on_spark
+from spark.errors import SparkUnavailableError
+from spark.jobs import write_smallest_run
+from spark.sessions.settings import DRIVER_OPTIONS, OF_THIS_MACHINE, SETTINGS, names_in, settings_for, with_given
+from tests.machine import PATIENCE_S
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+DEFAULTS = f"""\
+# {PARTITIONS} 3
+{PARTITIONS} 7
+spark.ui.enabled=true
+  spark.app.name : mine
+spark.empty
+"""
+
+
+@pytest.fixture
+def no_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_defaults")
+@pytest.mark.parametrize(
+    ("master", "is_here"),
+    [("local", True), ("local[*]", True), ("local-cluster[2,1,1024]", True), ("spark://host:7077", False),
+     ("yarn", False), ("k8s://https://host:443", False)],
+)  # fmt: skip
+def test_what_suits_one_machine_is_for_one_machine_alone(master: str, is_here: bool) -> None:
+    assert settings_for(master) == {**SETTINGS, **(OF_THIS_MACHINE if is_here else {})}
+
+
+@pytest.mark.usefixtures("no_defaults")
+@pytest.mark.parametrize(("variable", "below"), [("SPARK_CONF_DIR", "."), ("SPARK_HOME", "conf")])
+def test_a_setting_of_the_user_s_own_file_is_not_ours(
+    variable: str, below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / below).mkdir(exist_ok=True)
+    (tmp_path / below / "spark-defaults.conf").write_text(DEFAULTS)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert names_in(tmp_path / below) == {PARTITIONS, "spark.ui.enabled", "spark.app.name"}
+    ours = settings_for("local[2]")
+    assert {**SETTINGS, **OF_THIS_MACHINE}.keys() - ours.keys() == {PARTITIONS, "spark.ui.enabled"}
+
+
+@given(content=st.binary(max_size=200))
+def test_a_file_of_defaults_may_hold_anything(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "spark-defaults.conf").write_bytes(content)
+    assert all(name and name == name.strip() for name in names_in(folder))
+
+
+def test_what_is_typed_counts_over_all_and_adds_to_java_s_options() -> None:
+    found = with_given({PARTITIONS: "2", DRIVER_OPTIONS: "-Da=1"}, {PARTITIONS: "9", DRIVER_OPTIONS: "-Db=2"})
+    assert found == {PARTITIONS: "9", DRIVER_OPTIONS: "-Da=1 -Db=2"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("spark", "ingest", "{}"), ("spark", "summary", "{}"), ("spark", "sql", "select 1", "--tables", "{}"),
+     ("spark", "bars", "--tables", "{}"), ("spark", "samples", "--tables", "{}"),
+     ("simulate", "--orders", "1000", "--results", "{}")],
+)  # fmt: skip
+def test_every_command_hands_its_settings_and_packages_to_spark(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    def open_session(_master: str, *, settings: Mapping[str, str], **_: object) -> None:
+        seen.update(settings)
+        raise SparkUnavailableError("no session here")
+
+    for module in (jobs, on_spark):
+        monkeypatch.setattr(module, "open_session", open_session)
+    (tmp_path / "first").mkdir()
+    write_smallest_run(tmp_path / "first")
+    asked = ("--conf", f"{PARTITIONS}=5", "--packages", "a:b:1")
+    done = CliRunner().invoke(main, [*(word.format(tmp_path) for word in words), *asked])
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "Error: no session here")
+    assert (seen[PARTITIONS], seen["spark.jars.packages"]) == ("5", "a:b:1")
+
+
+@pytest.mark.parametrize("conf", ["nonsense", "spark.x", "x.y=1", "spark.master=yarn", ""])
+@pytest.mark.parametrize("words", [("spark", "sql", "select 1"), ("simulate",), ("spark", "submit", "summary", ".")])
+def test_what_is_no_setting_is_refused(words: tuple[str, ...], conf: str) -> None:
+    place = words.index("submit") + 1 if "submit" in words else len(words)
+    done = CliRunner().invoke(main, [*words[:place], "--conf", conf, *words[place:]])
+    assert done.exit_code == 2
+    assert f"it takes NAME=VALUE, as spark.driver.memory=2g, and is {conf!r}" in done.stderr
+
+
+def test_a_simulation_without_spark_takes_no_settings_of_it() -> None:
+    done = CliRunner().invoke(main, ["simulate", "--master", "none", "--conf", "spark.driver.memory=2g"])
+    assert done.exit_code == 2
+    assert "--master none is without it" in done.stderr
+
+
+SESSION = f"""
+from spark.sessions.session import open_session
+with open_session(settings={{"spark.default.parallelism": "3"}}) as spark:
+    print(*(spark.conf.get(name) for name in ("{PARTITIONS}", "spark.default.parallelism", "spark.app.name")),
+          spark.sparkContext.defaultParallelism, spark.conf.get("spark.sql.adaptive.enabled"))
+"""
+
+
+@pytest.mark.jvm
+def test_a_session_has_them_in_this_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(f"{PARTITIONS} 7\nspark.default.parallelism 9\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
+    assert done.stdout.split() == ["7", "3", "exchange", "3", "false"], done.stderr
