@@ -112,7 +112,7 @@ def run(
     on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
 ) -> Run:  # fmt: skip
     """Run the exchange once. NotWhole if the run is invalid or partial."""
-    with _measuring(on_progress):
+    with asking(on_progress):
         settings = run_settings(**{"orders_per_s": RunSettings.orders_per_s, **_fields(options)})
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
@@ -130,7 +130,7 @@ def compare(
     name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
 ) -> Comparison:  # fmt: skip
     """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
-    with _measuring(on_progress):
+    with asking(on_progress):
         arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, _fields(options))
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
@@ -144,7 +144,7 @@ def capacity(
     **options: Unpack[RunOptions],
 ) -> Capacity:  # fmt: skip
     """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
-    with _measuring(on_progress):
+    with asking(on_progress):
         objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
         if first_per_s is None:
             raise BadOption("start is max; it takes orders a second")
@@ -167,11 +167,11 @@ def sweep(
     **options: Unpack[RunOptions],
 ) -> Comparison:  # fmt: skip
     """Run every combination of values: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`."""
-    with _measuring(on_progress):
+    with asking(on_progress):
         keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
         varied = {keys[option].name: levels_of(keys[option], list(values), "vary") for option, values in vary.items()}
         fields = _fields(options)
-        run_values = {option.replace("_", "-"): fields[_field_of(option)] for option in options}
+        run_values = {key_of(option.replace("_", "-"), "run").name: fields[_field_of(option)] for option in options}
         arms = sweep_arms(Description(repeats=repeats, pause_s=pause, vary=varied, run=run_values))
         seed = int(options.get("seed", RunSettings.seed))
         plan = Plan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
@@ -184,7 +184,7 @@ def bench(
     on_progress: OnProgress | None = None, **options: Any,
 ) -> Benchmark:  # fmt: skip
     """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
-    with _measuring(on_progress):
+    with asking(on_progress):
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{_nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
@@ -212,7 +212,7 @@ def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> 
 
 
 @contextlib.contextmanager
-def _measuring(on_progress: OnProgress | None) -> Iterator[None]:
+def asking(on_progress: OnProgress | None) -> Iterator[None]:
     """Turn the commands' errors into exceptions, and what they say into calls of `on_progress`."""
     if threading.current_thread() is not threading.main_thread():
         raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")

@@ -123,6 +123,7 @@ def test_a_bad_option_is_an_exception_and_leaves_nothing(options: dict[str, Any]
 @pytest.mark.parametrize("call", [
     lambda results: xs.compare(["memory"], [1000], results=results),
     lambda results: xs.sweep({"pakcing": [1]}, results=results),
+    lambda results: xs.sweep({"packing": [1]}, record=True, results=results),
     lambda results: xs.bench("de-spcs", results=results),
     lambda results: xs.bench("de-spsc", sizse="8", results=results),
 ])  # fmt: skip
