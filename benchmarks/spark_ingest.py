@@ -1,0 +1,49 @@
+"""How long `exchange spark ingest` takes for 100 and for 1,000 runs, a JVM's start included, after `spark prepare`.
+
+The runs are copies of one run of 8,000 orders, each in its own folder of one trial.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.comparison import Row
+from benchmarks.exchange import Limit
+
+EXCHANGE = [sys.executable, "-m", "cli"]
+RUN = ("--rate", "8000", "--orders", "8000", "--no-spark", "--no-page", "--name", "first")
+TARGETS_S = {100: (20.0, 12.0), 1000: (60.0, 30.0)}
+"""Seconds to reach and to aim for, by the number of runs."""
+FEW = 3
+
+
+def rows(repeats: int) -> Iterator[Row]:
+    subprocess.run([*EXCHANGE, "spark", "prepare"], check=True, capture_output=True)
+    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as name:
+        place = Path(name)
+        subprocess.run([*EXCHANGE, "run", *RUN, "--results", name], check=True, capture_output=True)
+        for runs, (reach_s, aim_s) in TARGETS_S.items():
+            results = _copies(place / "first", place / str(runs), runs)
+            took_s = [_ingest_s(results) for _ in range(min(repeats, FEW))]
+            yield Limit(f"spark ingest of {runs:,} runs", "", "s", took_s, [], reach_s, aim_s)
+
+
+def _copies(run: Path, results: Path, runs: int) -> Path:
+    """A folder of results with one trial of so many runs."""
+    for number in range(1, runs + 1):
+        shutil.copytree(run, results / "trial" / f"{number:04}")
+    (results / "trial" / "plan.json").write_text("{}")
+    return results
+
+
+def _ingest_s(results: Path) -> float:
+    shutil.rmtree(results / "tables", ignore_errors=True)
+    start_s = time.monotonic()
+    subprocess.run([*EXCHANGE, "spark", "ingest", str(results)], check=True, capture_output=True)
+    return time.monotonic() - start_s
