@@ -7,6 +7,7 @@ print(found.p50_us, found.p99_us, found.from_due)
 found.to_pandas()          # a row for each second
 """
 
+from exchange_simulation.lake import spark_tables
 from exchange_simulation.market import Answers, OrderBook, orders
 from exchange_simulation.measuring import (
     BadOption,
@@ -25,5 +26,5 @@ from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, E
 __all__ = [
     "Answers", "Arm", "BadOption", "Benchmark", "CannotMeasure", "Capacity", "Comparison", "Estimate",
     "MeasurementError", "NotWhole", "OrderBook", "Run", "RunOptions", "Times", "Verdict", "bench", "capacity",
-    "compare", "orders", "run", "sweep",
+    "compare", "orders", "run", "spark_tables", "sweep",
 ]  # fmt: skip

@@ -47,15 +47,30 @@ COLUMNS = {
 
 def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: Mapping[str, str]) -> int:
     """Put the finished runs below `results` into tables; return the exit code, 1 if a run was left out."""
-    found, url = find_runs(results), tables or default_tables(results)
-    if not found.sources:
-        raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
+    found, url = _finished_runs(results), tables or default_tables(results)
     make_events = _event_tables() if events else None
     with open_dataset(INGEST_MASTER, url, settings) as (spark, folder):
         print_ingest(ingest_runs(spark, folder, found.sources, again, make_events), found.left_out, folder.url)
     if events and (plain := [source for source in found.sources if not source.has_streams]):
         click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
     return 1 if found.left_out else 0
+
+
+def _finished_runs(results: Path) -> RunSources:
+    found = find_runs(results)
+    if not found.sources:
+        raise UserError(f"{results} holds no finished run: {next(iter(found.left_out.values()))}")
+    return found
+
+
+def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None, events: bool) -> DatasetFolder:
+    """Make all tables of the finished runs below `results`; return their folder. SparkError, UserError."""
+    found, url = _finished_runs(results), tables or default_tables(results)
+    with typed_errors(url):
+        folder = DatasetFolder(spark, url)
+        ingest_runs(spark, folder, found.sources, again=False, events=_event_tables() if events else None)
+        summarize_runs(spark, folder)
+    return folder
 
 
 def ingest_trial(trial: Path) -> str | None:

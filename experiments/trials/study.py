@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exchange.estimates import Estimate
 from exchange.words import counted
-from reports.ratios import interval, times
+from reports.formats import interval, times
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric
 
 

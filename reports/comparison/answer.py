@@ -14,7 +14,7 @@ from typing import Any
 from exchange.estimates import Estimate
 from exchange.words import counted
 from reports.exports import grouped
-from reports.ratios import interval, times
+from reports.formats import interval, times
 from runs.metrics import COMPARISON_METRICS
 
 NAGLE = "nagle"

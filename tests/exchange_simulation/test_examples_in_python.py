@@ -5,8 +5,6 @@ The sizes that stand in the scripts are run by `make test-long`.
 
 from __future__ import annotations
 
-import ast
-import json
 import os
 import runpy
 import subprocess
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 
 import exchange_simulation
+from tests.exchange_simulation.notebooks import cells_of, values_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -69,20 +68,34 @@ def test_a_script_runs_at_its_size_as_a_program(name: str, tmp_path: Path):
     assert SAYS[name] in done.stdout
 
 
-def value_of(cell: str, names: dict[str, Any]) -> object:
-    """Run a cell; return the value of its last line if that is an expression."""
-    tree = ast.parse(cell)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "cell", "exec"), names)
-    return eval(compile(ast.Expression(last.value), "cell", "eval"), names) if isinstance(last, ast.Expr) else None
-
-
 def test_the_notebook_runs(small: None):
-    notebook = json.loads((EXAMPLES / "first_look.ipynb").read_text())
-    names: dict[str, Any] = {}
-    values = [value_of("".join(cell["source"]), names) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    values = values_of(EXAMPLES / "first_look.ipynb", {})
     shown = [value._repr_html_() for value in values if hasattr(value, "_repr_html_")]
     assert len(shown) == 3
     assert sum("<iframe" in html for html in shown) == 2
-    assert all(cell.get("outputs", []) == [] for cell in notebook["cells"])
     assert values[-1][0] > 100_000
+
+
+@pytest.mark.parametrize("name", ["first_look", "market_on_spark"])
+def test_a_notebook_is_stored_without_its_outputs(name: str):
+    assert all(cell["outputs"] == [] for cell in cells_of(EXAMPLES / f"{name}.ipynb"))
+
+
+@pytest.mark.jvm
+def test_the_notebook_on_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    sizes = {"run": {"duration": 0.5}, "sweep": {"repeats": 1, "duration": 0.2, "pause": 0.0, "redo_noisy": False}}
+    monkeypatch.chdir(tmp_path)
+    for name, small in sizes.items():
+        monkeypatch.setattr(exchange_simulation, name, smaller(getattr(exchange_simulation, name), small, {}))
+    values = [value for value in values_of(EXAMPLES / "market_on_spark.ipynb", {}) if value is not None]
+    status, views, bars, prices, traded, arms, percentiles, fitted = values
+    assert status == "complete"
+    assert {"orders", "trades", "quotes", "arms", "summary"} <= set(views.tableName)
+    assert list(bars.start_s) == [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert (bars.low <= bars[["open", "close"]].min(axis=1)).all()
+    assert list(traded.orders) == [4000, 4000, 4000]
+    assert sorted(zip(arms.packing, arms.offered_orders_per_s, strict=True)) == [
+        (packing, rate) for packing in (1, 10) for rate in (2000, 4000, 8000)
+    ]
+    assert all(hasattr(figure, "savefig") for figure in (prices, percentiles))
+    assert fitted.startswith("p99 ~ rate^")

@@ -13,7 +13,7 @@ from sample_trials import HOST, VERSIONS, plan, put, put_all
 from exchange.estimates import Estimate
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
-from reports.ratios import interval
+from reports.formats import interval
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
 
