@@ -16,46 +16,21 @@ scan it takes the queue's next message, holds it if it is another thread's, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
-from exchange.words import counted
-from messaging.benchmark import (
-    Benchmark,
-    Cell,
-    Column,
-    Figures,
-    Makes,
-    Plot,
-    Point,
-    Published,
-    Results,
-    Settings,
-    size_in_words,
-)  # fmt: skip
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Point, Results, Settings
 from messaging.options import SAMPLE_SECONDS, numbers, sizes
+from messaging.peaks import PEAK_PLOTS, PRELOADED, PUBLISHED, in_words, peaks_by_size
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from messaging.roles import Links, Role, check_descriptors
-from reports.exports import grouped
-from reports.formats import number
 from runs.option_types import Listed, OneOf
 from transports.base import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
 CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
 """The cell in which messages are preloaded, as in the paper."""
-PEAKS = {  # MQSeries and MSMQ with one client (table 4), and with 1 to 8 (table 5), kB/s
-    100: (51.0, 3.0, 51.0, 12.0), 512: (270.0, 15.5, 270.0, 60.7), 1024: (510.6, 31.3, 510.6, 125.3),
-    5120: (1575.1, 155.0, 1587.8, 594.8), 10240: (2802.9, 303.3, 2802.9, 1129.9),
-    20480: (4363.1, 591.0, 4363.1, 2182.5), 30720: (5548.2, 855.6, 5548.2, 3040.6),
-    40960: (6234.9, 1104.3, 6542.1, 3938.2), 65536: (6372.1, 1655.2, 7135.6, 5617.8),
-}  # fmt: skip
-PEAK, OF_ONE, OF_ALL = "peak_kilobytes_per_s", "of one client", "of all clients"
-PRELOAD = (0, 50, 100, 150, 200, 300, 500, 1000)
-PAPER_INDEXED = (498.6, 489.9, 484.7, 482.2, 475.1, 471.2, 441.3, 376.5)
-PAPER_SCANNED = (122.3, 71.3, 49.4, 37.6, 30.2, 21.6, 14.1, 7.4)
 OPTIONS = (
     numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
     numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
@@ -69,8 +44,6 @@ OPTIONS = (
     click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),
     click.Option(["--sample", "sample_s"], type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds."),
 )  # fmt: skip
-KB, RATE = "kilobytes_per_s", "replies_per_s"
-Row = dict[str, Any]
 
 
 def points(settings: Settings) -> list[Point]:
@@ -128,100 +101,6 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**found, **looks} if found else {}
 
 
-def peaks(rows: Sequence[Row]) -> list[str]:
-    """Sum rows up as the paper's tables 1 and 2 do: peaks, response time, share of the rate that preloading leaves."""
-    measured = [row for row in rows if RATE in row["figures"]]
-    grid = [row for row in measured if not row["point"]["preloaded"] and row["point"].get("ahead", 1) == 1]
-    alike = grouped(grid, _series_and_size)
-    return [
-        *(_peak(series, own) for series, own in alike.items()),
-        *_left_by_preloading(grouped(measured, _series)),
-        *_gained_by_not_waiting(measured),
-    ]
-
-
-def peaks_by_size(rows: Sequence[Row]) -> list[Row]:
-    """A row for the peak of each size, of one client and of all, as in the paper's tables 4 and 5."""
-    waits = [row for row in rows if KB in row["figures"] and not row["point"]["preloaded"]
-             and row["point"].get("ahead", 1) == 1]  # fmt: skip
-    alike = grouped(waits, _series_and_size)
-    return [
-        _peak_row(which, max(own, key=lambda row: _median(row, KB)))
-        for cells in alike.values()
-        for which, own in ((OF_ONE, [row for row in cells if row["point"]["clients"] == 1]), (OF_ALL, cells))
-        if own
-    ]
-
-
-def _peak_row(which: str, best: Row) -> Row:
-    point = {"peak": which, "match": best["point"]["match"], "size_bytes": best["point"]["size_bytes"]}
-    return {"transport": best["transport"], "point": point, "figures": {PEAK: best["figures"][KB]}}
-
-
-def _published_peaks() -> Iterator[Published]:
-    """The 36 peaks that the paper prints: tables 1, 4 and 5."""
-    for which, at in ((OF_ONE, 0), (OF_ALL, 2)):
-        for size, found in PEAKS.items():
-            yield Published(f"MQSeries and MSMQ, peak {which}, {size:,} bytes, kB/s",
-                            f"{found[at]:,} and {found[at + 1]:,}", figure=PEAK,
-                            where={"peak": which, "size_bytes": size})  # fmt: skip
-
-
-def _peak_plot(figure: int, which: str, at: int) -> Plot:
-    lines = [(name, tuple((size, found[at + place]) for size, found in PEAKS.items()))
-             for place, name in enumerate(("MQSeries", "MSMQ"))]  # fmt: skip
-    beside = tuple(Published(name, "", points=points) for name, points in lines)
-    return Plot(f"Peak {which} by size (figure {figure})", PEAK, "kB/s", where={"peak": which}, beside=beside)
-
-
-def _series(row: Row) -> str:
-    return f"{row['transport']}, {row['point']['match']}"
-
-
-def _series_and_size(row: Row) -> str:
-    return f"{_series(row)}, {size_in_words(row['point']['size_bytes'])}"
-
-
-def _median(row: Row, name: str) -> float:
-    return float(row["figures"][name]["median"])
-
-
-def _peak(series: str, rows: Sequence[Row]) -> str:
-    """Peaks of all cells and of one client; and the response time of one thread alone."""
-    of_one = [row for row in rows if row["point"]["clients"] == 1]
-    clauses = [f"peak {_best(rows)}", *([f"of one client {_best(of_one)}"] if of_one else [])]
-    alone = [row for row in of_one if row["point"]["threads"] == 1]
-    clauses += [f"response time, 1 client, 1 thread: {number(1e3 / _median(row, RATE))} ms" for row in alone]
-    return f"{series}: {'; '.join(clauses)}"
-
-
-def _best(rows: Sequence[Row]) -> str:
-    best = max(rows, key=lambda row: _median(row, KB))
-    cell = f"{counted(best['point']['clients'], 'clients')}, {counted(best['point']['threads'], 'threads')}"
-    return f"{number(_median(best, KB))} kB/s ({cell})"
-
-
-def _left_by_preloading(curves: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Compare the most preloaded with nothing preloaded, for the same clients, threads and size."""
-    for series, rows in curves.items():
-        last = max(rows, key=lambda row: int(row["point"]["preloaded"]))
-        same = {**last["point"], "preloaded": 0}
-        first = next((row for row in rows if row["point"] == same), None)
-        if first is not None and last is not first:
-            share = number(100 * _median(last, RATE) / _median(first, RATE))
-            yield f"{series}: with {last['point']['preloaded']:,} preloaded, {share} % of the rate without"
-
-
-def _gained_by_not_waiting(rows: Sequence[Row]) -> Iterator[str]:
-    """Compare the peak of threads that do not wait with the peak of those that do, of the same size."""
-    for series, own in grouped(rows, _series_and_size).items():
-        ahead = [row for row in own if row["point"].get("ahead", 1) > 1]
-        waits = [row for row in own if row["point"].get("ahead") == 1]
-        if ahead and waits:
-            best, other = (max(_median(row, RATE) for row in each) for each in (ahead, waits))
-            yield f"{series}: {number(best / other)} times the replies/s where threads do not wait for their replies"
-
-
 BENCHMARK = Benchmark(
     about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
@@ -240,22 +119,13 @@ BENCHMARK = Benchmark(
              where={"preloaded": 0}, linear=True),
         Plot("Throughput by threads", "kilobytes_per_s", "kB/s", x="threads", x_unit="threads of a client",
              where={"preloaded": 0}),
-        _peak_plot(7, OF_ONE, 0),
-        _peak_plot(8, OF_ALL, 2),
+        *PEAK_PLOTS,
         Plot("Replies that are not waited for", "replies_per_s", "replies/s", x="ahead", x_unit="requests ahead"),
         Plot("Replies by what lies preloaded", "replies_per_s", "replies/s", x="preloaded", x_unit="messages, Q0",
-             where=CURVE, linear=True, log_y=True, beside=(
-                 Published("indexed", "", points=tuple(zip(PRELOAD, PAPER_INDEXED, strict=True))),
-                 Published("searched", "", points=tuple(zip(PRELOAD, PAPER_SCANNED, strict=True))),
-             )),
+             where=CURVE, linear=True, log_y=True, beside=PRELOADED),
     ),
     derived=peaks_by_size,
-    published=(
-        *_published_peaks(),
-        Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
-        Published("the same, with 1,000 messages preloaded", "376.5 and 7.4"),
-        Published("response time, 1 client, 1 thread", "2.0 ms and 35.9 ms"),
-    ),
+    published=PUBLISHED,
     makes=(
         Makes("figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB",
               "--clients 1..8 --threads 1..15 --sizes 1KiB"),
@@ -268,7 +138,7 @@ BENCHMARK = Benchmark(
               "--clients 1..8 --threads 1 --ahead 1,1000"),
     ),
     options=OPTIONS,
-    summary=peaks,
+    summary=in_words,
     unsupported=unsupported,
     prepare=preload,
     patterns=lambda cell: [PATTERN[cell.point["match"]]],

@@ -9,14 +9,8 @@ Every location begins its interactions at the times of a fixed plan, whether or 
 
 from __future__ import annotations
 
-import contextlib
-import math
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from mmap import mmap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
 
 import click
 
@@ -25,10 +19,12 @@ from messaging.options import SAMPLE_SECONDS, Seconds, numbers
 from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, roles_of
+from messaging.supply_chain.in_words import by_interaction, print_plan
 from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS
 from messaging.supply_chain.paper import PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
+from messaging.supply_chain.restart import restarting
 from messaging.supply_chain.topologies import (
     FREEFORM,
     TOPOLOGIES,
@@ -38,11 +34,9 @@ from messaging.supply_chain.topologies import (
     horizontal,
     vertical,
 )
-from reports.formats import number
 from runs.errors import UserError
 from runs.option_types import Listed, OneOf
-from transports.base import Pattern, TransportError
-from transports.declaration import Server
+from transports.base import Pattern
 from transports.registry import has_broker
 
 MOST_BASE = 1000
@@ -67,8 +61,6 @@ OPTIONS = (
                  help="Restart the private broker after so many measured seconds; only losses are judged then."),
     click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
 )  # fmt: skip
-LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
-LOOK_EVERY_S = 0.02
 PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9"
 
 
@@ -125,47 +117,6 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts)
 
 
-@runtime_checkable
-class Restartable(Protocol):
-    """A broker's server that can be ended and started again."""
-
-    def restart(self) -> None: ...
-
-
-@contextlib.contextmanager
-def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iterator[None]:
-    """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
-    after_s = cell.settings.get("restart_after_s")
-    if after_s is None:
-        yield
-        return
-    if not isinstance(server, Restartable):
-        raise UserError("--restart-after needs a private broker: say --transport amqp, and first exchange broker stop")
-    start: mmap = roles[0].task.start
-    over, failed = threading.Event(), []
-
-    def restart() -> None:
-        while not over.wait(LOOK_EVERY_S):
-            began_ns = int.from_bytes(start[:8], "little")
-            if began_ns and time.monotonic_ns() > began_ns + (cell.settings["warm_up_s"] + after_s) * 1e9:
-                break
-        try:
-            if not over.is_set():
-                server.restart()
-        except (TransportError, OSError) as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=restart, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-    if failed:
-        raise UserError(f"the broker could not be restarted: {failed[0]}")
-
-
 def judge(cell: Cell, results: Results) -> list[str]:
     if cell.settings.get("restart_after_s") is not None:
         return wrong_with_restarted(chain_of(cell), times_of(cell.settings), results)
@@ -185,39 +136,10 @@ def plan_instead(settings: Settings) -> bool:
     """Print the plan, if that was asked for."""
     if not settings["plan"]:
         return False
-    from messaging.supply_chain.plan_in_words import print_plan
-
     for point in points(settings):
         words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
         print_plan(Plan.of(topology_of(point, settings)), words)
     return True
-
-
-def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say what passed; label what ran without a broker; sum up one cell interaction by interaction."""
-    passed = [row for row in rows if row["figures"]]
-    if passed and "lost_not_persistent" in passed[0]["figures"]:
-        yield "passed: nothing persistent was lost when the broker was restarted; NP lost promised nothing"
-    elif passed:
-        yield f"passed, {len(passed)} of {len(rows)}: {', '.join(row['words'] for row in passed)}"
-    for row in rows:
-        if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
-            yield f"{row['words']}: {LABEL}"
-    if passed:
-        yield "the page has mix and average sizes beside the paper's tables 4 and 5"
-    for row in rows if len(rows) == 1 else ():
-        yield from _each_interaction({name: estimate["median"] for name, estimate in row["figures"].items()})
-
-
-def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:
-    for each, interaction in INTERACTIONS.items():
-        name = f"interaction_{each}"
-        if f"{name}_per_s" in found:
-            yield (
-                f"interaction {each}, {interaction.about}: {number(found[f'{name}_per_s'])} messages/s, "
-                f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; "
-                f"90 % ended within {number(found.get(f'{name}_p90_ms', math.nan))} ms of due"
-            )
 
 
 BENCHMARK = Benchmark(

@@ -8,7 +8,8 @@ import pytest
 
 from messaging.benchmark import Cell
 from messaging.benchmarks import benchmark_of
-from messaging.benchmarks.request_reply import PEAK, PEAKS, peaks, peaks_by_size, points, unsupported
+from messaging.benchmarks.request_reply import points, unsupported
+from messaging.peaks import PEAK, PEAKS, in_words, peaks_by_size
 from messaging.report import _ours
 
 
@@ -19,7 +20,7 @@ def row(clients: int, threads: int, rate: float, preloaded: int = 0, match: str 
 
 
 def test_the_peak_of_one_client_and_of_all_are_told_apart() -> None:
-    (said,) = peaks([row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000), row(8, 4, 1500)])
+    (said,) = in_words([row(1, 1, 500), row(1, 4, 1000), row(8, 1, 2000), row(8, 4, 1500)])
     assert said.startswith("amqp, indexed, 1 KiB: peak 2,048 kB/s (8 clients, 1 thread)")
     assert "of one client 1,024 kB/s (1 client, 4 threads)" in said
     assert "response time, 1 client, 1 thread: 2 ms" in said
@@ -27,13 +28,13 @@ def test_the_peak_of_one_client_and_of_all_are_told_apart() -> None:
 
 def test_what_is_kept_is_told_for_each_way_of_matching() -> None:
     rows = [row(6, 1, 1000, q, "indexed") for q in (0, 1000)] + [row(6, 1, 5, 1000, "scan"), row(6, 1, 100, 0, "scan")]
-    said = peaks(rows)
+    said = in_words(rows)
     assert "amqp, indexed: with 1,000 preloaded, 100 % of the rate without" in said
     assert "amqp, scan: with 1,000 preloaded, 5 % of the rate without" in said
 
 
 def test_nothing_is_said_of_what_was_not_measured() -> None:
-    assert peaks([{**row(1, 1, 1), "figures": {}}]) == []
+    assert in_words([{**row(1, 1, 1), "figures": {}}]) == []
 
 
 def test_a_peak_of_each_size_stands_beside_what_the_paper_printed() -> None:
@@ -51,7 +52,7 @@ def test_threads_that_do_not_wait_are_in_no_peak_and_are_compared() -> None:
     def ahead(many: int, rate: float) -> dict[str, Any]:
         return {**(one := row(1, 1, rate)), "point": {**one["point"], "ahead": many}}
 
-    said = peaks([ahead(1, 500), ahead(100, 5000)])
+    said = in_words([ahead(1, 500), ahead(100, 5000)])
     assert said[0].startswith("amqp, indexed, 1 KiB: peak 512 kB/s")
     assert said[-1] == "amqp, indexed, 1 KiB: 10 times the replies/s where threads do not wait for their replies"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from messaging.benchmarks.perftest import Destination, Shape, destinations_of, points
+from messaging.benchmarks.perftest import Shape, destinations_of, points
+from messaging.destinations import Destination
 from messaging.flow import PublishAndConsume
 from messaging.roles import LinkEnd, Links, RoleResult
 from runs.errors import UserError

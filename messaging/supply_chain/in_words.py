@@ -1,6 +1,10 @@
-"""The plan as a user reads it: how much flows in all, by interaction, message, group and location; our choices."""
+"""The plan as a user reads it: how much flows in all, by interaction, message, group and location. What passed."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from exchange.words import counted
 from messaging.supply_chain.chain import Chain
@@ -17,6 +21,7 @@ WORDS = {
     Group.C: "c  queue NP NT",
     Group.D: "d  queue P T",
 }
+LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
 OURS = (
     ("interaction rates", f"{PER_BASE:g} messages/s delivered for each unit of BASE; shares from tables 4 and 5"),
     ("a kilobyte", "1,024 bytes; a message has the size of table 2, with the head of our frames in it"),
@@ -120,3 +125,30 @@ def _ours() -> FoldingTable:
     for what, choice in OURS:
         table.add_row(what, choice)
     return table
+
+
+def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Say what passed; label what ran without a broker; sum up one cell interaction by interaction."""
+    passed = [row for row in rows if row["figures"]]
+    if passed and "lost_not_persistent" in passed[0]["figures"]:
+        yield "passed: nothing persistent was lost when the broker was restarted; NP lost promised nothing"
+    elif passed:
+        yield f"passed, {len(passed)} of {len(rows)}: {', '.join(row['words'] for row in passed)}"
+    for row in rows:
+        if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
+            yield f"{row['words']}: {LABEL}"
+    if passed:
+        yield "the page has mix and average sizes beside the paper's tables 4 and 5"
+    for row in rows if len(rows) == 1 else ():
+        yield from _each_interaction({name: estimate["median"] for name, estimate in row["figures"].items()})
+
+
+def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:
+    for each, interaction in INTERACTIONS.items():
+        name = f"interaction_{each}"
+        if f"{name}_per_s" in found:
+            yield (
+                f"interaction {each}, {interaction.about}: {number(found[f'{name}_per_s'])} messages/s, "
+                f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; "
+                f"90 % ended within {number(found.get(f'{name}_p90_ms', math.nan))} ms of due"
+            )
