@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 import secrets
 import time
@@ -69,7 +70,7 @@ def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
     for transport in settings["transport"]:
         own = [Cell(transport, point, settings) for point in points]
         unfit = [_unfit(cell) for cell in own]
-        lacks = [why or benchmark.unsupported(cell) for cell, why in zip(own, unfit, strict=True)]
+        lacks = [why or benchmark.unsupported(cell) or _too_much(cell) for cell, why in zip(own, unfit, strict=True)]
         reasons = list(dict.fromkeys(f"{transport}: {why}" for why in lacks if why))
         if all(lacks) and not all(unfit):
             raise UserError("; ".join(reasons))
@@ -106,6 +107,21 @@ def _unfit(cell: Cell) -> str | None:
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
     return None
+
+
+def _too_much(cell: Cell) -> str | None:
+    """A sentence if one publisher's messages alone are more than a link of the network carries."""
+    most_per_s = carried_per_s(cell)
+    if cell.rate_per_s is None or cell.rate_per_s <= most_per_s:
+        return None
+    size, network = math.floor(cell.size * most_per_s / cell.rate_per_s), cell.settings["network"]
+    return f"at {cell.rate_per_s:,.0f} messages/s --network {network} carries at most {size:,} bytes a message"
+
+
+def carried_per_s(cell: Cell) -> float:
+    """Messages/s that fill a link of the network, by their own bytes alone; without end where there is no network."""
+    rate_bit_per_s = parse(cell.settings.get("network") or LOCAL).rate_bit_per_s
+    return rate_bit_per_s / 8 / cell.size if rate_bit_per_s else math.inf
 
 
 def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:

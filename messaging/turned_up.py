@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import click
+from click.core import ParameterSource
 
 from exchange.json_records import LoadAxis, Record
 from messaging.benchmark import RATE, Benchmark, Scale, Settings, messages_at, value_in_words
@@ -23,7 +24,7 @@ from messaging.options import parameters, settings_of
 from messaging.report import write_page
 from messaging.results import FILE
 from messaging.running import record_of
-from messaging.setup import plan_of
+from messaging.setup import carried_per_s, plan_of
 from runs.errors import UserError
 from runs.files import write_json
 from runs.launch.brokers import Brokers
@@ -32,6 +33,8 @@ from runs.record.noise import noise_share
 
 FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
 SATURATED = "saturated"
+USUAL_SIZE = 64
+TYPED = ParameterSource.COMMANDLINE
 LONGEST_S = 10.0
 """The longest that a probe offers messages at a rate, to have as many as the objective needs."""
 
@@ -128,10 +131,10 @@ class BenchmarkLoad:
             yield
 
     def ceiling(self, folder: Path) -> float:  # noqa: ARG002
-        """The highest value that the benchmark does not refuse before the start; the highest rate that can be made."""
+        """The highest value that the benchmark does not refuse; of a rate, what can be made and what a link carries."""
         if not self.scale.whole:
             (cell,) = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
-            return ceiling_per_s(cell.size)
+            return min(ceiling_per_s(cell.size), carried_per_s(cell))
         values = range(1, self.scale.most + 1)
         return float(max(1, bisect.bisect_left(values, True, key=self._is_refused)))
 
@@ -179,7 +182,7 @@ class BenchmarkLoad:
 
 
 def load_of(text: str, start: float | None, objective: Objective | None = None) -> BenchmarkLoad:
-    """The benchmark and its options, as after `exchange bench`; without more words it is measured as with --quick."""
+    """The benchmark and its options, as after `exchange bench`; what they leave open is as with --quick."""
     try:
         name, *words = shlex.split(text)
     except ValueError as error:  # no word at all, or a quotation that does not end
@@ -191,7 +194,16 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
     options = parameters(benchmark)
     with click.Command(name, params=options).make_context(name, ["--quick", *words]) as context:
-        return BenchmarkLoad(benchmark, settings_of(benchmark, context.params), start, objective)
+        typed = {option for option in context.params if context.get_parameter_source(option) is TYPED}
+        settings = settings_of(benchmark, context.params)
+        return BenchmarkLoad(benchmark, {**settings, **_one_of_each(settings, typed)}, start, objective)
+
+
+def _one_of_each(settings: Settings, typed: set[str]) -> Settings:
+    """One value of each list that the user did not give, since a capacity is of one cell: the largest but for these."""
+    lists = {key: value for key, value in settings.items() if isinstance(value, list | tuple) and len(value) > 1}
+    usual = {"transport": settings["transport"][0], "sizes": USUAL_SIZE}
+    return {key: (usual.get(key) or max(value),) for key, value in lists.items() if key not in typed}
 
 
 def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:

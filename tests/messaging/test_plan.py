@@ -57,6 +57,21 @@ def test_a_transport_over_which_nothing_can_be_measured_is_refused() -> None:
         points("--match scan", "zeromq")
 
 
+def test_what_no_link_of_the_network_carries_is_left_out_and_said_once_for_each_rate() -> None:
+    benchmark = benchmark_of("de-spsc")
+    words = "--sizes 8,16KiB,32KiB,64KiB --rate 2000,8000,max --network gige --transport amqp"
+    plan = plan_of(benchmark, settings(benchmark, words))
+    measured = [(cell.size, cell.rate_per_s) for cell in plan.cells]
+    assert measured == [
+        (8, 2000), (8, 8000), (8, None), (1 << 14, 2000), (1 << 14, None), (1 << 15, 2000), (1 << 15, None),
+        (1 << 16, None),
+    ]  # fmt: skip
+    assert plan.left_out == [
+        "amqp: at 8,000 messages/s --network gige carries at most 15,625 bytes a message",
+        "amqp: at 2,000 messages/s --network gige carries at most 62,500 bytes a message",
+    ]
+
+
 @pytest.mark.parametrize("name", names())
 def test_room_is_asked_for_every_cell_and_nothing_is_opened_for_that(
     name: str, monkeypatch: pytest.MonkeyPatch

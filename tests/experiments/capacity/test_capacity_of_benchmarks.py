@@ -13,6 +13,7 @@ from cli.main import main
 from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
+from messaging.turned_up import load_of
 from tests.exchange_command import exchange
 
 WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
@@ -64,6 +65,25 @@ def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: 
     assert (first["log_ratio"] < 0) is (first["figures"]["due_p99_us"] < 30e6)
     written = json.loads((tmp_path / record["name"] / first["run"] / "bench.json").read_bytes())
     assert written["rows"][0]["repeats"][0]["roles"]["publisher"]["sent"] == 1000, "as many as a p99 needs"
+
+
+@pytest.mark.parametrize(
+    ("bench", "subject"),
+    [
+        ("fe-spmc", "fe-spmc over amqp (64 B, 32 consumers)"),
+        ("fe-spmc --transport zeromq --consumers 4", "fe-spmc over zeromq (64 B, 4 consumers)"),
+        ("de-spsc", "de-spsc over amqp (64 B)"),
+    ],
+)
+def test_what_the_user_leaves_open_becomes_one_cell(bench: str, subject: str) -> None:
+    load = load_of(bench, None)
+    assert load.least() == 1
+    assert load.known()["subject"] == subject
+
+
+def test_the_ceiling_of_a_rate_is_what_a_link_of_the_network_carries(tmp_path: Path) -> None:
+    words = "de-spsc --transport tcp --sizes 64KiB --network gige"
+    assert load_of(words, None).ceiling(tmp_path) == 1e9 / 8 / 65536
 
 
 def test_the_bracket_of_whole_numbers_is_of_whole_numbers() -> None:
