@@ -55,7 +55,8 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str) -> None
         if transport.has_broker(scheme) and transport.broker:
             transport.broker().check(url)
     except TransportError as error:
-        raise UserError(str(error).replace("://somewhere", "")) from error
+        typed = str(error).replace(mask(url), mask(settings.transport))
+        raise UserError(typed.replace("://somewhere", "")) from error
 
 
 def runs_in_one_process(settings: RunSettings) -> bool:

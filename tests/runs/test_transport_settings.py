@@ -97,3 +97,8 @@ def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp
 def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(UserError, match="unknown transport 'pigeon': known are amqp, amqps, memory, tcp, zeromq"):
         settled(RunSettings(transport="pigeon"))
+
+
+def test_a_mistake_in_an_address_is_shown_with_the_words_that_were_typed() -> None:
+    with pytest.raises(UserError, match=r"^amqp\?queue=foo: queue is 'foo'; it takes classic, quorum, stream$"):
+        settled(RunSettings(transport="amqp?queue=foo"))
