@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -119,7 +120,11 @@ class Running:
         return until(lambda: self._find(role), f"the {role}'s process")
 
     def _find(self, role: str) -> psutil.Process | None:
-        return next((child for child in self.family() if role in child.cmdline()), None)
+        for child in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                if role in child.cmdline():
+                    return child
+        return None
 
     def family(self) -> list[psutil.Process]:
         """Its children: the watchdog and the components."""

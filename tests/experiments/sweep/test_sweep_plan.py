@@ -99,7 +99,7 @@ def test_a_written_plan_is_read_as_it_was(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[vary]\npakcing = [1]", "[vary]: 'pakcing' is not known: did you mean packing?"),
-        ("[run]\nrecord = true", "[run]: 'record' is not known"),
+        ("[run]\nrecord = true", "[run]: record is for a run by itself"),
         ("repeat = 3", "'repeat' is not known: did you mean repeats?"),
         ('repeats = "3"', "repeats is '3'; it takes a whole number"),
         ("repeats = true", "repeats is True; it takes a whole number"),

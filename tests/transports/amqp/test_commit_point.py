@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.machine import until as eventually
 from tests.transports.conftest import TOKEN, deadline_ns, until
 from transports.amqp import link as amqp_link
 from transports.amqp.address import PASSWORD
-from transports.base import Link, Pattern
+from transports.base import CannotListen, Link, Pattern
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
@@ -27,6 +28,14 @@ def routed(url: str, name: str, *keys: str) -> Link:
     return listen(url, f"{TOKEN}-{name}", Pattern.ROUTED, keys)
 
 
+def unless_taken(url: str, name: str, *keys: str) -> Link | None:
+    """The link, or None while the broker has not noticed that the queue's owner is cut off."""
+    try:
+        return routed(url, name, *keys)
+    except CannotListen:
+        return None
+
+
 def answered_once(url: str, name: str) -> tuple[Link, FrameBatch]:
     """A link that has received an order and sent a bill, and has not yet looked again."""
     worker, batch = routed(url, name, "<orders", "<bills", "bills"), FrameBatch()
@@ -42,7 +51,7 @@ def left_behind(worker: Link, url: str, name: str, expected: int) -> list[bytes]
     """What the next one gets from the orders, after the worker was cut off."""
     worker.left(deadline_ns())  # type: ignore[attr-defined]  # the broker has read what was written before
     worker._loop.release()  # type: ignore[attr-defined]
-    heir, batch = routed(url, name, "<orders"), FrameBatch()
+    heir, batch = eventually(lambda: unless_taken(url, name, "<orders"), "the broker lets the queue go"), FrameBatch()
     if expected:
         until(lambda: heir.receive(batch) >= 0 and batch.count >= expected, heir)
     left = [*batch, *[b"more"] * heir.left(deadline_ns())]  # type: ignore[attr-defined]
