@@ -75,3 +75,19 @@ def test_a_peer_that_went_and_came_back_between_two_looks_has_gone() -> None:
             until(lambda: successor._doorman._admitted == 1, successor)  # type: ignore[attr-defined]
             with pytest.raises(PeerGone):
                 connector.wait(time.monotonic_ns() + 10**9)
+
+
+def test_a_peer_that_left_before_its_first_frame_has_gone_although_another_stays() -> None:
+    with closing(listen(ANYWHERE, TOKEN)) as listener, zmq.Context() as context:
+        doorman = listener._doorman  # type: ignore[attr-defined]
+        with context.socket(zmq.PAIR) as peer:
+            peer.linger, peer.plain_username, peer.plain_password = 0, b"exchange", TOKEN.encode()
+            peer.connect(listener.url.replace("zeromq", "tcp"))
+            until(lambda: doorman._admitted == 1, listener)
+            host, port = listener.url.removeprefix("zeromq://").split(":")
+            silent = socket.create_connection((host, int(port)))
+            until(lambda: doorman._accepted == 2, listener)
+        with silent:
+            with pytest.raises(PeerGone):
+                until(lambda: False, listener)
+            assert len(doorman._open) == 1

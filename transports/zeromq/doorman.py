@@ -59,6 +59,8 @@ class Doorman:
         """The doormen of the context by the ZAP domain of their sockets."""
         self._open: dict[int, str | None] = {}
         """The peer's address of each open connection, oldest first."""
+        self._may_be_admitted: set[int] = set()
+        """Open connections that may be an admitted peer's; one that came after a pair's peer was admitted is not."""
         self._heard: set[int] = set()
         self._peers: set[int] = set()
         self._has_left = False
@@ -99,7 +101,7 @@ class Doorman:
         if self._crowd:
             return self._admitted > 0 and not self._open
         return self._has_left or (
-            self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._open)
+            self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._may_be_admitted)
         )
 
     def meet(self, descriptor: int) -> None:
@@ -158,6 +160,7 @@ class Doorman:
                     self._note_peer(self._connected)
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
+                self._may_be_admitted.discard(descriptor)
                 self._has_left |= self._takes_one and descriptor in self._peers
                 self._peers.discard(descriptor)
 
@@ -165,6 +168,8 @@ class Doorman:
         """Note a connection, and set its TCP_NODELAY: libzmq always sets it, and has no option for it."""
         set_nodelay(descriptor, self._nodelay)
         self._open[descriptor] = peer_of(descriptor)
+        if not (self._takes_one and self._admitted):
+            self._may_be_admitted.add(descriptor)
         self._heard.discard(descriptor)
 
     def close(self) -> None:
