@@ -69,6 +69,7 @@ class Publish:
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}, after {source.count:,} of {self.count:,} messages"
         result.sent, result.sent_checksum = source.count, source.checksum
+        result.mean_ns = source.stamps_ns // max(source.count, 1)
         return result
 
     def _publish(self, session: Session, source: Source, result: RoleResult) -> None:
@@ -242,6 +243,7 @@ def _take_surplus(link: Link, receipt: Receipt, batch: FrameBatch) -> None:
 def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:
     """Add what the receipt counted, and the junk that the link dropped."""
     result.received, result.received_checksum, result.latency = receipt.received, receipt.checksum, receipt.latency
+    result.mean_ns = receipt.came_ns // max(receipt.received, 1)
     result.wrong = receipt.wrong | ({"too long": link.junk} if link.junk else {})
     return result
 

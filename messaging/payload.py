@@ -5,7 +5,8 @@
                   it was due
     bytes 16..    body: a pattern
 
-A message of 8 to 15 bytes has no stamp, so no latency. One of 1 to 7 bytes has only the low bytes of its number, which
+A message of 8 to 15 bytes has no stamp, so no latency of its own: only the mean of all is known, from the sums of the
+times at which they were handed over and came. One of 1 to 7 bytes has only the low bytes of its number, which
 show order modulo 256, 65,536, and so on.
 
 A message's checksum is the sum of its 8-byte words and of the bytes behind them, modulo 2^64. The checksum of many is
@@ -130,6 +131,8 @@ class Source:
     def __init__(self, size: int, publisher: int = 0, frames: int | None = None) -> None:
         frames = frames or frames_in_a_batch(size)
         self.size, self.count, self.checksum = size, 0, 0
+        self.stamps_ns = 0
+        """The sum of all stamps, also of messages too short to bear theirs."""
         self._first = publisher << NUMBER_BITS
         self.batch = FrameBatch(frames, frames * size, size)
         self.batch.buffer[:] = np.resize(np.arange(size) % 251, frames * size)
@@ -141,6 +144,7 @@ class Source:
         batch.count = min(most, batch.capacity_frames)
         total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns, due)
         self.checksum = (self.checksum + total) % 2**64
+        self.stamps_ns += int(due.sum()) if len(due) else now_ns * batch.count
         self.count += batch.count
 
 
@@ -148,14 +152,15 @@ class Receipt:
     """Checks and counts what one receiver gets; all messages have one size."""
 
     def __init__(self, size: int, publishers: int = 1) -> None:
-        self.size = size
+        self.size, self.came_ns = size, 0
         self._state: Longs = np.zeros(_STATE_SIZE, np.int64)
         self._state[_MIN_NS] = np.iinfo(np.int64).max
         self._lasts: Longs = np.full(publishers, -1, np.int64)
         self._buckets: Longs = np.zeros(BUCKETS, np.int64)
 
     def add(self, batch: FrameBatch, now_ns: int) -> None:
-        """Check a batch that had come by `now_ns`."""
+        """Check a batch that had come by `now_ns`; `came_ns` is the sum of these times, over all frames."""
+        self.came_ns += now_ns * batch.count
         _check(batch.buffer, batch.offsets, batch.count, self.size, now_ns, self._state, self._lasts, self._buckets)
 
     def empty_batch(self, frames: int | None = None) -> FrameBatch:

@@ -45,6 +45,8 @@ class RoleResult:
     """Monotonic clock: a receiver has its first message, a sender begins to send."""
     last_ns: int = 0
     """Monotonic clock: the last message came, or was handed over."""
+    mean_ns: int = 0
+    """Monotonic clock: the mean of when its messages were handed over, or due; or when they came."""
     latency: LogBuckets | None = None
     """From handing over to receipt; of a role that asks, to the answer's receipt."""
     stopped: str | None = None

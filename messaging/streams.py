@@ -61,7 +61,7 @@ class Streams:
         ]
 
     def figures(self, cell: Cell, results: Results) -> Figures:
-        return flow_figures(self.size(cell), consumers_of(results))
+        return published_figures(self.size(cell), results)
 
 
 def published_roles(cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd]) -> list[Role]:
@@ -147,10 +147,25 @@ def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
     return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9, **latency}
 
 
-def publisher_figures(size: int, publisher: RoleResult) -> Figures:
-    """The rates by the publisher's clock, as the paper has them: from its first message to the reply."""
-    per_s = publisher.sent * 1e9 / (publisher.details["replied_ns"] - publisher.first_ns)
-    return {"publisher_messages_per_s": per_s, "publisher_megabytes_per_s": per_s * size / 1e6}
+def published_figures(size: int, results: Results) -> Figures:
+    """Figures of a flow from publishers to consumers; the mean latency also of messages too short to bear a stamp."""
+    publishers, consumers = list(of_kind(results, "publisher").values()), consumers_of(results)
+    mean_us = (_mean_ns(consumers) - _mean_ns(publishers)) / 1e3
+    return {**flow_figures(size, consumers), "latency_mean_us": mean_us}
+
+
+def _mean_ns(roles: Sequence[RoleResult]) -> int:
+    """The mean over the messages of all these roles, each of which has the same number."""
+    return sum(each.mean_ns for each in roles) // len(roles)
+
+
+def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
+    """The rates as the paper computes them: from the first message to the reply. No rates if that was too short."""
+    span_ns = publisher.details["replied_ns"] - publisher.first_ns
+    if span_ns < LEAST_SPAN_NS:
+        return {}
+    per_s = publisher.sent * 1e9 / span_ns
+    return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
 
 
 def with_megabits(figures: Figures) -> Figures:

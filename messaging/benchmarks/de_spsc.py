@@ -5,22 +5,25 @@
 
 Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in memory: one connection.
 
-The publisher sends as fast as it can, and then awaits the reply; the next size follows. The rate is the consumer's,
-from its first message to its last; beside it stands the publisher's, from its first message to the reply, as the paper
-computes it. Latency is from handing over to receipt, so here it is mostly a wait in queues.
+The publisher sends as fast as it can, and then awaits the reply; the next size follows. Rates are the publisher's, from
+its first message to the reply, as the paper computes them; beside them stands the consumer's, from its first message to
+its last. Latency is from handing over to receipt, so here it is mostly a wait in queues.
 """
 
 from __future__ import annotations
 
 from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size
 from messaging.options import COUNT, SIZES
-from messaging.streams import Streams, publisher_figures
+from messaging.streams import Streams, by_publishers_clock
 
 STREAM = Streams(lambda cell: cell.count(Counts()))
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    return {**STREAM.figures(cell, results), **publisher_figures(cell.size, results["publisher"])}
+    """The paper's clock, and the receiver's rate beside it where both ran for long enough."""
+    found = STREAM.figures(cell, results)
+    ours = {"receiver_messages_per_s": found.pop("messages_per_s")} if "messages_per_s" in found else {}
+    return {**found, **ours, **by_publishers_clock(cell.size, results["publisher"])}
 
 
 PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0)
@@ -36,14 +39,14 @@ BENCHMARK = Benchmark(
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
         Column("megabytes_per_s", "MB/s", with_interval=True),
-        Column("publisher_messages_per_s", "publisher's clock"),
+        Column("receiver_messages_per_s", "receiver's clock"),
         Column("latency_mean_us", "queued us"),
         Column("latency_p99_us", "queued p99"),
     ),
     plots=(
         Plot("Message rate", "messages_per_s", "messages/s"),
         Plot("Bandwidth", "megabytes_per_s", "MB/s", beside=(PLATEAU,)),
-        Plot("Speed: mean time to the consumer", "latency_mean_us", "µs"),
+        Plot("Mean time to the consumer, mostly in queues", "latency_mean_us", "µs"),
     ),
     published=(
         PLATEAU,

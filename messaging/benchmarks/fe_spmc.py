@@ -29,7 +29,7 @@ from messaging.benchmark import (
 )
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role, check_descriptors
-from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
+from messaging.streams import published_figures, published_roles, wrong_with_published
 from transports.base import Pattern
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
@@ -60,7 +60,7 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    found = flow_figures(cell.size, consumers_of(results))
+    found = published_figures(cell.size, results)
     if "messages_per_s" not in found:
         return found
     delivered_per_s = found.pop("messages_per_s")

@@ -34,7 +34,7 @@ from messaging.benchmark import (
 from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
-from messaging.streams import consumers_of, flow_figures, published_roles, wrong_with_published
+from messaging.streams import published_figures, published_roles, wrong_with_published
 from runs.errors import UserError
 from runs.option_types import OneOf
 from transports.base import Pattern
@@ -114,7 +114,7 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    return flow_figures(cell.size, consumers_of(results))
+    return published_figures(cell.size, results)
 
 
 BENCHMARK = Benchmark(

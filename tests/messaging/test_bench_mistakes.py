@@ -151,7 +151,7 @@ def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
 
 
 def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -> None:
-    words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000", "--repeats", "10000"]
+    words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "100k", "--repeats", "10000"]
     with subprocess.Popen(
         [sys.executable, "-m", "cli", "bench", *words, "--results", str(tmp_path), "--name", "first"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -161,7 +161,7 @@ def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -
         process.kill()
     record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
     assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
-    assert record["rows"][0]["figures"]["publisher_messages_per_s"]["n"] >= 1
+    assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
     assert "partial" in CliRunner().invoke(main, ["results", "list", "--results", str(tmp_path)]).output
     assert CliRunner().invoke(main, ["report", str(tmp_path / "first")]).exit_code == 0
     assert "it goes on, or was killed" in (tmp_path / "first" / "bench.html").read_text()

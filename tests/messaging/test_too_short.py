@@ -10,8 +10,9 @@ import pytest
 from messaging import running
 from messaging.benchmark import Cell, Counts
 from messaging.benchmarks import benchmark_of
+from messaging.payload import Receipt, Source
 from messaging.roles import RoleResult
-from messaging.streams import LEAST_SPAN_NS, flow_figures
+from messaging.streams import LEAST_SPAN_NS, by_publishers_clock, flow_figures, published_figures
 from tests.exchange_command import exchange
 
 DE_SPSC = benchmark_of("de-spsc")
@@ -21,7 +22,7 @@ def longest_of(monkeypatch: pytest.MonkeyPatch, count: int | None, enough: int) 
     """How much longer a cell became that is timed from `enough` times the messages on."""
 
     def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
-        figures = {"messages_per_s": 1.0} if cell.times_longer >= enough else {"publisher_messages_per_s": 1.0}
+        figures = {"messages_per_s": 1.0} if cell.times_longer >= enough else {"latency_mean_us": 1.0}
         return {"status": "complete", "reasons": [], "figures": figures}
 
     monkeypatch.setattr(running, "measure", measure)
@@ -39,7 +40,7 @@ def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, 100, 16) == (1, {"publisher_messages_per_s": 1.0})
+    assert longest_of(monkeypatch, 100, 16) == (1, {"latency_mean_us": 1.0})
 
 
 def test_a_longer_cell_has_more_messages() -> None:
@@ -47,12 +48,12 @@ def test_a_longer_cell_has_more_messages() -> None:
     assert long.count(Counts()) == 4 * short.count(Counts())
 
 
-def test_a_drained_buffer_is_no_rate_and_the_publisher_s_clock_stays(tmp_path: Path) -> None:
+def test_a_drained_buffer_is_no_rate(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--sizes", 8, "--count", 10, "--repeats", 1, "--results", tmp_path)
-    said = exchange("bench", "de-spsc", *words)
+    said = exchange("bench", "throughput", *words)
     assert said.code == 0, said.err
     assert "memory, 8 B: too short to be timed: give a larger --count" in said.out
-    assert "publisher's clock" in said.out
+    assert "messages/s" not in said.err
 
 
 def test_the_shortest_span_is_a_rate() -> None:
@@ -60,3 +61,20 @@ def test_the_shortest_span_is_a_rate() -> None:
     assert flow_figures(8, [received])["messages_per_s"] == 1000.0
     received.last_ns -= 1
     assert flow_figures(8, [received]) == {}
+
+
+def test_the_mean_time_of_messages_too_short_for_a_stamp_is_that_of_messages_with_one() -> None:
+    source, receipt = Source(1), Receipt(1)
+    for handed_ns, came_ns in ((1_000, 5_000), (2_000, 10_000)):
+        source.fill(2, handed_ns)
+        receipt.add(source.batch, came_ns)
+    publisher = RoleResult(sent=4, mean_ns=source.stamps_ns // 4)
+    consumer = RoleResult(received=4, mean_ns=receipt.came_ns // 4)
+    assert published_figures(1, {"publisher": publisher, "consumer": consumer}) == {"latency_mean_us": 6.0}
+
+
+def test_the_paper_s_clock_ends_with_the_reply() -> None:
+    publisher = RoleResult(sent=10, first_ns=5, details={"replied_ns": 5 + LEAST_SPAN_NS})
+    assert by_publishers_clock(100, publisher)["messages_per_s"] == 1000.0
+    publisher.details["replied_ns"] -= 1
+    assert by_publishers_clock(100, publisher) == {}
