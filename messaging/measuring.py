@@ -12,7 +12,7 @@ from typing import Any
 
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
-from messaging.benchmark import Benchmark, Cell
+from messaging.benchmark import Benchmark, Cell, Figures
 from messaging.machine import MachineSeries
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
@@ -252,6 +252,11 @@ def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
         "status": INVALID if reasons else COMPLETE, "reasons": reasons, "saturated": saturated, "figures": figures,
         **strain,
     }  # fmt: skip
+
+
+def is_timed(benchmark: Benchmark, figures: Figures) -> bool:
+    """Whether a repeat has the benchmark's main figure: the clock ran for long enough."""
+    return any(column.with_interval and column.name in figures for column in benchmark.columns)
 
 
 def _without_buckets(details: Any) -> Any:

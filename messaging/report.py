@@ -24,7 +24,6 @@ from runs.interrupts import heeded_at_the_end
 
 PAGE = "bench.html"
 MOST_REASONS = 5
-TOO_SHORT = "too short to be timed"
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[dict[str, Any]]
 
@@ -96,9 +95,6 @@ def _show(record: Mapping[str, Any]) -> None:
     for published in benchmark.published:
         if not published.figure:  # else it stands on the page, beside ours
             console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
-    for row in rows:
-        if not is_timed(benchmark, row["figures"]) and record["status"] == "complete":
-            console.print(f"{row['words']}: {TOO_SHORT}: give a larger --count")
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
     for reason in reasons_in_words(record["reasons"]):
@@ -155,11 +151,6 @@ def short(value: float) -> str:
 def _short_interval(estimate: Mapping[str, Any]) -> str:
     """(1.42 M..5.83 M); empty if there is none."""
     return "" if estimate["low"] is None else f"({short(estimate['low'])}..{short(estimate['high'])})"
-
-
-def is_timed(benchmark: Benchmark, figures: Mapping[str, Any]) -> bool:
-    """Whether a repeat, or a row, has the benchmark's main figure: the clock ran for long enough."""
-    return any(column.with_interval and column.name in figures for column in benchmark.columns)
 
 
 def reasons_in_words(reasons: Sequence[str]) -> list[str]:

@@ -17,9 +17,9 @@ from exchange.allowed import BadSetting
 from exchange.json_records import Record
 from messaging.benchmark import Benchmark, Cell, Figures, Settings
 from messaging.benchmarks import benchmark_of, names
-from messaging.measuring import COMPLETE, PARTIAL, measure
+from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from messaging.options import parameters, settings_of
-from messaging.report import TOO_SHORT, is_timed, reasons_in_words, show, write_page
+from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
 from reports.formats import number
@@ -35,6 +35,7 @@ SCHEMA = 1
 INTERRUPTED = "interrupted"
 FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
+TOO_SHORT = "too short to be timed: give a larger --count"
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
 SUITE = "suite"
@@ -189,20 +190,20 @@ def _in_turns(
 def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
     """Measure; if that was too short to be timed, measure again with more messages, unless the user set their number.
 
-    Returns the cell that was measured at last, with which the next repeat begins.
+    Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
     """
     while True:
         record = measure(benchmark, cell, setup, cell.settings["timeout_s"])
         may_grow = cell.settings.get("count", 0) is None and cell.times_longer < MOST_TIMES_LONGER
-        if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]) or not may_grow:
+        if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
+        if not may_grow:
+            return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 
 
 def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
-    outcome = (
-        _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"])) or TOO_SHORT
-    )
+    outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
 
 

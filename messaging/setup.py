@@ -111,8 +111,7 @@ def _unfit(cell: Cell) -> str | None:
 
 def _too_much(cell: Cell) -> str | None:
     """A sentence if one publisher's messages alone are more than a link of the network carries."""
-    most_per_s = carried_per_s(cell)
-    if cell.rate_per_s is None or cell.rate_per_s <= most_per_s:
+    if cell.rate_per_s is None or cell.rate_per_s <= (most_per_s := carried_per_s(cell)):
         return None
     size, network = math.floor(cell.size * most_per_s / cell.rate_per_s), cell.settings["network"]
     return f"at {cell.rate_per_s:,.0f} messages/s --network {network} carries at most {size:,} bytes a message"
@@ -168,9 +167,9 @@ class Setup:
     """
 
     def __init__(self, patterns: Mapping[str, Sequence[Pattern]], settings: Settings, brokers: Brokers) -> None:
-        for transport in patterns:
+        for transport, own in patterns.items():
             _check(transport)
-            _settled(transport, settings)
+            _settled(transport, settings, own)
         self._settings, self._nagle = settings, tuple(settings.get("nagle") or ())
         self._patterns, self._brokers = patterns, brokers
         self.brokers: dict[str, RunningBroker] = {}
@@ -271,15 +270,15 @@ class Setup:
         self._stack.close()
 
 
-def _settled(transport: str, settings: Settings) -> RunSettings:
-    """What a run's settings would be. UserError for a mistake in the transport's options."""
+def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = ()) -> RunSettings:
+    """What a run's settings would be. UserError for a mistake in the transport's options, also for these patterns."""
     own: dict[str, Any] = {name: settings.get(name) for name in TRANSPORT_SETTINGS}
     nagle = tuple(role for role in settings.get("nagle") or () if role == "broker")
     if not has_broker(transport):
         own = {}
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
         own["delivery"] = "durable"
-    return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own))
+    return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
 
 
 def _filled(source: Source) -> FrameBatch:

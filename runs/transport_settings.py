@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,13 +13,13 @@ from exchange.allowed import BadSetting
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from runs.errors import UserError
 from runs.notices import say
-from transports.base import LEFT_AS_THEY_ARE, Address, TransportError, mask
+from transports.base import LEFT_AS_THEY_ARE, Address, Pattern, TransportError, mask
 from transports.declaration import Transport
 from transports.registry import scheme_of, transport_of
 
 
-def settled(settings: RunSettings) -> RunSettings:
-    """The settings with the transport's own defaults filled in.
+def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSettings:
+    """The settings with the transport's own defaults filled in; links are pairs, and of these patterns.
 
     BadSetting for a setting, or a word of it, that the transport lacks; UserError if there is no such transport.
     """
@@ -36,11 +37,11 @@ def settled(settings: RunSettings) -> RunSettings:
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")
     found = replace(settings, **own)
-    _check_url(found, transport, scheme)
+    _check_url(found, transport, scheme, (Pattern.PAIR, *patterns))
     return found
 
 
-def _check_url(settings: RunSettings, transport: Transport, scheme: str) -> None:
+def _check_url(settings: RunSettings, transport: Transport, scheme: str, patterns: Iterable[Pattern]) -> None:
     """UserError for a mistake in the options of the transport's URL, before anything is started."""
     base, _, query = settings.transport.partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
@@ -51,9 +52,10 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str) -> None
             raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")
     url = with_option(with_option(base if "://" in base else f"{scheme}://somewhere", query), as_options(settings))
     try:
-        transport.check(Address.parse(url, ""))
-        if transport.has_broker(scheme) and transport.broker:
-            transport.broker().check(url)
+        for pattern in patterns:
+            transport.check(address := Address.parse(url, "", pattern))
+            if transport.has_broker(scheme) and transport.broker:
+                transport.broker().check(address)
     except TransportError as error:
         typed = str(error).replace(mask(url), mask(settings.transport))
         raise UserError(typed.replace("://somewhere", "")) from error

@@ -121,7 +121,7 @@ class Broker(ABC):
     place: str = "host:port"
     """The form of its address, for the user."""
 
-    def check(self, url: str) -> None:  # noqa: B027
+    def check(self, address: Address) -> None:  # noqa: B027
         """BadAddress if a broker's address, as the user gave it, has a mistake. Nothing has been started yet."""
 
     def installed(self) -> str:

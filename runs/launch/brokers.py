@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from runs.priority import going_first
 from runs.process_group import ProcessGroup
 from runs.transport_settings import as_options, with_option
-from transports.base import BadAddress, mask
+from transports.base import Address, BadAddress, mask
 from transports.declaration import Broker, RunningBroker, Where
 from transports.registry import transport_of
 
@@ -101,7 +101,7 @@ def broker_of_run(
     if place:
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:
-            broker.check(url)
+            broker.check(Address.parse(url, token=""))
         yield RunningBroker(url)
         return
     if broker is None or scheme not in broker.starts:

@@ -40,6 +40,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-mpmc --pairs 8,1", "not in order"),
         ("de-mpmc --pairs two", "is no list of pairs"),
         ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
+        ("perftest --size 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
         ("perftest --size 2MiB", "2,097,152 bytes"),
         ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
         ("perftest --mode direct", "'direct' is not one of 'shared', 'fanout', 'topic'"),
@@ -60,6 +61,10 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("request-reply --match guess", "'guess' is not one of"),
         ("de-spsc --transport amqp?prefetch=9", "delivery lossy has none: take acked or confirmed or durable"),
         ("de-spsc --transport amqp?queue=mirrored", "queue is 'mirrored'; it takes classic, quorum, stream"),
+        (
+            "perftest --transport amqp?queue=stream --delivery acked",
+            "amqp?queue=stream: a stream gives each consumer every",
+        ),
         ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
         ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
         ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),

@@ -124,3 +124,8 @@ def test_a_suite_s_benchmarks_are_over_their_own_defaults_if_it_names_none() -> 
 def test_a_suite_over_an_unknown_transport_is_refused() -> None:
     with pytest.raises(UserError, match="unknown transport 'pigeon'"):
         in_suite("pigeon")
+
+
+def test_a_benchmark_of_many_sizes_has_a_plan_over_a_network() -> None:
+    benchmark = benchmark_of("supply-chain")
+    assert len(plan_of(benchmark, settings(benchmark, "--network gige --transport amqp")).cells) == 1

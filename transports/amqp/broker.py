@@ -43,8 +43,8 @@ class RabbitMq(Broker):
     starts = frozenset({"amqp"})
     place = "user@host:port/vhost"
 
-    def check(self, url: str) -> None:
-        BrokerAddress.of(Address.parse(url, token=""))
+    def check(self, address: Address) -> None:
+        BrokerAddress.of(address)
 
     def installed(self) -> str:
         return server_in_words()
