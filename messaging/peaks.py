@@ -126,7 +126,10 @@ PUBLISHED = (
     *_published_peaks(),
     Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
     Published("the same, with 1,000 messages preloaded", "376.5 and 7.4"),
-    Published("response time, 1 client, 1 thread", "2.0 ms and 35.9 ms"),
+    Published("the same, 15 threads of each of 6 clients, nothing preloaded", "352.5 and 46.2"),
+    Published("the same, peak, 65,536 bytes", "108.9 and 85.7"),
+    Published("response time, 1 client, 1 thread, 1,024 bytes", "2.0 ms and 35.9 ms"),
+    Published("the same, 65,536 bytes", "19.2 ms and 45.4 ms"),
 )
 PRELOADED = (
     Published("indexed", "", points=tuple(zip(PRELOAD, PAPER_INDEXED, strict=True))),

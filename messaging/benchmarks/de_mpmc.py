@@ -21,6 +21,7 @@ from messaging.streams import Streams, consumers_of, rates_of_each
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
 STREAMS = Streams(lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["pairs"]))
+CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
 
 
@@ -45,16 +46,14 @@ BENCHMARK = Benchmark(
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
-        Plot("Bandwidth of all pairs", "megabytes_per_s", "MB/s", x="pairs", x_unit="pairs"),
+        Plot("Bandwidth of all pairs (figure 4a)", "megabytes_per_s", "MB/s", x="pairs", x_unit="pairs"),
         Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs", x_unit="pairs"),
-        Plot("CPU of the broker", "broker_cores", "cores", x="pairs", x_unit="pairs", linear=True),
-        Plot("CPU of the consumers", "consumer_cores", "cores", x="pairs", x_unit="pairs", linear=True),
-        Plot("CPU of the publishers", "publisher_cores", "cores", x="pairs", x_unit="pairs", linear=True),
+        Plot("CPU (figure 4b)", "cores", "cores", x="pairs", x_unit="pairs", linear=True, series=CPU),
     ),
     makes=(
         Makes(
             "figure 4a",
-            "bandwidth by size, 1 to 8 pairs",
+            "bandwidth of 1 to 8 pairs",
             "--transport amqp --network gige --pairs 1,2,4,8 --sizes 1B..1MiB",
             "its 1 GigE, emulated; --network local is loopback",
         ),

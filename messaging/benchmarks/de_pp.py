@@ -30,7 +30,7 @@ BENCHMARK = Benchmark(
         Column("one_way_mean_us", "one way us", with_interval=True),
     ),
     plots=(
-        Plot("Ping-pong latency, half of a round trip", "one_way_mean_us", "µs", caption="Means."),
+        Plot("Ping-pong latency, half of a round trip (figures 4c, 4d)", "one_way_mean_us", "µs", caption="Means."),
         Plot("Round trip, p50", "round_trip_p50_us", "µs"),
         Plot("Round trip, p99", "round_trip_p99_us", "µs"),
     ),

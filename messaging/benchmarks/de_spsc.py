@@ -44,9 +44,9 @@ BENCHMARK = Benchmark(
         Column("latency_p99_us", "queued p99"),
     ),
     plots=(
-        Plot("Message rate", "messages_per_s", "messages/s"),
+        Plot("Message rate (figures 3a to 3c)", "messages_per_s", "messages/s"),
         Plot("Bandwidth", "megabytes_per_s", "MB/s", beside=(PLATEAU,)),
-        Plot("Mean time to the consumer, mostly in queues", "latency_mean_us", "µs"),
+        Plot("Speed, mostly a wait in queues (figures 3a to 3c)", "latency_mean_us", "µs"),
     ),
     published=(
         PLATEAU,

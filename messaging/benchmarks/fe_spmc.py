@@ -82,7 +82,9 @@ BENCHMARK = Benchmark(
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
-        Plot("Messages published", "published_per_s", "messages/s", x="consumers", x_unit="consumers"),
+        Plot(
+            "Messages published (figures 5b to 5d)", "published_per_s", "messages/s", x="consumers", x_unit="consumers"
+        ),
         Plot("Messages delivered", "delivered_per_s", "messages/s", x="consumers", x_unit="consumers"),
         Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers", x_unit="consumers"),
         Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),

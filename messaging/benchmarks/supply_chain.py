@@ -190,6 +190,6 @@ BENCHMARK = Benchmark(
     ),
     repeats=1,
     quick={"repeats": 1, "warm_up_s": 3.0, "duration_s": 5.0},
-    quick_help="A warm-up of 1 s, then 5 s measured: to see how it looks.",
+    quick_help="A warm-up of 3 s, then 5 s measured: to see how it looks.",
     lacks={"delivery"},  # each group of messages has its own
 )  # fmt: skip
