@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from messaging.benchmark import Results
-from messaging.flow import ConsumeShared, Publish, PublishAndConsume
+from messaging.flow import ConsumeShared, Publish
 from messaging.roles import LinkEnd, Links, Role, Sharing, of_kind
 from messaging.streams import wrong_with, wrong_with_each
 from transports.base import Pattern
@@ -46,8 +46,9 @@ class Destination:
         subscribing, publishing = self._ends(links)
         shares, consume = Sharing(self.name, self.delivered), ConsumeShared(self.size, self.publishers, rest_s)
         if self.both:
+            both = replace(consume, count=self.count)
             return [
-                Role(f"client {self.number}.{number + 1}", self._do_both(number, rest_s), ends, shares=shares)
+                Role(f"client {self.number}.{number + 1}", replace(both, publisher=number), ends, shares=shares)
                 for number, ends in enumerate(zip(publishing, subscribing, strict=True))
             ]
         subscribers = [
@@ -59,9 +60,6 @@ class Destination:
             for number, end in enumerate(publishing)
         ]
         return subscribers + publishers
-
-    def _do_both(self, number: int, rest_s: float) -> PublishAndConsume:
-        return PublishAndConsume(self.size, self.publishers, rest_s, self.count, number)
 
     def _publish(self, number: int) -> Publish:
         return Publish(self.size, self.count, replies=0, publisher=number, subscribers=self.subscribers)

@@ -253,81 +253,56 @@ class ConsumeShared:
     """Receives, with others, what a queue or an exchange gives them, until the launcher says that all has come.
 
     Its clock runs from its first message to its last. It rests for `rest_s` once it has all that is there: dozens that
-    wake up for each message would take the processors from a broker.
+    wake up for each message would take the processors from a broker. A client that does both publishes `count` messages
+    over its first link, and consumes over its last; a link without room, or a queue without messages, keeps it from
+    neither, and its clock runs from its start.
     """
 
     size: int
     publishers: int
     rest_s: float
-
-    def __call__(self, session: Session) -> RoleResult:
-        from messaging.payload import Receipt
-
-        receipt, result, reported = Receipt(self.size, self.publishers), RoleResult(), 0
-        batch = receipt.empty_batch()
-        try:
-            while not session.must_stop:
-                self._take_for_a_while(session.link, receipt, batch, result)
-                session.serve(session.link)
-                if receipt.received > reported:
-                    session.report_progress(reported := receipt.received)
-        except PeerGone as why:
-            result.stopped = f"{why}, after {receipt.received:,} messages"
-        return _with_receipt(result, receipt, session.link)
-
-    def _take_for_a_while(self, link: Link, receipt: Receipt, batch: FrameBatch, result: RoleResult) -> None:
-        until_ns = time.monotonic_ns() + REPORT_EVERY_NS
-        while time.monotonic_ns() < until_ns:
-            batch.clear()
-            if link.receive(batch):
-                result.last_ns = time.monotonic_ns()
-                result.first_ns = result.first_ns or result.last_ns
-                receipt.add(batch, result.last_ns)
-            else:
-                time.sleep(self.rest_s)
-
-
-@dataclass(frozen=True)
-class PublishAndConsume(ConsumeShared):
-    """A client that does both at once: it publishes `count` messages over its first link, and consumes over its second.
-
-    A link without room, or a queue without messages, keeps it from neither. It rests when neither gets on.
-    """
-
     count: int = 0
     publisher: int = 0
 
     def __call__(self, session: Session) -> RoleResult:
         from messaging.payload import Receipt, Source
 
-        source, receipt = Source(self.size, self.publisher), Receipt(self.size, self.publishers)
-        result = RoleResult(first_ns=time.monotonic_ns())
-        out = Outbound(session.links[0], source, self.count)
+        receipt, result = Receipt(self.size, self.publishers), RoleResult()
+        out = Outbound(session.links[0], Source(self.size, self.publisher), self.count) if self.count else None
+        result.first_ns = time.monotonic_ns() if out else 0
         try:
             self._work(session, out, receipt, result)
         except PeerGone as why:
             result.stopped = f"{why}, after {receipt.received:,} messages"
-        result.sent, result.sent_checksum = out.handed_over, source.checksum
-        result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
-        return _with_receipt(result, receipt, session.links[1])
+        if out:
+            result.sent, result.sent_checksum = out.handed_over, out.checksum
+            result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
+        return _with_receipt(result, receipt, session.links[-1])
 
-    def _work(self, session: Session, out: Outbound, receipt: Receipt, result: RoleResult) -> None:
-        batch, inbound, reported = receipt.empty_batch(), session.links[1], 0
+    def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
+        batch, reported = receipt.empty_batch(), 0
         while not session.must_stop:
-            until_ns = time.monotonic_ns() + REPORT_EVERY_NS
-            while time.monotonic_ns() < until_ns:
-                gone = out.hand_over()
-                batch.clear()
-                if inbound.receive(batch):
-                    result.last_ns = time.monotonic_ns()
-                    receipt.add(batch, result.last_ns)
-                elif not gone:
-                    time.sleep(self.rest_s)
+            self._work_for_a_while(session.links[-1], out, receipt, batch, result)
             for link in session.links:
                 session.serve(link)
-            out.look_whether_all_is_taken()
+            if out:
+                out.look_whether_all_is_taken()
             if receipt.received > reported:
                 session.report_progress(reported := receipt.received)
+
+    def _work_for_a_while(
+        self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult
+    ) -> None:
+        until_ns = time.monotonic_ns() + REPORT_EVERY_NS
+        while time.monotonic_ns() < until_ns:
+            gone = out.hand_over() if out else 0
+            batch.clear()
+            if link.receive(batch):
+                result.last_ns = time.monotonic_ns()
+                result.first_ns = result.first_ns or result.last_ns
+                receipt.add(batch, result.last_ns)
+            elif not gone:
+                time.sleep(self.rest_s)
 
 
 class Outbound:
@@ -338,6 +313,10 @@ class Outbound:
         self._first = 0
         self.taken_ns = 0
         """When a broker had taken everything; 0 before."""
+
+    @property
+    def checksum(self) -> int:
+        return self._source.checksum
 
     @property
     def handed_over(self) -> int:

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
-from reports.drawing.canvas import empty_axes, linear_y, log_y
-from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
+from reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y
+from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
 from reports.drawing.colours import MUTED, line_colours
 from reports.drawing.figures import Drawing, Figure, drawings
 from reports.exports import grouped
 from reports.formats import axis_number
 
-MOST_TICKS = 6
 STYLES = ("-", ":")
 MOST_LINES = 8
 """A figure has no more lines; half of them are dotted."""
@@ -81,7 +79,8 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
             labels.append(EndLabel(published.level, "the paper", MUTED))
         if published.points:
             labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
-    _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
+    in_words = _short_size if plot.x.endswith("_bytes") else axis_number
+    (linear_x if plot.linear else log_x)(axes, sorted({float(row["point"][plot.x]) for row in rows}), in_words)
     (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
     numbers = _numbers(plot, lines)
@@ -152,40 +151,16 @@ def _word(name: str, value: Any) -> str:
 
 
 def _line(axes: Axes, plot: Plot, name: str, rows: list[Row], colour: str, style: str) -> EndLabel:
-    """Draw medians with whiskers."""
     rows = sorted(rows, key=lambda row: float(row["point"][plot.x]))
-    found = [row["figures"][plot.figure] for row in rows]
     x = np.array([float(row["point"][plot.x]) for row in rows])
-    y = np.array([estimate["median"] for estimate in found])
-    ends = np.array([[e["median"] if e[end] is None else e[end] for e in found] for end in ("low", "high")])
-    whiskers: dict[str, Any] = {"linewidth": 1.4, "elinewidth": 1.2, "capsize": 2}
-    bars = axes.errorbar(x, y, yerr=np.abs(ends - y), color=colour, linestyle=style, **whiskers)
-    line, caps, whisker_lines = bars.lines
-    name_parts(name, line, [*caps, *whisker_lines, *axes.plot(x, y, "o", color=colour)])
-    return EndLabel(float(y[-1]), name, colour)
+    return draw_medians(axes, x, [_with_ends(row["figures"][plot.figure]) for row in rows], name, colour, style)
 
 
-def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
-    """Put a number at some of the measured values."""
-    if plot.linear:
-        axes.set_xlim(0, values[-1] * 1.05)
-        shown = _apart(values)
-    else:
-        axes.set_xscale("log", base=2)
-        axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
-        shown = values[:: -(-len(values) // MOST_TICKS)]
-    axes.xaxis.set_major_locator(FixedLocator(shown))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(_short_size if plot.x.endswith("_bytes") else axis_number))
-
-
-def _apart(values: list[float]) -> list[float]:
-    """The values whose numbers do not overlap on the axis, chosen from the last one down."""
-    shown: list[float] = []
-    for value in reversed(values):
-        if not shown or shown[-1] - value >= values[-1] / 10:
-            shown.append(value)
-    return shown[::-1]
+def _with_ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
+    """The median and its interval, which is nothing but the median where there are too few repeats for one."""
+    median = estimate["median"]
+    low, high = (median if estimate[end] is None else estimate[end] for end in ("low", "high"))
+    return median, low, high
 
 
 def _short_size(value: float, _position: int | None = None) -> str:

@@ -224,7 +224,8 @@ def _ours(published: Published, rows: Rows) -> str:
     """Our figure of what the paper printed, lowest to highest over the cells; empty if there is none."""
     own = [row["figures"][published.figure]["median"] for row in rows
            if published.figure in row["figures"] and published.where.items() <= row["point"].items()]  # fmt: skip
-    return "..".join(dict.fromkeys(f"{value:.4g}" for value in (min(own), max(own)))) if own else ""
+    ends = (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in (min(own), max(own))) if own else ()
+    return "..".join(dict.fromkeys(ends))
 
 
 def report_benchmark(folder: Path, options: ReportOptions) -> int:

@@ -101,6 +101,11 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**found, **looks} if found else {}
 
 
+def _by_threads(words: str, size: int) -> Plot:
+    return Plot(f"Replies by threads, {words}", "replies_per_s", "replies/s", x="threads", x_unit="threads of a client",
+                where={"preloaded": 0, "size_bytes": size}, linear=True)  # fmt: skip
+
+
 BENCHMARK = Benchmark(
     about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
@@ -115,11 +120,9 @@ BENCHMARK = Benchmark(
         Column("looks_per_reply", "looks a reply"),
     ),
     plots=(
-        Plot("Replies by threads (figures 2 to 5)", "replies_per_s", "replies/s", x="threads",
-             x_unit="threads of a client", where={"preloaded": 0}, linear=True),
-        Plot("Throughput by threads", "kilobytes_per_s", "kB/s", x="threads", x_unit="threads of a client",
-             where={"preloaded": 0}),
         *PEAK_PLOTS,
+        _by_threads("1,024 bytes (figures 2, 3)", 1024),
+        _by_threads("65,536 bytes (figures 4, 5)", 65536),
         Plot("Replies that are not waited for", "replies_per_s", "replies/s", x="ahead", x_unit="requests ahead"),
         Plot("Replies by what lies preloaded (figure 6)", "replies_per_s", "replies/s", x="preloaded",
              x_unit="messages, Q0", where=CURVE, linear=True, log_y=True, beside=PRELOADED),

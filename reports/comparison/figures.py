@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reports.comparison.sentences import beside_the_rate, cpu_metric
-from reports.drawing.canvas import empty_axes, linear_y, log_y
-from reports.drawing.chart import Chart, EndLabel, Floats, Numbers, label_ends, name_parts
+from reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
+from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
 from reports.drawing.colours import ROLE_COLOURS, line_colours
 from reports.drawing.figures import Figure
 from reports.exports import grouped
@@ -31,7 +30,6 @@ CPU = "Medians over repeats; all transports to one scale."
 DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
 LEAST_POINTS = 4
 """A drawing of three points says less than their three numbers in the table."""
-MOST_TICKS = 6
 BAR_WIDTH = 0.62  # of the distance between two rates
 
 Record = dict[str, Any]
@@ -90,7 +88,7 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
         if measured := [arm for arm in own if metric in arm["metrics"]]:
             dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
             labels.append(_line(axes, measured, metric, colours[name], dodge))
-    _log_rates(axes, arms)
+    log_x(axes, sorted({rate_of(arm) for arm in arms}))
     log_y(axes)
     label_ends(axes, labels)
     numbers = numbers_of_arms(((contender_of(arm), metric, arm) for arm in arms), "us")
@@ -109,46 +107,12 @@ def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float
     arms = sorted(arms, key=rate_of)
     x = np.array([rate_of(arm) for arm in arms]) * dodge
     name = contender_of(arms[-1])
-    y = draw_whiskers(axes, x, arms, metric, (name, colour), marker_size=6)
-    return EndLabel(float(y[-1]), name, colour)
+    return draw_medians(axes, x, estimates_of(arms, metric), name, colour, full=[arm["held"] for arm in arms])
 
 
-def draw_whiskers(
-    axes: Axes, x: Floats, arms: list[Record], metric: str, name_and_colour: tuple[str, str], marker_size: float
-) -> Floats:
-    """Draw a line of medians with their middle halves; a mark is hollow if the arm did not hold its rate."""
-    name, colour = name_and_colour
-    found = [arm["metrics"][metric] for arm in arms]
-    y = np.array([estimate["median"] for estimate in found], np.float64)
-    whiskers = np.array([ends(estimate) for estimate in found]).T
-    bars = axes.errorbar(x, y, yerr=np.abs(whiskers - y), color=colour, linewidth=1.4, elinewidth=1.4, capsize=3)
-    line, caps, whisker_lines = bars.lines
-    parts = [*caps, *whisker_lines]
-    for is_held, fill in ((True, colour), (False, "none")):
-        chosen = np.array([arm["held"] is is_held for arm in arms])
-        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=marker_size, markerfacecolor=fill)
-    name_parts(name, line, parts)
-    return y
-
-
-def _log_rates(axes: Axes, arms: list[Record]) -> None:
-    """A log axis with a mark at every offered rate whose number does not overlap its neighbour's."""
-    rates = sorted({rate_of(arm) for arm in arms})
-    axes.set_xscale("log")
-    axes.set_xlim(rates[0] / 1.15, rates[-1] * 1.15)
-    axes.xaxis.set_major_locator(FixedLocator(_apart(rates)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
-
-
-def _apart(rates: list[float]) -> list[float]:
-    """Rates that are far enough from each other for their numbers."""
-    least = (rates[-1] / rates[0]) ** (1 / MOST_TICKS)
-    chosen = rates[:1]
-    for rate in rates[1:]:
-        if rate >= 0.999 * least * chosen[-1]:
-            chosen.append(rate)
-    return chosen
+def estimates_of(arms: list[Record], metric: str) -> list[tuple[float, float, float]]:
+    """Median and middle half of each arm."""
+    return [(estimate["median"], *ends(estimate)) for estimate in (arm["metrics"][metric] for arm in arms)]
 
 
 def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:

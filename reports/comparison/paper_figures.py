@@ -7,28 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from reports.comparison.figures import (
     NAGLE,
     contender_colours,
     contender_of,
-    draw_whiskers,
+    estimates_of,
     numbers_of_arms,
     rate_of,
     with_rate,
 )
 from reports.comparison.paper import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
 from reports.comparison.sentences import beside_the_rate
-from reports.drawing.canvas import empty_axes, linear_y
-from reports.drawing.chart import Chart, EndLabel, label_ends
+from reports.drawing.canvas import empty_axes, linear_x, linear_y
+from reports.drawing.chart import Chart, EndLabel, draw_medians, label_ends
 from reports.drawing.colours import MUTED
 from reports.drawing.figures import Figure
 from reports.exports import grouped
-from reports.formats import axis_number
-
-LEAST_GAP = 0.14  # of the axis, from one rate's number to the next
 
 Record = dict[str, Any]
 Arms = dict[str, list[Record]]
@@ -118,24 +113,14 @@ def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: lis
     axes = empty_axes(axis, "orders/s")
     for line in lines:
         x = np.array([rate_of(arm) for arm in line.arms])
-        draw_whiskers(axes, x, line.arms, line.metric, (line.name, line.colour), marker_size=5)
-    _linear_rates(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
+        full = [arm["held"] for arm in line.arms]
+        draw_medians(axes, x, estimates_of(line.arms, line.metric), line.name, line.colour, full=full)
+    linear_x(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
     linear_y(axes)
     label_ends(axes, labels)
     named = ((line.name, line.metric, arm) for line in lines for arm in line.arms)
     numbers = numbers_of_arms(named, unit)
     return Chart(axes, numbers, hover=numbers)
-
-
-def _linear_rates(axes: Axes, rates: list[float]) -> None:
-    """An axis from zero, with a number at every rate that is far enough from its neighbours."""
-    axes.set_xlim(0.0, rates[-1] * 1.04)
-    shown = [0.0]
-    for rate in reversed(rates):
-        if all(abs(rate - other) >= LEAST_GAP * rates[-1] for other in shown):
-            shown.append(rate)
-    axes.xaxis.set_major_locator(FixedLocator(sorted(shown)))
-    axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
 
 
 @dataclass(frozen=True)

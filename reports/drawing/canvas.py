@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from reports.drawing.colours import GRID, INK, MUTED, STAND_INS
 from reports.formats import axis_number
@@ -19,6 +19,9 @@ from reports.formats import axis_number
 # As many points as there are pixels on a small screen, so that the text stays legible there.
 WIDTH, HEIGHT, TEXT = 440, 270, 11.5
 LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
+LEAST_GAP, MOST_NUMBERS = 0.14, 6
+"""Of a linear axis, from one number to the next; numbers on a log axis."""
+Write: TypeAlias = Callable[[float, int | None], str]
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "exchange", "text.parse_math": False, "path.simplify": False,
@@ -66,6 +69,33 @@ def time_x(axes: Axes, length_s: float) -> None:
     """Show the whole run. Charts over the same time have the same axis."""
     axes.set_xlim(0.0, max(length_s, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def linear_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
+    """An axis from zero, with a number at every value that is far enough from its neighbours, the last one first."""
+    axes.set_xlim(0.0, values[-1] * 1.04)
+    shown = [0.0]
+    for value in reversed(values):
+        if all(abs(value - other) >= LEAST_GAP * values[-1] for other in shown):
+            shown.append(value)
+    _numbers_at(axes, sorted(shown), in_words)
+
+
+def log_x(axes: Axes, values: Sequence[float], in_words: Write = axis_number) -> None:
+    """A log axis with a number at every value that is far enough from the one before."""
+    axes.set_xscale("log")
+    axes.set_xlim(values[0] / 1.15, values[-1] * 1.15)
+    least, shown = (values[-1] / values[0]) ** (1 / MOST_NUMBERS), [values[0]]
+    for value in values[1:]:
+        if value >= 0.999 * least * shown[-1]:
+            shown.append(value)
+    _numbers_at(axes, shown, in_words)
+
+
+def _numbers_at(axes: Axes, values: list[float], in_words: Write) -> None:
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(in_words))
 
 
 def linear_y(axes: Axes) -> None:

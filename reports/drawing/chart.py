@@ -6,7 +6,7 @@ A value of NaN was not measured: it is a gap in the line, never a zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -122,6 +122,23 @@ def name_parts(text: str, line: Artist, others: Iterable[Artist]) -> None:
     line.set_gid(series_id("line", text))
     for number, part in enumerate(others, start=1):
         part.set_gid(f"{series_id('part', text)}--{number}")
+
+
+def draw_medians(
+    axes: Axes, x: Floats, estimates: Iterable[tuple[float, float, float]], name: str, colour: str, style: str = "-",
+    full: Sequence[bool] | None = None,
+) -> EndLabel:  # fmt: skip
+    """Draw a line of medians with whiskers, of (median, low, high) each; marks that are not `full` are hollow."""
+    y, low, high = np.array(list(estimates), np.float64).T
+    bars = axes.errorbar(
+        x, y, yerr=np.abs((y - low, high - y)), color=colour, linestyle=style, linewidth=1.4, capsize=3
+    )
+    line, caps, whiskers = bars.lines
+    parts, is_full = [*caps, *whiskers], np.ones(len(x), bool) if full is None else np.array(full)
+    for chosen, fill in ((is_full, colour), (~is_full, "none")):
+        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=5, markerfacecolor=fill)
+    name_parts(name, line, parts)
+    return EndLabel(float(y[-1]), name, colour)
 
 
 def label_ends(axes: Axes, labels: list[EndLabel]) -> None:

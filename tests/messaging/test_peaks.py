@@ -44,7 +44,7 @@ def test_a_peak_of_each_size_stands_beside_what_the_paper_printed() -> None:
     printed = [each for each in benchmark_of("request-reply").published if each.figure == PEAK]
     assert len(printed) == 2 * len(PEAKS) == 18, "36 peaks, two in each sentence"
     beside = {each.what: _ours(each, peaks_by_size(rows)) for each in printed}
-    assert beside["MQSeries and MSMQ, peak of one client, 1,024 bytes, kB/s"] == "1024"
+    assert beside["MQSeries and MSMQ, peak of one client, 1,024 bytes, kB/s"] == "1,024"
     assert beside["MQSeries and MSMQ, peak of all clients, 65,536 bytes, kB/s"] == ""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from messaging.benchmarks.perftest import Shape, destinations_of, points
 from messaging.destinations import Destination
-from messaging.flow import PublishAndConsume
+from messaging.flow import ConsumeShared
 from messaging.roles import LinkEnd, Links, RoleResult
 from runs.errors import UserError
 from transports.base import Address, Pattern
@@ -100,7 +100,7 @@ class Together:
 
 
 def test_a_client_publishes_and_subscribes_at_once() -> None:
-    result = PublishAndConsume(64, 1, 0.0, count=7)(Together(7))  # type: ignore[arg-type]
+    result = ConsumeShared(64, 1, 0.0, count=7)(Together(7))  # type: ignore[arg-type]
     assert (result.sent, result.received, result.wrong) == (7, 7, {})
     assert result.sent_checksum == result.received_checksum
     assert result.first_ns <= result.details["published_ns"]
