@@ -17,9 +17,9 @@ import psutil
 
 from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
 from experiments.faults.injection import Fault, Target
+from runs.lineup import READY_S
 from transports.declaration import Server
 
-READY_S = 120.0
 LOOK_S = 0.05
 ENDING_S = 30.0
 """Beyond its length and its patience, a run has this long to end; then it hangs."""
@@ -110,7 +110,7 @@ def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, 
     try:
         start_ns = _under_way(run, at, load)
         if start_ns is None:
-            return {**known, "skipped": f"the run did not start: {_last_line(run.err)}"}
+            return {**known, "skipped": f"the run did not start: {_why_not(run, at)}"}
         window, hangs, why = _with_fault(run, Target(run.launcher, at, server), cell.fault, load, start_ns)
     finally:
         if run.code is None:
@@ -127,8 +127,8 @@ def _words(load: Load) -> list[str]:
 
 
 def _under_way(run: Run, folder: Path, load: Load) -> int | None:
-    """The first order's due time, once the spool has it; None if the run ended before."""
-    until_s = time.monotonic() + READY_S
+    """The first order's due time, once the spool has it; None if the run ended before, or takes no order."""
+    until_s = time.monotonic() + READY_S + ENDING_S
     while time.monotonic() < until_s:
         if samples := orders_in_spool(folder):
             return samples.start_ns(load.rate_per_s)
@@ -185,6 +185,12 @@ def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     with contextlib.suppress(OSError, ValueError):
         return json.loads((folder / "run.json").read_bytes()), "repair"
     return None, None
+
+
+def _why_not(run: Run, folder: Path) -> str:
+    """Why no order was answered: its record's reason, or its last line."""
+    record, _ = _record(run, folder)
+    return _own_words(record, run)
 
 
 def _own_words(record: dict[str, Any] | None, run: Run) -> str:

@@ -23,7 +23,7 @@ from reports.faults.table import fails, show
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
-from runs.notices import say
+from runs.notices import has_listener, say
 from runs.process_group import ProcessGroup
 from runs.record.machine import host_facts, now, versions
 from runs.record.reading import read_record
@@ -201,7 +201,7 @@ def _print(folder: Path, record: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
         return
-    show(record)
+    show(record, in_full=not has_listener())
     click.echo(f"page: {folder / 'faults.html'}")
 
 

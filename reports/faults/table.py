@@ -68,8 +68,8 @@ def _over(over: str, cells: list[Record]) -> str:
     return f"over {over}, {harmless} of {faults} cost no order; {again}{more}"
 
 
-def show(record: Record) -> None:
-    """Print faults.json's content."""
+def show(record: Record, in_full: bool = True) -> None:
+    """Print faults.json's content; unless in full, without the details of each cell."""
     console = terminal()
     head, *others = answer(record)
     console.print(head, style="bold", markup=False)
@@ -78,8 +78,9 @@ def show(record: Record) -> None:
     console.print()
     console.print(_matrix(record))
     console.print(LEGEND, style="dim", markup=False)
-    console.print()
-    console.print(_details(record))
+    if in_full:
+        console.print()
+        console.print(_details(record))
 
 
 def _matrix(record: Record) -> FoldingTable:

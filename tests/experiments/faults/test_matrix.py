@@ -10,7 +10,7 @@ import pytest
 from experiments.faults.cell import Load
 from experiments.faults.injection import DELAY_US, FAULTS, disconnect, dropping
 from experiments.faults.matrix import planned
-from reports.faults.table import answer, cell_of, fails, in_short, measured
+from reports.faults.table import answer, cell_of, fails, in_short, measured, show
 from runs.errors import UserError
 from tests.broker import need_rabbitmq
 from tests.exchange_command import exchange
@@ -64,6 +64,7 @@ def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -
     shown = exchange("results", "show", "it", "--results", tmp_path)
     assert shown.out.startswith("2 cells: no order was lost unreported\n")
     assert exchange("results", "diff", "it", "it", "--results", tmp_path).code == 0
+    assert "what the run said" in shown.out
     assert "faults" in exchange("results", "list", "--results", tmp_path).out
 
 
@@ -87,6 +88,13 @@ def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -
     assert reset["skipped"] == "zeromq+ipc has no TCP connection to break"
     assert cell_of(said.record, "connection-reset", "zeromq+ipc") == reset
     assert in_short(reset) == "not possible here"
+
+
+def test_a_run_that_does_not_start_says_why(tmp_path: Path) -> None:
+    words = ("--transports", "tcp", "--faults", "engine-kill", "--results", tmp_path, "--", "--cpus", "gateway=4000")
+    (cell,) = exchange(*QUICK, *words).record["cells"]
+    assert "the run did not start: " in cell["skipped"]
+    assert "cannot stay on processor 4000" in cell["skipped"]
 
 
 @pytest.mark.long
@@ -116,6 +124,13 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
     orders["unreported"] = 0
     assert (answer(record)[0], fails(record)) == ("1 cell: no order was lost unreported", False)
     assert fails(record | {"status": "interrupted"})
+
+
+def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str]) -> None:
+    show({"status": "complete", "planned_cells": 0, "cells": [], "faults": {}}, in_full=False)
+    said = capsys.readouterr().out
+    assert "Each cell: orders lost" in said
+    assert "what the run said" not in said
 
 
 @pytest.mark.parametrize(
