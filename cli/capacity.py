@@ -33,7 +33,7 @@ OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pau
               help="Turn up a benchmark, not the exchange: its rate, or the scale of supply-chain.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
+@click.option("--seconds", "--duration", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
               help="How long a probe offers orders; longer at a low rate, so that there are enough.")  # fmt: skip
 @click.option("--longest", "longest_s", type=click.FloatRange(0.1, 10**6), default=10.0, show_default=True,
               help="The most seconds of such a longer probe.")  # fmt: skip

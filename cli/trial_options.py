@@ -31,7 +31,7 @@ WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
 
 repeat_options = together([
     click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
-    click.option("--seconds", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
+    click.option("--seconds", "--duration", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
                  help="How long a run offers orders; their number is seconds times rate."),
 ])  # fmt: skip
 redo_option = click.option(

@@ -71,21 +71,27 @@ class Option:
     is_flag: bool = False
     required: bool = False
     hidden: bool = False
+    other_name: str | None = None
 
     @property
     def _attributes(self) -> dict[str, Any]:
         """The keywords of click.Option: every column but those of ours."""
-        given = {name: value for name, value in vars(self).items() if name not in {"name", "field", "commands"}}
+        ours = {"name", "field", "commands", "other_name"}
+        given = {name: value for name, value in vars(self).items() if name not in ours}
         used = {name: value for name, value in given.items() if value is not None and value is not False}
         return {**used, "show_default": self.default not in (None, {})}
 
     @property
     def decorator(self) -> Callable[[F], F]:
-        return click.option(self.name, self.field, **self._attributes)
+        return click.option(*self._names, **self._attributes)
 
     @property
     def parameter(self) -> click.Option:
-        return click.Option([self.name, self.field], **self._attributes)
+        return click.Option(self._names, **self._attributes)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in (self.name, self.other_name, self.field) if name]
 
     def arguments(self, value: Any) -> list[str]:
         """The words that set the value; none for None, and for a flag that is not set."""
@@ -139,7 +145,7 @@ TABLE = (
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
            Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
     Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", Count()),
-    Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float),
+    Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float, other_name="--seconds"),
     Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
     Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
     Option("--price-model", "price_model", LOAD, "Prices alike, around a mid that moves, or 1..max price.",

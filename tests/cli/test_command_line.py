@@ -46,6 +46,16 @@ def test_help_loads_no_command():
     assert "cli.main" in done.stdout.split()
 
 
+@pytest.mark.parametrize("name", ["run", "sweep", "compare", "nagle", "capacity"])
+def test_seconds_and_duration_are_two_names_of_one_option(name: str):
+    command = import_module(f"cli.{name}").command
+    both = [param.name for param in command.params if {"--seconds", "--duration"} <= {*param.opts}]
+    assert len(both) == 1
+    for option in ("--seconds", "--duration"):
+        with command.make_context(name, [option, "7"]) as context:
+            assert context.params[both[0]] == 7.0
+
+
 @pytest.mark.parametrize("name", ["run", "compare", "sweep", "capacity", "nagle"])
 def test_options_stand_under_headings(name: str):
     help_text = said(name, "--help")
