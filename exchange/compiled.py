@@ -83,64 +83,25 @@ def _address(context: Any, builder: Any, signature: Any, args: Any, bits: int) -
     return builder.bitcast(builder.gep(first_byte, [args[1]]), ir.IntType(bits).as_pointer())
 
 
-def _loader(bits: int) -> Any:
-    @intrinsic
-    def load(_typing: Any, memory: Any, at: Any) -> Any:  # noqa: ARG001 (numba types arguments by name)
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            loaded = builder.load(_address(context, builder, signature, args, bits), align=1)
-            return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded
-
-        return types.int64(memory, types.int64), generate
-
-    return load
-
-
-def _storer(bits: int) -> Any:
-    @intrinsic
-    def store(_typing: Any, memory: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            narrow = builder.trunc(args[2], ir.IntType(bits)) if bits < 64 else args[2]
-            builder.store(narrow, _address(context, builder, signature, args, bits), align=1)
-            return context.get_dummy_value()
-
-        return types.void(memory, types.int64, types.int64), generate
-
-    return store
-
-
 @intrinsic
-def _trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
+def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001
+    """How many low bits of the word are 0; the word itself must not be 0."""
+
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
 
 
-_pointer_u8, _pointer_u32 = _pointer(8, types.uint8), _pointer(32, types.uint32)
-_pointer_u64, _pointer_i64 = _pointer(64, types.uint64), _pointer(64, types.int64)
-_load_u8, _load_u16, _load_u32, _load_u64 = _loader(8), _loader(16), _loader(32), _loader(64)
-_store_u8, _store_u16, _store_u32, _store_u64 = _storer(8), _storer(16), _storer(32), _storer(64)
+def _memory_as(bits: int, element: Any, kind: Any) -> Callable[[Any], Any]:
+    """The memory of an array without bounds or reference counts; counting would cost more than a match."""
+    pointer = _pointer(bits, element)
 
+    @inlined
+    def memory(array: Any) -> Any:
+        return array.view(kind) if CHECKED else pointer(array)
 
-@inlined
-def as_u8(array: Any) -> Any:
-    """The array's memory as bytes, without bounds or reference counts; counting would cost more than a match."""
-    return array if CHECKED else _pointer_u8(array)
-
-
-@inlined
-def as_u32(array: Any) -> Any:
-    return array.view(np.uint32) if CHECKED else _pointer_u32(array)
-
-
-@inlined
-def as_u64(array: Any) -> Any:
-    return array.view(np.uint64) if CHECKED else _pointer_u64(array)
-
-
-@inlined
-def as_i64(array: Any) -> Any:
-    return array.view(np.int64) if CHECKED else _pointer_i64(array)
+    return memory
 
 
 @inlined
@@ -160,59 +121,50 @@ def _check(memory: Any, at: int, size: int) -> None:
         raise IndexError("load or store outside the array")
 
 
-@inlined
-def load_u8(memory: Any, at: int) -> Any:
-    _check(memory, at, 1)
-    return _load_u8(memory, at)
+def _loader(bits: int) -> Callable[[Any, int], Any]:
+    """Loads a word of so many bits from byte `at`; one of 64 bits is unsigned, so a shift to the right brings zeros."""
+    size = bits // 8
+
+    @intrinsic
+    def load(_typing: Any, memory: Any, at: Any) -> Any:  # noqa: ARG001 (numba types arguments by name)
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            loaded = builder.load(_address(context, builder, signature, args, bits), align=1)
+            return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded
+
+        return (types.int64 if bits < 64 else types.uint64)(memory, types.int64), generate
+
+    @inlined
+    def checked(memory: Any, at: int) -> Any:
+        _check(memory, at, size)
+        return load(memory, at)
+
+    return checked
 
 
-@inlined
-def load_u16(memory: Any, at: int) -> Any:
-    _check(memory, at, 2)
-    return _load_u16(memory, at)
+def _storer(bits: int) -> Callable[[Any, int, int], None]:
+    size = bits // 8
+
+    @intrinsic
+    def store(_typing: Any, memory: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            narrow = builder.trunc(args[2], ir.IntType(bits)) if bits < 64 else args[2]
+            builder.store(narrow, _address(context, builder, signature, args, bits), align=1)
+            return context.get_dummy_value()
+
+        return types.void(memory, types.int64, types.int64), generate
+
+    @inlined
+    def checked(memory: Any, at: int, value: int) -> None:
+        _check(memory, at, size)
+        store(memory, at, value)
+
+    return checked
 
 
-@inlined
-def load_u32(memory: Any, at: int) -> Any:
-    _check(memory, at, 4)
-    return _load_u32(memory, at)
-
-
-@inlined
-def load_u64(memory: Any, at: int) -> Any:
-    """The word as uint64: a shift to the right brings in zeros."""
-    _check(memory, at, 8)
-    return np.uint64(_load_u64(memory, at))
-
-
-@inlined
-def store_u8(memory: Any, at: int, value: int) -> None:
-    _check(memory, at, 1)
-    _store_u8(memory, at, value)
-
-
-@inlined
-def store_u16(memory: Any, at: int, value: int) -> None:
-    _check(memory, at, 2)
-    _store_u16(memory, at, value)
-
-
-@inlined
-def store_u32(memory: Any, at: int, value: int) -> None:
-    _check(memory, at, 4)
-    _store_u32(memory, at, value)
-
-
-@inlined
-def store_u64(memory: Any, at: int, value: int) -> None:
-    _check(memory, at, 8)
-    _store_u64(memory, at, value)
-
-
-@inlined
-def trailing_zeros(word: Any) -> Any:
-    """How many low bits of the word are 0; the word itself must not be 0."""
-    return _trailing_zeros(word)
+as_u8, as_u32 = _memory_as(8, types.uint8, np.uint8), _memory_as(32, types.uint32, np.uint32)
+as_u64, as_i64 = _memory_as(64, types.uint64, np.uint64), _memory_as(64, types.int64, np.int64)
+load_u8, load_u16, load_u32, load_u64 = map(_loader, (8, 16, 32, 64))
+store_u8, store_u16, store_u32, store_u64 = map(_storer, (8, 16, 32, 64))
 
 
 def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], Any]:
@@ -224,7 +176,7 @@ def field_reader(field: str, *messages: type[Message]) -> Callable[[Any, int], A
     if len(places) != 1:
         raise ValueError(f"{field} lies at different places in {', '.join(message.__name__ for message in messages)}")
     [(offset, width)] = places
-    load: Any = {1: load_u8, 2: load_u16, 4: load_u32, 8: load_u64}[width]
+    load = {1: load_u8, 2: load_u16, 4: load_u32, 8: load_u64}[width]
 
     @inlined
     def read(memory: Any, at: int) -> Any:
@@ -249,7 +201,7 @@ def record_writer(message: type[Message], *fields: str) -> Callable[[Any, int, A
         return at + size
 
     def writer(earlier: Any, offset: int, width: int, place: int) -> Callable[[Any, int, Any], int]:
-        store: Any = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}[width]
+        store = {1: store_u8, 2: store_u16, 4: store_u32, 8: store_u64}[width]
 
         @inlined
         def write(memory: Any, at: int, values: Any) -> int:

@@ -5,28 +5,15 @@ The kernels handle a frame that comes whole and alone, and leaves in one write; 
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-import numpy.typing as npt
-from numba import int64, njit, types
+from numba import int64, njit
 
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.lending import AT_ONCE, receive_bytes, send_bytes
+from transports.lending import AT_ONCE, monotonic_ns, poll, pollfd, receive_bytes, send_bytes
 from transports.tcp.stream import PREFIX, Stream, send_frames, split_frames
-from transports.waiting import READABLE
 
 MOMENT_NS = 50_000_000
 ALL = NONE = -1
-_CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
-_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
-_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
-
-
-@njit(cache=True, nogil=True)
-def _now_ns(clock: Longs) -> int:
-    _clock_gettime(_CLOCK_MONOTONIC, clock.ctypes)
-    return clock[0] * 1_000_000_000 + clock[1]
 
 
 @njit(cache=True, nogil=True)
@@ -39,7 +26,7 @@ def _whole(inbound: Bytes, have: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) -> int:
+def _await(fd: int, inbound: Bytes, fds: Longs, clock: Longs) -> int:
     """The number of bytes that have come: a whole frame; fewer after MOMENT_NS without any, or at the stream's end."""
     have = 0
     while have < _whole(inbound, have) <= len(inbound):
@@ -49,8 +36,7 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
             continue
         if came == 0:
             break
-        clock[0], clock[1] = 0, MOMENT_NS
-        if _ppoll(fds.ctypes, 1, clock.ctypes, 0) <= 0 or (fds[0, 1] >> 16) & READABLE == 0:
+        if poll(fds, clock, monotonic_ns(clock) + MOMENT_NS) or fds[0] >> 48 == 0:
             break
     return have
 
@@ -59,22 +45,22 @@ def _await(fd: int, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs) ->
 def _ask(
     fd: int, questions: Bytes, question_ends: Longs, first: int, count: int,
     buffer: Bytes, answer_ends: Longs, largest: int, took_ns: Longs,
-    scratch: Bytes, inbound: Bytes, fds: npt.NDArray[np.int32], clock: Longs,
+    scratch: Bytes, inbound: Bytes, fds: Longs, clock: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """(first question without its answer, its time of sending or 0, bytes that have come, bytes of it written or ALL).
 
     It takes MOMENT_NS and an answer at most. `question_ends` and `answer_ends` are offsets.
     """
-    end_ns = _now_ns(clock) + MOMENT_NS
+    end_ns = monotonic_ns(clock) + MOMENT_NS
     for i in range(first, count):
-        sent_ns = _now_ns(clock)
+        sent_ns = monotonic_ns(clock)
         if sent_ns >= end_ns:
             return i, 0, 0, ALL
         sent, written = send_frames(fd, questions, question_ends, i, i + 1, scratch)
         if sent == i:
             return i, sent_ns, 0, written
         have = _await(fd, inbound, fds, clock)
-        came_ns = _now_ns(clock)
+        came_ns = monotonic_ns(clock)
         used, answers, _ = split_frames(inbound, have, buffer, answer_ends, i, largest)
         if used < have or answers != i + 1:
             return i, sent_ns, have, ALL
@@ -83,9 +69,7 @@ def _ask(
 
 
 @njit(cache=True, nogil=True)
-def _echo(
-    fd: int, inbound: Bytes, most: int, until_ns: int, fds: npt.NDArray[np.int32], clock: Longs
-) -> tuple[int, int, int]:
+def _echo(fd: int, inbound: Bytes, most: int, until_ns: int, fds: Longs, clock: Longs) -> tuple[int, int, int]:
     """(frames sent back, bytes that have come, bytes written of a frame that did not go whole, or NONE)."""
     for done in range(most):
         have = _await(fd, inbound, fds, clock)
@@ -94,7 +78,7 @@ def _echo(
         went = send_bytes(fd, inbound.ctypes, have, AT_ONCE)
         if went < have:
             return done, have, max(went, 0)
-        if _now_ns(clock) >= until_ns:
+        if monotonic_ns(clock) >= until_ns:
             return done + 1, 0, NONE
     return most, 0, NONE
 
@@ -104,7 +88,7 @@ class RoundTrips:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._fds, self._clock = np.array([(stream.fd, READABLE)], np.int32), np.zeros(2, np.int64)
+        self._fds, self._clock = np.array([pollfd(stream.fd)], np.int64), np.zeros(2, np.int64)
         self._warm()
 
     def _warm(self) -> None:

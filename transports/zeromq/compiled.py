@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding
 import numpy as np
@@ -21,7 +20,7 @@ from numba import njit, types
 
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import NO_MEMORY, NOTICE, OTHERS, RECEIVE, SEND, SLEEP, Lent, lendable, poll, pollfd
-from transports.waiting import HAS_PPOLL, LONGEST_SLEEP_NS, READABLE
+from transports.waiting import HAS_PPOLL
 from transports.zeromq.calls import PlainCalls, Socket
 
 _SIGNATURES = {
@@ -30,8 +29,6 @@ _SIGNATURES = {
     "zmq_errno": types.int32(),
     "zmq_getsockopt": types.int32(types.uintp, types.int32, types.voidptr, types.voidptr),
 }
-_ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
-_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 
 
 def _external(library: ctypes.CDLL, name: str) -> Any:
@@ -49,7 +46,6 @@ _library = ctypes.CDLL(loaded.__file__)
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
 _DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
 _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
-_CLOCK_MONOTONIC = int(time.CLOCK_MONOTONIC)
 
 
 @njit(cache=True, nogil=True)
@@ -96,22 +92,10 @@ def _events(handle: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint
 @njit(cache=True, nogil=True)
 def _sleep(
     handle: int, wanted: int, until_ns: int, value: npt.NDArray[np.int32], size: npt.NDArray[np.uint64],
-    fds: npt.NDArray[np.int32], timespec: Longs,
-) -> int:  # fmt: skip
-    """Sleep, unless an event in `wanted` is there; how many descriptors after the first are readable."""
-    size[0] = 4
-    _getsockopt(handle, _EVENTS, value.ctypes, size.ctypes)
-    if value[0] & wanted:
-        return 0
-    _clock_gettime(_CLOCK_MONOTONIC, timespec.ctypes)
-    left_ns = min(max(until_ns - timespec[0] * 1_000_000_000 - timespec[1], 0), LONGEST_SLEEP_NS)
-    timespec[0], timespec[1] = left_ns // 1_000_000_000, left_ns % 1_000_000_000
-    if _ppoll(fds.ctypes, len(fds), timespec.ctypes, 0) <= 0:
-        return 0
-    woken = 0
-    for i in range(1, len(fds)):
-        woken += (fds[i, 1] >> 16) != 0
-    return woken
+    pollfds: Longs, timespec: Longs,
+) -> bool:  # fmt: skip
+    """Sleep, unless an event in `wanted` is there; True if there is news of a descriptor after the first."""
+    return _events(handle, value, size) & wanted == 0 and poll(pollfds, timespec, until_ns) == OTHERS
 
 
 _IN, _OUT, _ERROR, _DROPPED, _WOKEN, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 8
@@ -147,14 +131,24 @@ def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
         numbers[_WOKEN] = news == OTHERS
 
 
+class Kernels(NamedTuple):
+    """The kernels of a pattern, and the arguments that each takes besides."""
+
+    send: Callable[..., tuple[int, int]]
+    receive: Callable[..., tuple[int, int, int]]
+    more_to_send: tuple[Any, ...] = ()
+    more_to_receive: tuple[Any, ...] = ()
+
+
 class CompiledCalls(PlainCalls):
     """Calls for one frame a message. The socket belongs to one thread, as always with ZeroMQ."""
 
-    def __init__(self, socket: Socket, watched: list[int]) -> None:
+    def __init__(self, socket: Socket, watched: list[int], kernels: Kernels | None = None) -> None:
         super().__init__(socket, watched)
+        self._kernels = kernels or Kernels(_send_frames, _receive_frames)
         self._handle = socket.underlying
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
-        self._fds = np.array([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)], np.int32)
+        self._pollfds = np.array([pollfd(each) for each in (int(socket.get(zmq.FD)), *watched)], np.int64)
         self._timespec = np.zeros(2, np.int64)
         self._warm()
 
@@ -181,13 +175,15 @@ class CompiledCalls(PlainCalls):
             raise zmq.ZMQError(error)
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        taken, error = _send_frames(self._handle, batch.buffer, batch.offsets, first, batch.count)
+        send, _, more, _ = self._kernels
+        taken, error = send(self._handle, batch.buffer, batch.offsets, first, batch.count, *more)
         self.check(error)
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
-        count, dropped, error = _receive_frames(
-            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame
+        _, receive, _, more = self._kernels
+        count, dropped, error = receive(
+            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *more
         )
         batch.count = int(count)
         self.check(error)
@@ -199,12 +195,11 @@ class CompiledCalls(PlainCalls):
     def sleep(self, wanted: int, until_ns: int) -> bool:
         if not HAS_PPOLL:
             return super().sleep(wanted, until_ns)
-        return _sleep(self._handle, wanted, until_ns, self._value, self._size, self._fds, self._timespec) > 0
+        return bool(_sleep(self._handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
         """The calls to lend, which send through `outbound`; what they leave is `Left`."""
-        pollfds = [pollfd(int(descriptor)) for descriptor, _ in self._fds]
-        numbers = np.array([0] * _DESCRIPTORS + pollfds, np.int64)
+        numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
         return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle)
 

@@ -6,10 +6,10 @@ import numpy as np
 import zmq
 from numba import njit
 
-from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses
+from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, Longs, ReturnAddresses
 from transports.topics import MOST_KEY_BYTES
 from transports.zeromq.calls import Socket
-from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, _errno, _recv, _send
+from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, Kernels, _errno, _recv, _send
 
 _SNDMORE, _GONE = int(zmq.SNDMORE), int(zmq.EHOSTUNREACH)
 
@@ -55,27 +55,11 @@ def _receive_keyed(
     return count, dropped, 0
 
 
-class CompiledTopicCalls(CompiledCalls):
-    def __init__(self, socket: Socket, watched: list[int], prefix: bytes) -> None:
-        self._scratch = np.zeros(LONGEST_FRAME + MOST_KEY_BYTES + 1, np.uint8)
-        self._scratch[: len(prefix)] = np.frombuffer(prefix, np.uint8)
-        self._key_bytes = len(prefix)
-        super().__init__(socket, watched)
-
-    def send(self, batch: FrameBatch, first: int) -> int:
-        taken, error = _send_keyed(
-            self._handle, batch.buffer, batch.offsets, first, batch.count, self._scratch, self._key_bytes
-        )
-        self.check(error)
-        return int(taken)
-
-    def receive(self, batch: FrameBatch) -> int:
-        count, dropped, error = _receive_keyed(
-            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, self._scratch
-        )
-        batch.count = int(count)
-        self.check(error)
-        return int(dropped)
+def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCalls:
+    """Calls for frames that each go behind the `prefix`, which is a key and its end."""
+    scratch = np.zeros(LONGEST_FRAME + MOST_KEY_BYTES + 1, np.uint8)
+    scratch[: len(prefix)] = np.frombuffer(prefix, np.uint8)
+    return CompiledCalls(socket, watched, Kernels(_send_keyed, _receive_keyed, (scratch, len(prefix)), (scratch,)))
 
 
 @njit(cache=True, nogil=True)
@@ -135,26 +119,8 @@ def _receive_requests(
     return count, dropped, 0
 
 
-class CompiledAnswerCalls(CompiledCalls):
-    def __init__(self, socket: Socket, watched: list[int]) -> None:
-        self._returns = ReturnAddresses()
-        super().__init__(socket, watched)
-
-    def send(self, batch: FrameBatch, first: int) -> int:
-        returns = self._returns
-        taken, error = _send_answers(
-            self._handle, batch.buffer, batch.offsets, first, batch.count, returns.addresses, returns.lengths,
-            returns.ends,
-        )  # fmt: skip
-        self.check(error)
-        return int(taken)
-
-    def receive(self, batch: FrameBatch) -> int:
-        returns = self._returns
-        count, dropped, error = _receive_requests(
-            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, returns.addresses,
-            returns.lengths, returns.ends,
-        )  # fmt: skip
-        batch.count = int(count)
-        self.check(error)
-        return int(dropped)
+def answer_calls(socket: Socket, watched: list[int]) -> CompiledCalls:
+    """A ROUTER's calls: each answer goes to the sender of its request."""
+    returns = ReturnAddresses()
+    senders = (returns.addresses, returns.lengths, returns.ends)
+    return CompiledCalls(socket, watched, Kernels(_send_answers, _receive_requests, senders, senders))

@@ -262,11 +262,11 @@ def _compiled_calls(address: Address, socket: Socket, watched: list[int]) -> Cal
 
     if not _is_topic(address, socket) and not _answers(address, socket):
         return CompiledCalls(socket, watched)
-    from transports.zeromq.compiled_patterns import CompiledAnswerCalls, CompiledTopicCalls
+    from transports.zeromq.compiled_patterns import answer_calls, topic_calls
 
-    if _is_topic(address, socket):
-        return CompiledTopicCalls(socket, watched, _prefix(address))
-    return CompiledAnswerCalls(socket, watched)
+    return (
+        topic_calls(socket, watched, _prefix(address)) if _is_topic(address, socket) else answer_calls(socket, watched)
+    )
 
 
 def _is_topic(address: Address, socket: Socket) -> bool:

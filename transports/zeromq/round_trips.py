@@ -9,26 +9,11 @@ import numpy as np
 from numba import njit
 
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.zeromq.compiled import (
-    _CLOCK_MONOTONIC,
-    _DONTWAIT,
-    _EAGAIN,
-    _EINTR,
-    CompiledCalls,
-    _clock_gettime,
-    _errno,
-    _recv,
-    _send,
-)
+from transports.lending import monotonic_ns
+from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, _errno, _recv, _send
 
 MOMENT_MS = 50
 _NOT_YET = -1
-
-
-@njit(cache=True, nogil=True)
-def _now_ns(clock: Longs) -> int:
-    _clock_gettime(_CLOCK_MONOTONIC, clock.ctypes)
-    return clock[0] * 1_000_000_000 + clock[1]
 
 
 @njit(cache=True, nogil=True)
@@ -52,9 +37,9 @@ def _ask(
 
     `question_ends` and `answer_ends` are offsets.
     """
-    end_ns = _now_ns(clock) + MOMENT_MS * 1_000_000
+    end_ns = monotonic_ns(clock) + MOMENT_MS * 1_000_000
     for i in range(first, count):
-        sent_ns, at = _now_ns(clock), answer_ends[i]
+        sent_ns, at = monotonic_ns(clock), answer_ends[i]
         if sent_ns >= end_ns or at + largest > len(buffer):
             return i, 0, 0
         if (
@@ -65,7 +50,7 @@ def _ask(
         length, error = _await(handle, buffer[at:], largest)
         if not 0 <= length <= largest:
             return i, sent_ns, error
-        took_ns[i] = _now_ns(clock) - sent_ns
+        took_ns[i] = monotonic_ns(clock) - sent_ns
         answer_ends[i + 1] = at + length
     return count, 0, 0
 
@@ -79,7 +64,7 @@ def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, cl
             return done, _NOT_YET, error
         if length > largest or _send(handle, buffer.ctypes.data, length, _DONTWAIT) < 0:
             return done, length, 0
-        if _now_ns(clock) >= until_ns:
+        if monotonic_ns(clock) >= until_ns:
             return done + 1, _NOT_YET, 0
     return most, _NOT_YET, 0
 
