@@ -11,6 +11,7 @@ from typing import Any
 import click
 import psutil
 
+from reports.exports import print_json
 from runs.errors import UserError
 from runs.options import json_option
 from transports.rabbitmq import (
@@ -58,9 +59,7 @@ def status(as_json: bool) -> None:
     """Print the broker's address and what it has used, on one line; exit code 1 if none is up."""
     figures = _figures()
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+        print_json(figures)
     elif figures is None:
         click.echo(NONE_UP, err=True)
     else:

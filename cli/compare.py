@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import (
-    folder_options,
-    named_as_typed,
-    nothing_beside_resume,
-    rate_trial_options,
-    resume_from,
-    show_or_run,
-)
+from cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from runs.option_types import Cpus, Listed, Rate, Scheme
 from runs.options import json_option, results_option, session_options
 
@@ -33,11 +26,7 @@ from runs.options import json_option, results_option, session_options
 @folder_options
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, /, transports: list[str], rates: list[float | None], repeats: int, seconds: float,
-    resume: str | None, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool, results: str,
-    name: str | None, no_spark: bool, as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+def command(ctx: click.Context, /, **_: Any) -> None:
     """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
 
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
@@ -46,12 +35,8 @@ def command(
     from experiments.trials.plan import Plan
     from experiments.trials.study import COMPARE
 
-    if resume is not None:
-        nothing_beside_resume(ctx)
-        raise SystemExit(resume_from(results, resume, COMPARE, no_spark, as_json))
-    with named_as_typed():
-        plan = Plan(arms=comparison_arms(transports, rates, seconds, given), repeats=repeats, seed=given["seed"])
-    raise SystemExit(
-        show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
-                    dry_run=dry_run, results=results, name=name, no_spark=no_spark, as_json=as_json)
-    )  # fmt: skip
+    def plan_of(given: dict[str, Any]) -> Plan:
+        transports, rates, repeats, seconds = map(given.pop, ("transports", "rates", "repeats", "seconds"))
+        return Plan(arms=comparison_arms(transports, rates, seconds, given), repeats=repeats, seed=given["seed"])
+
+    make_or_resume(ctx, COMPARE, plan_of)

@@ -32,6 +32,7 @@ def command(seconds: float, results: str, as_json: bool) -> None:
     Example: exchange doctor --seconds 10
     """
     from exchange.json_records import SCHEMA
+    from reports.exports import print_json
     from runs.doctor.examination import examine
     from runs.doctor.items import answer
 
@@ -39,10 +40,7 @@ def command(seconds: float, results: str, as_json: bool) -> None:
         click.echo(f"listening for {seconds:g} s ...\r", err=True, nl=False)
     items = examine(seconds, Path(results))
     if as_json:
-        import orjson
-
-        record = {"schema": SCHEMA, "answer": answer(items), "items": [asdict(item) for item in items]}
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        print_json({"schema": SCHEMA, "answer": answer(items), "items": [asdict(item) for item in items]})
         return
     _show(answer(items), items)
 

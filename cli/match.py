@@ -98,12 +98,11 @@ def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float
 
 
 def _show(figures: dict[str, Any], as_json: bool) -> None:
-    import orjson
-
     from exchange.words import noun
+    from reports.exports import print_json
 
     if as_json:
-        click.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+        print_json(figures)
         return
     kinds = ("orders", "cancels", "trades", "confirmations", "quotes", "rejections", "cancelled")
     for kind in kinds:

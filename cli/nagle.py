@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from cli.command import Command
-from cli.trial_options import (
-    folder_options,
-    named_as_typed,
-    nothing_beside_resume,
-    rate_trial_options,
-    resume_from,
-    show_or_run,
-)
+from cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from runs.option_types import USUAL, Listed, Rate, Scheme
 from runs.options import json_option, network_option, results_option, session_options, topology_option
 
@@ -35,11 +28,7 @@ from runs.options import json_option, network_option, results_option, session_op
 @folder_options
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, /, transports: list[str], rates: list[float | None], roles: list[str], repeats: int,
-    seconds: float, resume: str | None, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool,
-    results: str, name: str | None, no_spark: bool, as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+def command(ctx: click.Context, /, **_: Any) -> None:
     """Nagle's algorithm off and on, over each transport at each rate: completion time, packets, and a verdict.
 
     Example: exchange nagle --transports tcp,zeromq,amqp --rates 1000,2000,4000,6000,8000 --repeats 10
@@ -48,13 +37,11 @@ def command(
     from experiments.trials.plan import Plan
     from experiments.trials.study import NAGLE
 
-    if resume is not None:
-        nothing_beside_resume(ctx)
-        raise SystemExit(resume_from(results, resume, NAGLE, no_spark, as_json))
-    with named_as_typed():
+    def plan_of(given: dict[str, Any]) -> Plan:
+        transports, rates, repeats, seconds, roles = map(
+            given.pop, ("transports", "rates", "repeats", "seconds", "roles")
+        )
         arms = nagle_arms(transports, rates, roles, seconds, given)
-        plan = Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
-    raise SystemExit(
-        show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
-                    dry_run=dry_run, results=results, name=name, no_spark=no_spark, as_json=as_json)
-    )  # fmt: skip
+        return Plan(arms=arms, repeats=repeats, seed=given["seed"], study=NAGLE)
+
+    make_or_resume(ctx, NAGLE, plan_of)

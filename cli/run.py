@@ -143,12 +143,11 @@ def _show(folder: Path, record: dict[str, Any], as_json: bool) -> None:
 
         show_record(record)
         return show_seconds(read_run_folder(folder))
-    import orjson
+    from reports.exports import print_json
 
     for reason in record["reasons"]:
         click.echo(f"{record['status']}: {reason}", err=True)
-    click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-    return None
+    return print_json(record)
 
 
 def _make_tables(folder: Path, status: str, quiet: bool) -> None:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.command import Command, configured
-from cli.trial_options import (
-    folder_options,
-    nothing_beside_resume,
-    redo_option,
-    resume_from,
-    show_or_run,
-    typed,
-    until_decided_options,
-)
+from cli.trial_options import folder_options, make_or_resume, redo_option, typed, until_decided_options
 from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
 from runs.options import json_option, results_option
+
+if TYPE_CHECKING:
+    from experiments.trials.plan import Plan
 
 
 @click.command(cls=Command)
@@ -37,11 +32,7 @@ from runs.options import json_option, results_option
 @click.option("--yes", is_flag=True, help="Do not ask, also where it takes more than a day.")
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, /, file: Path | None, example: bool, results: str, name: str | None, resume: str | None,
-    dry_run: bool, yes: bool, redo_noisy: bool, until_decided: bool, max_repeats: int | None, no_spark: bool,
-    as_json: bool, **_: Any,
-) -> None:  # fmt: skip
+def command(ctx: click.Context, /, file: Path | None, example: bool, dry_run: bool, yes: bool, **_: Any) -> None:
     """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
 
     Example: exchange sweep --transports zeromq,amqp --rates 1000,2000,4000,6000,8000 --orders 1000000
@@ -52,17 +43,14 @@ def command(
     if example:
         click.echo(EXAMPLE.read_text(), nl=False)
         return
-    if resume is not None:
-        nothing_beside_resume(ctx)
-        raise SystemExit(resume_from(results, resume, SWEEP, no_spark, as_json))
-    given = typed(ctx) if file else {**configured(ctx), **typed(ctx)}
-    plan = planned(file, given)
-    if not dry_run:
-        confirm(plan, yes)
-    raise SystemExit(
-        show_or_run(plan, redo_noisy=redo_noisy, until_decided=until_decided, max_repeats=max_repeats,
-                    dry_run=dry_run, results=results, name=name, no_spark=no_spark, as_json=as_json)
-    )  # fmt: skip
+
+    def plan_of(_: dict[str, Any]) -> Plan:
+        plan = planned(file, typed(ctx) if file else {**configured(ctx), **typed(ctx)})
+        if not dry_run:
+            confirm(plan, yes)
+        return plan
+
+    make_or_resume(ctx, SWEEP, plan_of)
 
 
 command.params += shared_options(help=HELP_OF_SWEEP)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from experiments.trials.trial import Trial
 
 WITH_RESUME = {"resume", "results", "no_spark", "as_json"}
+OF_A_TRIAL = WITH_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_run", "name"}
+"""Options of a command that makes a trial; the others are of its plan and its runs."""
 
 
 repeat_options = together([
@@ -58,7 +60,7 @@ folder_options = together([
 
 
 @contextlib.contextmanager
-def named_as_typed() -> Iterator[None]:
+def _named_as_typed() -> Iterator[None]:
     """Turn the BadSetting of a plan into a UsageError."""
     from exchange.allowed import BadSetting
 
@@ -68,26 +70,25 @@ def named_as_typed() -> Iterator[None]:
         raise click.UsageError(str(error)) from error
 
 
-def show_or_run(
-    plan: Plan, *, redo_noisy: bool, until_decided: bool, max_repeats: int | None, dry_run: bool, results: str,
-    name: str | None, no_spark: bool, as_json: bool,
-) -> int:  # fmt: skip
-    """Print the plan that these options make of `plan`, or run it. The exit code."""
-    from experiments.trials.trial import run_trial, show_plan
+def make_or_resume(ctx: click.Context, study: Study, plan_of: Callable[[dict[str, Any]], Plan]) -> NoReturn:
+    """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
 
-    with named_as_typed():
-        planned = _with_looks(plan.with_redo(redo_noisy), until_decided, max_repeats)
-    warn_of_spinning(*(arm.settings for arm in planned.arms))
-    if dry_run:
-        return show_plan(planned, as_json, results)
-    return follow_up(run_trial(planned, results, name, as_json), no_spark, as_json)
+    `plan_of` makes the plan of the options that are not of a trial. UsageError for options that exclude each other.
+    """
+    from experiments.trials.trial import resume_trial, run_trial, show_plan
 
-
-def resume_from(results: str, name: str, study: Study, no_spark: bool, as_json: bool) -> int:
-    """Go on with an interrupted trial. The exit code."""
-    from experiments.trials.trial import resume_trial
-
-    return follow_up(resume_trial(results, name, as_json, study), no_spark, as_json)
+    own = {name: value for name, value in ctx.params.items() if name in OF_A_TRIAL}
+    results, as_json, no_spark = own["results"], own["as_json"], own["no_spark"]
+    if own["resume"] is not None:
+        _nothing_beside_resume(ctx)
+        raise SystemExit(follow_up(resume_trial(results, own["resume"], as_json, study), no_spark, as_json))
+    with _named_as_typed():
+        plan = plan_of({name: value for name, value in ctx.params.items() if name not in own})
+        plan = _with_looks(plan.with_redo(own["redo_noisy"]), own["until_decided"], own["max_repeats"])
+    warn_of_spinning(*(arm.settings for arm in plan.arms))
+    if own["dry_run"]:
+        raise SystemExit(show_plan(plan, as_json, results))
+    raise SystemExit(follow_up(run_trial(plan, results, own["name"], as_json), no_spark, as_json))
 
 
 def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
@@ -125,7 +126,7 @@ def typed(ctx: click.Context) -> dict[str, Any]:
     return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) in typed_in}
 
 
-def nothing_beside_resume(ctx: click.Context) -> None:
+def _nothing_beside_resume(ctx: click.Context) -> None:
     """UsageError for other options beside --resume: a resumed trial keeps its plan, so its arms stay comparable."""
     extra = typed(ctx).keys() - WITH_RESUME
     if extra:

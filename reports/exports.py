@@ -6,10 +6,13 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import orjson
+
+from runs.errors import UserError
 
 Row = dict[str, Any]
 Some = TypeVar("Some", bound=Mapping[str, Any])
@@ -29,6 +32,33 @@ class ReportOptions:
     def quiet(self) -> bool:
         """True if only the record goes to stdout."""
         return self.as_json or self.as_csv
+
+
+def print_report(
+    folder: Path, kind: str, rows: list[Row], options: ReportOptions, show: Callable[[], None],
+    write_page: Callable[[], Path], write_figures: Callable[[], Path],
+) -> int:  # fmt: skip
+    """Print the rows, or show the record; then write its page, and its figures if they are asked for. The exit code, 0.
+
+    `kind` is that of the folder, in a word. UserError for an export that only a run has.
+    """
+    if options.hlog:
+        raise UserError(f"--hlog is of one run, and {folder} is a {kind}'s folder: give the folder of a run in it")
+    if options.as_json:
+        print_json(rows)
+    elif options.as_csv:
+        print_rows(map(flat, rows))
+    else:
+        show()
+    click.echo(f"page: {write_page()}", err=options.quiet)
+    if options.figures:
+        click.echo(f"figures: {write_figures()}", err=options.quiet)
+    return 0
+
+
+def print_json(value: object) -> None:
+    """Print a record, or rows, as indented JSON."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
 def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str, list[Some]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 
@@ -14,19 +15,20 @@ def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any])
     return {number: signal.signal(number, handler) for number in handled}
 
 
-def _restore(handlers: dict[signal.Signals, Any]) -> None:
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
 @contextlib.contextmanager
-def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt this process as Ctrl-C does; `ctrl_c` is its handler."""
-    before = on_signals((signal.SIGTERM, signal.SIGHUP), ctrl_c)
+def handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
+    """Inside, the signals call the handler."""
+    before = on_signals(numbers, handler)
     try:
         yield
     finally:
-        _restore(before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def ended_as_by_ctrl_c(ctrl_c: Callable[..., Any] = signal.default_int_handler) -> AbstractContextManager[None]:
+    """Let SIGTERM and SIGHUP interrupt this process as Ctrl-C does; `ctrl_c` is its handler."""
+    return handled_by((signal.SIGTERM, signal.SIGHUP), ctrl_c)
 
 
 @contextlib.contextmanager
@@ -37,10 +39,9 @@ def heeded_at_the_end() -> Iterator[None]:
     references, which matplotlib uses by the thousand.
     """
     came: list[signal.Signals] = []
-    before = on_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number))
     try:
-        yield
+        with handled_by((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number)):
+            yield
     finally:
-        _restore(before)
         if came:
             signal.raise_signal(came[0])

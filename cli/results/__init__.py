@@ -87,9 +87,8 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
 
     Example: exchange results diff first second
     """
-    import orjson
-
     from cli.results.kinds import find
+    from reports.exports import print_json
     from runs.record.reading import damage_named
 
     (one, kind), (other, other_kind) = find(Path(results), first), find(Path(results), second)
@@ -99,7 +98,7 @@ def diff(first: str, second: str, results: str, as_json: bool) -> None:
     with damage_named(one, other):
         difference = kind.differ(*records)
         if as_json:
-            click.echo(orjson.dumps(difference, option=orjson.OPT_INDENT_2))
+            print_json(difference)
         else:
             kind.show_difference(difference)
 

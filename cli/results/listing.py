@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from cli.results.kind import Row
 from cli.results.kinds import folders, kind_of
 from exchange.words import counted, printable
+from reports.exports import print_json
 from reports.formats import is_number, is_told
 from runs.record.reading import UNFINISHED
 
@@ -36,7 +36,7 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     chosen = [row for row in rows if transport in {None, *row.transports} and status in {None, row.status}]
     chosen = chosen[-last:] if last else chosen
     if as_json:
-        click.echo(orjson.dumps([_as_json(row) for row in chosen], option=orjson.OPT_INDENT_2))
+        print_json([_as_json(row) for row in chosen])
     elif chosen:
         click.echo("\n".join(lines(chosen)))
     else:

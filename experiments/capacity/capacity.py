@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import click
-import orjson
 
 from exchange.json_records import SCHEMA, CapacityRecord, LoadAxis, Record
 from exchange.words import counted
@@ -23,7 +23,7 @@ from experiments.trials.redo import RedoRule, set_aside_words
 from reports.capacity.page import capacity_figures, write_page
 from reports.capacity.table import show
 from reports.drawing.figures import write_figures
-from reports.exports import ReportOptions, flat, print_rows
+from reports.exports import ReportOptions, print_json, print_report
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
@@ -136,7 +136,7 @@ def capacity(load: Load, search_settings: SearchSettings, folder: Path, as_json:
     """Search the capacity and show it. The exit code: 0 if the search is complete, else 1."""
     found = measured_capacity(load, search_settings, folder)
     if as_json:
-        click.echo(orjson.dumps(found.record, option=orjson.OPT_INDENT_2))
+        print_json(found.record)
     else:
         show(found.record)
         click.echo(f"page: {found.page}")
@@ -164,7 +164,7 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
         say(f"{axis.in_words(f'{probe[axis.name]:,.0f}'):>21}: {probe['why'] or 'held'}")
         write_record()
 
-    with ended_as_by_ctrl_c(), CtrlC() as ctrl_c:
+    with ended_as_by_ctrl_c(), CtrlC.noted() as ctrl_c:
         prober = Prober(folder, load, search_settings.pause_s, rule, on_probe, lambda: ctrl_c.pressed)
         search = CapacitySearch(prober.probe, prober.ceiling, least, search_settings, axis)
         _run(search, prober)
@@ -202,16 +202,8 @@ def _run(search: CapacitySearch, prober: Prober) -> None:
 
 def report_capacity(folder: Path, options: ReportOptions) -> int:
     """Make a capacity's table, page and figure files from its record. The exit code, 0."""
-    if options.hlog:
-        raise UserError(f"--hlog is of one run, and {folder} is a capacity's folder: give the folder of a run in it")
     record = read_record(folder / FILE, CapacityRecord)
-    if options.as_json:
-        click.echo(orjson.dumps(record["probes"], option=orjson.OPT_INDENT_2))
-    elif options.as_csv:
-        print_rows(map(flat, record["probes"]))
-    else:
-        show(record)
-    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
-    if options.figures:
-        click.echo(f"figures: {write_figures(folder, capacity_figures(record))}", err=options.quiet)
-    return 0
+    return print_report(
+        folder, "capacity", record["probes"], options, partial(show, record), partial(write_page, folder, record),
+        lambda: write_figures(folder, capacity_figures(record)),
+    )  # fmt: skip

@@ -6,18 +6,19 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import click
-import orjson
 
 from exchange.json_records import SCHEMA, FaultsRecord
 from exchange.words import counted
 from experiments.faults.cell import Cell, Load, Meeting, measured_cell
 from experiments.faults.injection import FAULTS
-from reports.exports import ReportOptions, flat, print_rows
+from reports.drawing.figures import write_figures
+from reports.exports import ReportOptions, print_json, print_report
 from reports.faults.page import faults_figures, write_page
 from reports.faults.table import fails, show
 from runs.errors import UserError
@@ -199,27 +200,16 @@ def _in_short(cell: dict[str, Any]) -> str:
 
 def _print(folder: Path, record: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
-        return
+        return print_json(record)
     show(record, in_full=not has_listener())
-    click.echo(f"page: {folder / 'faults.html'}")
+    return click.echo(f"page: {folder / 'faults.html'}")
 
 
 def report_faults(folder: Path, options: ReportOptions) -> int:
     """Make a matrix's table, page and figure files from its record. The exit code, 0."""
-    if options.hlog:
-        raise UserError(f"--hlog is of one run, and {folder} is a matrix's folder: give the folder of a run in it")
     record = read_record(folder / FILE, FaultsRecord)
     rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
-    if options.as_json:
-        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    elif options.as_csv:
-        print_rows(map(flat, rows))
-    else:
-        show(record)
-    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
-    if options.figures:
-        from reports.drawing.figures import write_figures
-
-        click.echo(f"figures: {write_figures(folder, faults_figures(record))}", err=options.quiet)
-    return 0
+    return print_report(
+        folder, "matrix", rows, options, partial(show, record), partial(write_page, folder, record),
+        lambda: write_figures(folder, faults_figures(record)),
+    )  # fmt: skip

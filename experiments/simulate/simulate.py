@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-import orjson
 
 from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
@@ -21,6 +20,7 @@ from experiments.simulate import rows
 from experiments.simulate.events import Events
 from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
 from experiments.simulate.simulation import Simulation
+from reports.exports import print_json
 from reports.live.progress import counting
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError, cannot_write
@@ -168,7 +168,7 @@ def _removed_on_failure(folder: Path) -> Iterator[None]:
 
 def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        print_json(record)
         return
     show(record)
     click.echo(f"instruments: {folder / rows.FILE}")

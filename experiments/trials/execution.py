@@ -24,7 +24,7 @@ from reports.live.progress import progress_bar
 from reports.run.page import write_page
 from runs.errors import UserError
 from runs.files import write_json
-from runs.interrupts import on_signals
+from runs.interrupts import handled_by
 from runs.launch.brokers import Brokers
 from runs.notices import has_listener, say
 from runs.record.noise import noise_words
@@ -66,7 +66,7 @@ def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
 def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progress: Progress) -> bool:
     """Make the runs, and noisy ones again. False if a signal ended them early. UserError if a warm-up cannot start."""
     redos = Redos(plan.redo, _valid_attempts(trial))
-    with CtrlC() as ctrl_c:
+    with CtrlC.noted() as ctrl_c:
         for number, step in enumerate(redos.in_turn(steps)):
             try:
                 if number:
@@ -99,20 +99,19 @@ def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -
 class CtrlC:
     """Remembers Ctrl-C or a similar signal, which ends one run early although the user means the whole trial."""
 
-    def __init__(self) -> None:
-        self.pressed = False
-
-    def __enter__(self) -> CtrlC:
-        self._before = on_signals(LIKE_CTRL_C, self._note)
-        return self
+    pressed = False
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self.pressed = True
         raise KeyboardInterrupt
 
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    @classmethod
+    @contextlib.contextmanager
+    def noted(cls) -> Iterator[CtrlC]:
+        """Inside, signals are noted."""
+        found = cls()
+        with handled_by(LIKE_CTRL_C, found._note):
+            yield found
 
 
 class Progress:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import orjson
 
 from exchange.words import counted
 from experiments.trials.execution import Measure, Progress, execute, measure_with_page, to_do
@@ -26,7 +25,7 @@ from reports.comparison.page import write_page
 from reports.comparison.paper_figures import paper_figures
 from reports.comparison.table import show, show_nagle
 from reports.drawing.figures import write_figures
-from reports.exports import ReportOptions, flat, print_rows, trial_rows
+from reports.exports import ReportOptions, print_json, print_report, trial_rows
 from reports.tables import columns
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
@@ -41,7 +40,7 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 def show_plan(plan: Plan, as_json: bool, results: str) -> int:
     """Print what would be run. The exit code, 0."""
     if as_json:
-        click.echo(orjson.dumps(plan_as_dict(plan), option=orjson.OPT_INDENT_2))
+        print_json(plan_as_dict(plan))
     else:
         steps = [*plan.warm_ups, *plan.steps]
         _print([*announcement(plan, steps, Path(results)), *listing(steps)])
@@ -114,7 +113,7 @@ def _show(trial: Trial, as_json: bool) -> Trial:
     """Print the trial's record."""
     study = trial.plan.study
     if as_json and study.rows_as_json:
-        click.echo(orjson.dumps(trial_rows(trial.record), option=orjson.OPT_INDENT_2))
+        print_json(trial_rows(trial.record))
     elif as_json:
         click.echo((trial.folder / FILE).read_bytes(), nl=False)
     else:
@@ -209,22 +208,9 @@ def duration(seconds: float) -> str:
 
 def report_trial(folder: Path, options: ReportOptions) -> int:
     """Make a trial's record, table, page and figure files from the runs in its folder. The exit code, 0."""
-    if options.hlog:
-        raise UserError(f"--hlog is of one run, and {folder} is a trial's folder: give the folder of a run in it")
     record = _write_results(folder, read_plan(folder))
-    if options.as_json:
-        click.echo(orjson.dumps(trial_rows(record), option=orjson.OPT_INDENT_2))
-    elif options.as_csv:
-        print_rows(map(flat, trial_rows(record)))
-    else:
-        SHOW[record["study"]](record)
-    for what, path in _write_page_and_figures(folder, record, options).items():
-        click.echo(f"{what}: {path}", err=options.quiet)
-    return 0
-
-
-def _write_page_and_figures(folder: Path, record: dict[str, Any], options: ReportOptions) -> dict[str, Path]:
-    paths = {"page": write_page(folder, record)}
-    if options.figures:
-        paths["figures"] = write_figures(folder, chain(trial_figures(record), paper_figures(record)))
-    return paths
+    return print_report(
+        folder, "trial", trial_rows(record), options, partial(SHOW[record["study"]], record),
+        partial(write_page, folder, record),
+        lambda: write_figures(folder, chain(trial_figures(record), paper_figures(record))),
+    )  # fmt: skip
