@@ -129,7 +129,7 @@ def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[P
         from reports.live.window import live_window, terminal
 
         return partial(live_window, settings, terminal())
-    from reports.live.progress import progress_bar
+    from reports.progress import progress_bar
 
     return lambda _: progress_bar(settings)
 

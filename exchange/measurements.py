@@ -18,6 +18,8 @@ from exchange.messages import Throughput
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
+LEAST_ORDERS = {"p50": 20, "p90": 100, "p99": 1_000, "p999": 10_000}
+"""With fewer orders, fewer than ten are slower than the percentile, which is then about the maximum."""
 
 
 class Meter(IntEnum):

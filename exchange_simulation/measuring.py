@@ -30,7 +30,7 @@ from experiments.trials.trial import Trial, new_trial
 from messaging.benchmarks import benchmark_of, names
 from messaging.options import parameters, settings_of
 from messaging.running import measured_benchmark
-from reports.live.progress import progress_bar
+from reports.progress import progress_bar
 from reports.run.page import write_page
 from runs.files import dated_name, new_run_folder, run_name
 from runs.interrupts import ended_as_by_ctrl_c

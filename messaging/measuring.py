@@ -17,7 +17,7 @@ from messaging.machine import MachineSeries
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
-from reports.live.progress import OnCount, counting
+from reports.progress import OnCount, counting
 from runs.errors import UserError
 from runs.record.noise import NoiseMeter
 from runs.record.status import sockets_differ

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from statistics import quantiles
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from exchange.estimates import Estimate
-from runs.metrics import LEAST_ORDERS
+from exchange.measurements import LEAST_ORDERS
+
+if TYPE_CHECKING:
+    from exchange.estimates import Estimate
 
 ABSENT = "-"
 

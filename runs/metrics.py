@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from exchange.measurements import LEAST_ORDERS
 from exchange.settings import RunSettings
 
 Record = dict[str, Any]
@@ -13,8 +14,6 @@ Read = Callable[[Record], float | None]
 
 COMPONENTS = ("gateway", "engine", "broker", "reporter")
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
-LEAST_ORDERS = {"p50": 20, "p90": 100, "p99": 1_000, "p999": 10_000}
-"""With fewer orders, fewer than ten are slower than the percentile, which is then about the maximum."""
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
 
 

@@ -16,7 +16,7 @@ from exchange.words import counted
 from exchange.workload import Arrivals
 from experiments.capacity.search import SearchSettings
 from experiments.trials.observations import VALID
-from reports.live.progress import progress_bar
+from reports.progress import progress_bar
 from runs.errors import UserError
 from runs.files import new_run_folder
 from runs.launch.brokers import Brokers

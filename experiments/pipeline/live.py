@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 from pyspark.sql import SparkSession
 
-from reports.live.progress import screen
 from reports.live.spark_table import SecondsOnScreen
+from reports.progress import screen
 from runs.component import Events
 from runs.errors import UserError
 from runs.files import runs_begun, runs_under_way

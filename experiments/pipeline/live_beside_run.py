@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from exchange.settings import RunSettings
-from reports.live.progress import progress_bar
+from reports.progress import progress_bar
 from runs.launch.watch import OnSecond
 from runs.process_group import ProcessGroup
 

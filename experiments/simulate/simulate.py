@@ -21,7 +21,7 @@ from experiments.simulate.events import Events
 from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
 from experiments.simulate.simulation import Simulation
 from reports.exports import print_json
-from reports.live.progress import counting
+from reports.progress import counting
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError, cannot_write
 from runs.files import dated_name, new_run_folder, write_json

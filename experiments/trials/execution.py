@@ -20,7 +20,7 @@ from exchange.settings import RunSettings
 from experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
 from experiments.trials.plan import WARM_UP, Plan, Step, run_s
 from experiments.trials.redo import Redos
-from reports.live.progress import progress_bar
+from reports.progress import progress_bar
 from reports.run.page import write_page
 from runs.errors import UserError
 from runs.files import write_json

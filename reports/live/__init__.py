@@ -1,1 +1,1 @@
-"""A run that is under way, in the terminal: its progress, its last minute as graphs, its seconds as Spark's rows."""
+"""A run that is under way, in the terminal: its last minute as graphs, its seconds as Spark's rows."""

@@ -19,7 +19,7 @@ from exchange.seconds import Once, Reading
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
 from reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, groups, picture
-from reports.live.progress import screen
+from reports.progress import screen
 from runs.errors import UserError
 from runs.launch.watch import Moment, OnSecond
 

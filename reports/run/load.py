@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from reports.drawing.chart import (
     series_id,
 )
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
-from reports.exports import grouped
 from reports.formats import is_number
 from reports.run.run_folder import (
     Record,
@@ -99,7 +99,10 @@ def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter
 
 def _dots(records: list[Record], start_ns: float) -> Line:
     """Add the n-th readings of all sources, which are of about the same time."""
-    alike = list(zip(*grouped(records, lambda record: record["source"]).values(), strict=False))
+    by_source: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_source[record["source"]].append(record)
+    alike = list(zip(*by_source.values(), strict=False))
     shown = alike[:: len(alike) // MAX_DOTS + 1]
     at_s = np.array([np.mean([r["wall_ns"] - start_ns for r in readings]) for readings in shown], np.float64) / 1e9
     return Line(at_s, np.array([sum(r["payload"]["rate_per_s"] for r in readings) for readings in shown], np.float64))

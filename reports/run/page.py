@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from exchange.json_records import RunRecord
 from reports.drawing.figures import write_figures
 from reports.drawing.templates import templates
-from reports.exports import ReportOptions, flat, print_rows
 from reports.run.figures import run_drawings, run_figures
 from reports.run.run_folder import RunFolder, read_run_folder
 from reports.run.seconds import seconds_table, show_seconds
@@ -20,6 +19,9 @@ from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.record.reading import record_for_report
+
+if TYPE_CHECKING:
+    from reports.exports import ReportOptions
 
 TEMPLATES = templates(Path(__file__).parent)
 
@@ -60,6 +62,8 @@ def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:
     if options.as_json:
         click.echo((folder / "run.json").read_bytes(), nl=False)
     elif options.as_csv:
+        from reports.exports import flat, print_rows
+
         print_rows([flat(record)])
     elif record:
         show_record(record)

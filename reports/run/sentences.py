@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exchange.words import counted, each_of
-from reports.formats import date_and_time, is_number, plain, rate, three_digits, time_in_words
+from reports.formats import date_and_time, is_number, is_told, plain, rate, three_digits, time_in_words
 from reports.run.run_folder import Record, is_scheduled, mean_cores, section
 from runs.record.noise import noise_words
 
@@ -18,8 +18,6 @@ MEANINGS = {
     "saturated": "the run is valid, but did not keep up with the offered load.",
 }
 
-LEAST_FOR_P99 = 1_000
-"""With fewer orders, fewer than ten are slower than p99."""
 SOCKET_COUNTERS = ("segments_out", "bytes_out", "segments_in", "bytes_in", "retransmits")
 
 
@@ -52,7 +50,7 @@ def _completion(run: Record) -> str:
     if not is_number(times.get("p50")):
         return ""
     parts = [f"Half of the orders were answered within {time_in_words(times['p50'])} {since}"]
-    if is_number(times.get("p99")) and times.get("count", 0) >= LEAST_FOR_P99:
+    if is_number(times.get("p99")) and is_told("p99", times.get("count", 0)):
         parts.append(f"99 % within {time_in_words(times['p99'])}")
     if is_number(times.get("max")):
         parts.append(f"the slowest after {time_in_words(times['max'])}")

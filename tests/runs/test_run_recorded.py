@@ -105,7 +105,7 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
 ) -> None:
     """The signal comes while the components' processes and their scratch folder are removed."""
     from exchange.settings import RunSettings
-    from reports.live.progress import progress_bar
+    from reports.progress import progress_bar
     from runs.files import new_run_folder
     from runs.run import measure
 

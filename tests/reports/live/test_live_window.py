@@ -20,8 +20,8 @@ from rich.console import Console
 
 from exchange.settings import RunSettings
 from reports.live import window as window_module
-from reports.live.progress import screen
 from reports.live.window import Window, live_window
+from reports.progress import screen
 from runs.launch.watch import Moment
 from stats_reporter.writer import SpoolWriter
 from tests.exchange_command import command

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from exchange.settings import RunSettings
-from reports.live import progress
+from reports import progress
 from runs.launch.watch import Moment
 from tests.exchange_command import exchange
 
