@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -144,9 +143,9 @@ def bars(every: int, **asked: Any) -> None:
 
     Example: exchange spark bars --every 1s
     """
-    from experiments.pipeline.sql import BARS, TABLES_OF_BARS
+    from spark.dataset.bars import BARS
 
-    _query(BARS.format(every_ns=every), **asked, empty=TABLES_OF_BARS)
+    _query(BARS, **asked, bars_ns=every)
 
 
 @command.command()
@@ -163,7 +162,7 @@ def samples(**asked: Any) -> None:
 
 def _query(
     statement: str, *, tables: str, master: str, settings: dict[str, str], packages: str | None, form: str | None,
-    parquet: Path | None, **more: Mapping[str, str],
+    parquet: Path | None, **more: int,
 ) -> None:  # fmt: skip
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")

@@ -34,7 +34,7 @@ class RunFacts:
     arm: str = ""
     """The settings that repeats share: all but the seed and those with a column of their own."""
     facts: Mapping[str, float | None] = field(default_factory=dict)
-    """Figures from run.json, by the names in spark.summary.columns.FACTS."""
+    """Figures from run.json, by the names in spark.summary.FACTS."""
 
 
 def read_run(folder: Path) -> RunFacts:

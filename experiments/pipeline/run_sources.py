@@ -15,7 +15,7 @@ from runs.transport_settings import defaults_of
 from spark.dataset.ingesting import RunSource
 from spark.errors import RunUnfinishedError, RunUnreadableError
 from spark.run_facts import facts_of, finished_record
-from spark.summary.columns import FACTS
+from spark.summary import FACTS
 
 READERS = {
     **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from exchange.words import counted
 from experiments.pipeline.jobs import open_dataset
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError
+from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.views import create_views, query
 from spark.errors import BadQueryError
 from spark.sessions.settings import DRIVER_OPTIONS, with_given
@@ -28,45 +28,6 @@ LARGE_BYTES = 1 << 25
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """How the names of Spark's numbers begin."""
 Output = Callable[[DataFrame], None]
-
-
-BARS = """
-with traded as (
-  select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar,
-    min_by(price, sequence) as open, max(price) as high, min(price) as low, max_by(price, sequence) as close,
-    sum(volume) as volume, count(*) as trades
-  from trades where time_ns is not null group by 1, 2, 3, 4
-), quoted as (
-  select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar,
-    avg(ask - bid) as spread, max_by(bid, sequence) as bid, max_by(ask, sequence) as ask
-  from quotes where time_ns is not null group by 1, 2, 3, 4
-), ordered as (
-  select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar, count(*) as orders,
-    sum(case when side = 'bid' then volume else 0 end) as bids,
-    sum(case when side = 'ask' then volume else 0 end) as asks
-  from orders where time_ns is not null group by 1, 2, 3, 4
-)
-select experiment, run, instrument, bar / 1e9 as start_s, open, high, low, close,
-  coalesce(volume, 0) as volume, coalesce(trades, 0) as trades, spread, bid, ask, orders,
-  orders / nullif(trades, 0) as order_to_trade,
-  sum(bids - coalesce(volume, 0)) over so_far as bid_depth, sum(asks - coalesce(volume, 0)) over so_far as ask_depth
-from ordered full join traded using (experiment, run, instrument, bar)
-  full join quoted using (experiment, run, instrument, bar)
-window so_far as (partition by experiment, run, instrument order by bar)
-order by experiment, run, instrument, start_s
-"""
-"""Spark and DuckDB take it. Depth is the lots that rest at the bar's end: a trade takes its volume from both sides.
-
-A simulation may have made some of the three tables only; the others are then empty.
-"""
-
-OF_EVENTS = "experiment string, run string, instrument int, sequence long, time_ns long"
-TABLES_OF_BARS = {
-    "orders": f"{OF_EVENTS}, side string, volume int",
-    "trades": f"{OF_EVENTS}, price int, volume int",
-    "quotes": f"{OF_EVENTS}, bid int, ask int",
-}
-"""The columns that BARS reads."""
 
 
 SAMPLES = """
@@ -94,17 +55,16 @@ order by experiment, run, clock
 
 def sql(
     statement: str, tables: str, master: str, output: Output, *, settings: Mapping[str, str],
-    empty: Mapping[str, str] = MappingProxyType({}),
+    bars_ns: int | None = None,
 ) -> int:  # fmt: skip
     """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
 
-    `empty` gives the columns of tables that may be missing while others of them are there.
+    `bars_ns` makes partial bars of this length, which BARS puts together.
     """
     with open_dataset(master, tables, with_given(compilers_for(tables), settings)) as (spark, folder):
         there = create_views(spark, folder)
-        if any(name in there for name in empty):
-            for name in set(empty) - set(there):
-                spark.createDataFrame([], empty[name]).createOrReplaceTempView(name)
+        if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
+            create_partial_bars(spark, folder, there, bars_ns)
         try:
             output(query(spark, statement))
         except BadQueryError as error:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from spark.dataset.folder import DatasetFolder
 from spark.run_facts import RunFacts
-from spark.summary.columns import FACTS
+from spark.summary import FACTS
 from spark.tables.schemas import DOUBLE, INT, TEXT
 
 RUNS = "runs"

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
 from spark.live.records import Identities
-from spark.summary.columns import COUNTS, MEASURED, RATE
+from spark.summary import COUNTS, MEASURED, RATE
 from spark.tables.files import PARTS, read_columns
 
 Row = dict[str, Any]

@@ -14,14 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark
 
+import spark.summary
 from exchange import measurements, second_figures, seconds
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
 from spark.live import batch, records
-from spark.summary import columns
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import PARTS
 
-DECIDING = (measurements, seconds, histograms, spool, schemas, columns, second_figures, batch, records)
+DECIDING = (measurements, seconds, histograms, spool, schemas, spark.summary, second_figures, batch, records)
 """The code on which a row depends. A table that other code has begun is not continued."""
 DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 

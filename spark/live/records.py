@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from exchange.records import COMPLETION
-from spark.summary.columns import TIMES
+from spark.summary import TIMES
 from spark.tables.files import read_columns, spark_path
 from spark.tables.histograms import EXACT, figures, merged_histograms
 from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN

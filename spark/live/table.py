@@ -24,7 +24,7 @@ from spark.live.batch import (
 )
 from spark.live.folder import LiveFolder, replace_file
 from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
-from spark.summary.columns import TIMES
+from spark.summary import TIMES
 from spark.tables.files import spark_path, write_table
 
 

@@ -26,7 +26,7 @@ from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import TRAFFIC_COUNTS, Fact, Facts
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
-from spark.summary.columns import FACTS, MEASURED, OFFERED, RATE, ROWS
+from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
 from spark.tables.histograms import EXACT, FIGURES, figures, merged_histograms
 from spark.tables.schemas import KEYS

@@ -21,7 +21,7 @@ from spark.errors import (
 )
 from spark.jobs import summarize
 from spark.run_facts import read_run
-from spark.summary.columns import MEASURED
+from spark.summary import MEASURED
 from spark.tables.files import tables_folder
 from spark.tables.schemas import KEYS
 from tests.spark.conftest import Analysed

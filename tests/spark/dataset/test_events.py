@@ -22,11 +22,13 @@ from cli.main import main
 from exchange_simulation.market import OrderBook, orders
 from experiments.events import TABLES
 from experiments.pipeline.events import EventsOf, RecordedRun, write_events
-from experiments.pipeline.sql import BARS, SAMPLES
+from experiments.pipeline.sql import SAMPLES
 from matching_engine import order_book
 from matching_engine.engine import MatchingEngine
 from matching_engine.tape import match_tape
 from runs.errors import UserError
+from spark.dataset.bars import BARS, PARTIAL, partial_bars
+from spark.dataset.folder import DatasetFolder
 from spark.tables.schemas import KEYS
 from tests.experiments.simulate.sample_simulations import simulated
 from tests.spark.dataset.conftest import Typed
@@ -170,7 +172,12 @@ def json_rows(done: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.jvm
-def test_bars_are_those_of_duckdb_and_hold_every_order(results: Path, typed: Typed) -> None:
+@pytest.mark.parametrize("is_here", [True, False])
+def test_bars_are_those_of_duckdb_and_hold_every_order(
+    results: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch, is_here: bool
+) -> None:
+    if not is_here:  # tables of another file system are grouped by SQL alone
+        monkeypatch.setattr(DatasetFolder, "local", None)
     rows = json_rows(typed("bars", "--every", "400ms", "--json", "--tables", results / "tables"))
     assert [(row["run"], row["start_s"]) for row in rows] == [
         (f"run-{seed}", pytest.approx(0.4 * bar)) for seed in (1, 2) for bar in range(5)
@@ -179,7 +186,8 @@ def test_bars_are_those_of_duckdb_and_hold_every_order(results: Path, typed: Typ
     base = duckdb.connect()
     for table in ("orders", "trades", "quotes"):
         base.sql(f"create view {table} as select * from '{results}/tables/{table}/**/*.parquet'")
-    there = base.sql(BARS.format(every_ns=EVERY_NS)).df().to_dict("records")
+        base.sql(f"create view partial_{table} as {PARTIAL[table].format(every_ns=EVERY_NS)}")
+    there = base.sql(BARS).df().to_dict("records")
     for ours, theirs in zip(rows, there, strict=True):
         assert ours == {name: each if name in KEYS else pytest.approx(each) for name, each in theirs.items()}
     first = rows_of(results / "trial" / "run-1", "trades").query("time_ns < 400_000_000")
@@ -243,3 +251,20 @@ def test_a_length_that_is_none_is_refused(every: str) -> None:
     done = CliRunner().invoke(main, ["spark", "bars", f"--every={every}"])
     assert done.exit_code == 2
     assert "give a whole number and a unit" in done.stderr
+
+
+def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
+    rows = pd.DataFrame({
+        "run": ["a", "a", "a", "b", "b", "a"], "instrument": [1, 1, 1, 1, 2, 1], "sequence": [5, 6, 2, 7, 8, 9],
+        "time_ns": [1, 2, 3, 4, 5, None], "price": [10, 30, 20, 40, 50, 99], "volume": [1, 2, 3, 4, 5, 99],
+    }).astype({"time_ns": "Int64", "price": "int32"})  # fmt: skip
+    rows.to_parquet(tmp_path / "part-0.parquet")
+    files = [(str(tmp_path / "part-0.parquet"), "trial")]
+    found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1])).to_pandas()
+    assert found[["run", "instrument", "first", "open", "high", "close", "volume", "trades"]].values.tolist() == [
+        ["a", 1, 5, 10, 30, 30, 3, 2],
+        ["a", 1, 2, 20, 20, 20, 3, 1],
+        ["b", 1, 7, 40, 40, 40, 4, 1],
+        ["b", 2, 8, 50, 50, 50, 5, 1],
+    ]
+    assert set(found.experiment) == {"trial"}

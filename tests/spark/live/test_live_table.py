@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
 from spark.live.query import FollowedRun
-from spark.summary.columns import MEASURED, RATE
+from spark.summary import MEASURED, RATE
 from spark.tables.spool import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 

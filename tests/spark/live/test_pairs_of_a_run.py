@@ -14,7 +14,7 @@ from spark_tables import Row, summary_of
 from exchange.measurements import CLOCKS, Meter
 from spark.jobs import write_summary
 from spark.run_facts import read_run
-from spark.summary.columns import MEASURED, RATE
+from spark.summary import MEASURED, RATE
 from spark.tables.files import tables_folder
 from spark.tables.histograms import PERCENTS
 from spark.tables.spool import ingest

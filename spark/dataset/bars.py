@@ -1,0 +1,184 @@
+"""Bars over time from the tables of events: partial bars of the rows, and one SQL statement that puts them together.
+
+    tables on this machine ──numpy, a file a task──▶ partial bars: a row a stretch ─┐
+    tables elsewhere ──PARTIAL, in SQL──▶ partial bars: a row an event ─────────────┴─BARS──▶ a row a bar
+
+A stretch is rows of a file that follow each other: of one run, instrument and bar, with rising sequences. So any order
+of a file's rows is right, and where they are in order there are few stretches. Spark groups row by row, which takes it
+three times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from spark.dataset.folder import DatasetFolder
+from spark.errors import DatasetUnreadableError
+from spark.sessions.partitions import each_number
+
+PARTIAL = {
+    "trades": """
+        select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar, sequence as first,
+          price as open, price as high, price as low, price as close, volume, 1 as trades
+        from trades where time_ns is not null""",
+    "quotes": """
+        select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar, sequence as first,
+          coalesce(ask - bid, 0) as spreads, if(ask - bid is null, 0, 1) as two_sided, bid, ask
+        from quotes where time_ns is not null""",
+    "orders": """
+        select experiment, run, instrument, time_ns - time_ns % {every_ns} as bar, sequence as first, 1 as orders,
+          if(side = 'bid', volume, 0) as bids, if(side = 'ask', volume, 0) as asks
+        from orders where time_ns is not null""",
+}
+"""The partial bar that an event by itself is, by table. Spark and DuckDB take these statements, and BARS."""
+BARS = """
+with traded as (
+  select experiment, run, instrument, bar, min_by(open, first) as open, max(high) as high, min(low) as low,
+    max_by(close, first) as close, sum(volume) as volume, sum(trades) as trades
+  from partial_trades group by 1, 2, 3, 4
+), quoted as (
+  select experiment, run, instrument, bar, sum(spreads) / nullif(sum(two_sided), 0) as spread,
+    max_by(bid, first) as bid, max_by(ask, first) as ask
+  from partial_quotes group by 1, 2, 3, 4
+), ordered as (
+  select experiment, run, instrument, bar, sum(orders) as orders, sum(bids) as bids, sum(asks) as asks
+  from partial_orders group by 1, 2, 3, 4
+)
+select experiment, run, instrument, bar / 1e9 as start_s, open, high, low, close,
+  coalesce(volume, 0) as volume, coalesce(trades, 0) as trades, spread, bid, ask, orders,
+  orders / nullif(trades, 0) as order_to_trade,
+  sum(bids - coalesce(volume, 0)) over so_far as bid_depth, sum(asks - coalesce(volume, 0)) over so_far as ask_depth
+from ordered full join traded using (experiment, run, instrument, bar)
+  full join quoted using (experiment, run, instrument, bar)
+window so_far as (partition by experiment, run, instrument order by bar)
+order by experiment, run, instrument, start_s
+"""
+"""Depth is the lots that rest at the bar's end: a trade takes its volume from both sides."""
+
+Columns = dict[str, Any]
+Places = NDArray[np.int64]
+LONG, INT, TEXT = pa.int64(), pa.int32(), pa.string()
+OF_BAR = {"experiment": TEXT, "run": TEXT, "instrument": INT, "bar": LONG, "first": LONG}
+READ = ("run", "instrument", "sequence", "time_ns")
+ROWS_AT_ONCE = 1 << 18
+
+
+def create_partial_bars(spark: SparkSession, folder: DatasetFolder, there: Collection[str], every_ns: int) -> None:
+    """Make the views that BARS reads. A simulation may lack some of the three tables, which are then empty."""
+    for table in STRETCHES:
+        if table not in there:
+            rows = spark.createDataFrame([], from_arrow_schema(_schema(table)))
+        elif folder.local is None:
+            rows = spark.sql(PARTIAL[table].format(every_ns=every_ns))
+        else:
+            files = [_path_and_experiment(folder, file) for file in folder.files(table)]
+            work = partial(partial_bars, files, table, every_ns)
+            rows = each_number(spark, len(files), work, _schema(table), len(files))
+        rows.createOrReplaceTempView(f"partial_{table}")
+
+
+def _path_and_experiment(folder: DatasetFolder, file: str) -> tuple[str, str]:
+    experiment = folder.unescaped(file.split("/")[1].removeprefix("experiment="))
+    return folder.path(file).removeprefix("file:"), experiment
+
+
+def _schema(table: str) -> pa.Schema:
+    return pa.schema({**OF_BAR, **STRETCHES[table][1]})
+
+
+def partial_bars(
+    files: Sequence[tuple[str, str]], table: str, every_ns: int, _part: int, numbers: Iterable[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the partial bars of the numbered files: pairs of a path on this machine and its experiment."""
+    schema = _schema(table)
+    for path, experiment in (files[number - 1] for number in numbers):
+        for rows in _rows(path, [*READ, *STRETCHES[table][0]]):
+            bars = _stretches(rows, table, every_ns)
+            bars["experiment"] = pa.repeat(experiment, len(bars["first"]))
+            yield pa.RecordBatch.from_arrays([pa.array(bars[name]) for name in schema.names], schema=schema)
+
+
+def _rows(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that have a time."""
+    try:
+        with pq.ParquetFile(path, read_dictionary=["run"]) as file:
+            for rows in file.iter_batches(ROWS_AT_ONCE, columns=columns, use_threads=False):
+                timed = rows.filter(rows["time_ns"].is_valid()) if rows["time_ns"].null_count else rows
+                if len(timed):
+                    yield timed
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetUnreadableError(f"{path} is damaged ({' '.join(str(error).split())}): make it anew") from error
+
+
+def _stretches(rows: pa.RecordBatch, table: str, every_ns: int) -> Columns:
+    time_ns, instrument, sequence = (rows[name].to_numpy() for name in ("time_ns", "instrument", "sequence"))
+    bar, run = time_ns // every_ns, rows["run"].indices.to_numpy()
+    begins = np.ones(len(bar), bool)
+    begins[1:] = (bar[1:] != bar[:-1]) | (instrument[1:] != instrument[:-1]) | (run[1:] != run[:-1])
+    begins[1:] |= sequence[1:] <= sequence[:-1]
+    starts = np.flatnonzero(begins)
+    ends = np.append(starts[1:], len(bar)) - 1
+    of_bar = {"instrument": instrument[starts], "bar": bar[starts] * every_ns, "first": sequence[starts]}
+    return {
+        **of_bar,
+        "run": rows["run"].take(pa.array(starts)).dictionary_decode(),
+        **STRETCHES[table][2](rows, starts, ends),
+    }
+
+
+def _traded(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:
+    price = rows["price"].to_numpy()
+    return {
+        "open": price[starts],
+        "high": np.maximum.reduceat(price, starts),
+        "low": np.minimum.reduceat(price, starts),
+        "close": price[ends],
+        "volume": _sum(rows["volume"].to_numpy(), starts),
+        "trades": ends - starts + 1,
+    }
+
+
+def _quoted(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:
+    spread = pc.subtract(rows["ask"], rows["bid"])
+    return {
+        "spreads": _sum(spread.fill_null(0).to_numpy(), starts),
+        "two_sided": _sum(spread.is_valid().to_numpy(zero_copy_only=False), starts),
+        **{name: rows[name].take(pa.array(ends)) for name in ("bid", "ask")},
+    }
+
+
+def _ordered(rows: pa.RecordBatch, starts: Places, ends: Places) -> Columns:
+    volume, is_bid = rows["volume"].to_numpy(), pc.equal(rows["side"], "bid").to_numpy(zero_copy_only=False)
+    return {
+        "orders": ends - starts + 1,
+        "bids": _sum(np.where(is_bid, volume, 0), starts),
+        "asks": _sum(np.where(is_bid, 0, volume), starts),
+    }
+
+
+def _sum(numbers: NDArray[Any], starts: Places) -> Places:
+    return np.add.reduceat(numbers, starts, dtype=np.int64)
+
+
+STRETCHES: dict[
+    str, tuple[Sequence[str], dict[str, pa.DataType], Callable[[pa.RecordBatch, Places, Places], Columns]]
+] = {
+    "trades": (
+        ("price", "volume"),
+        {**dict.fromkeys(("open", "high", "low", "close"), INT), "volume": LONG, "trades": LONG},
+        _traded,
+    ),
+    "quotes": (("bid", "ask"), {"spreads": LONG, "two_sided": LONG, "bid": INT, "ask": INT}, _quoted),
+    "orders": (("side", "volume"), {"orders": LONG, "bids": LONG, "asks": LONG}, _ordered),
+}
+"""By table: the columns that are read, those of its partial bars, and how a stretch becomes one."""
