@@ -35,7 +35,7 @@ SCHEMA = 1
 INTERRUPTED = "interrupted"
 FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 """Errors that end a benchmark with a sentence."""
-TOO_SHORT = "too short to be timed: give a larger --count"
+TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
 SUITE = "suite"
@@ -198,7 +198,8 @@ def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, 
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
         if not may_grow:
-            return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT], "figures": {}}
+            more = "larger --count" if "count" in cell.settings else "longer --sample"
+            return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT + more], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 
 

@@ -43,6 +43,14 @@ def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> No
     assert longest_of(monkeypatch, 100, 16) == (1, {})
 
 
+def test_a_sample_without_a_reply_says_what_to_lengthen(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = {"status": "complete", "reasons": [], "figures": {}}
+    monkeypatch.setattr(running, "measure", lambda *_: silent)
+    cell = Cell("memory", {"size_bytes": 8}, {"sample_s": 0.1, "timeout_s": 1.0})
+    _, record = running._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
+    assert record["reasons"] == ["too short to be timed: give a longer --sample"]
+
+
 def test_a_longer_cell_has_more_messages() -> None:
     short, long = (Cell("memory", {"size_bytes": 8}, {}, times) for times in (1, 4))
     assert long.count(Counts()) == 4 * short.count(Counts())
