@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from exchange.instances import named
 from exchange.settings import RunSettings
 from runs.options import options_of, run_settings, warn_of_rejections, warn_of_spinning
+
+if TYPE_CHECKING:
+    from gateway.service import Gateway
 
 
 @click.command()
@@ -33,15 +37,24 @@ def command(
     settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
 
     def open_service() -> tuple[Service, str]:
-        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance))
+        streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))
         patience_s = READY_S if launched else None
         service = open_gateway(
             name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
         )
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
+        service.on_progress = lambda progress: events.say("progress", known={"progress": progress._asdict()})
+        events.on_start = partial(_go_on, service)
         return service, engine_url
 
     raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)
+
+
+def _go_on(service: Gateway, known: dict[str, Any]) -> None:
+    """Take the place of a gateway that was killed, as far as it had come."""
+    from gateway.recovery import Progress
+
+    service.go_on_from(Progress(**known["progress"]))
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:

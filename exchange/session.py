@@ -105,10 +105,11 @@ class Reporting:
         self.second = 0
         sink.post(encode(terms.hello(source)), counted=False)
 
-    def start(self, now_ns: int) -> None:
-        """Start the clock: usage and seconds count from here."""
-        self._start_ns = now_ns
+    def start(self, now_ns: int, start_ns: int | None = None) -> None:
+        """Start the clock: usage and seconds count from here; seconds from `start_ns`, where that was before."""
+        self._start_ns = now_ns if start_ns is None else start_ns
         self._at_start = self._usage()
+        self.second = (now_ns - self._start_ns) // SECOND_NS
 
     def stop(self) -> None:
         """Stop counting CPU, once the end is answered, and write every record."""

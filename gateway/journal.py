@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from exchange.records import COMPLETION, TRAFFIC
 from exchange.session import Reporting
 from gateway.completion import Completion
 from gateway.pacer import Pacer
+
+if TYPE_CHECKING:
+    from gateway.recovery import Progress
 
 
 class Journal:
@@ -26,10 +29,15 @@ class Journal:
         """The newest sample in a rate of orders sent, and when it was handed over."""
         self.samples = 0
 
-    def start(self, now_ns: int) -> None:
-        self._reporting.start(now_ns)
-        self._orders_sent = RateMeter(Meter.GATEWAY_ORDERS_SENT, now_ns)
-        self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, now_ns)
+    def start(self, now_ns: int, before: Progress | None = None) -> None:
+        """Start the clock, or go on with that of a gateway that has reported this much."""
+        start_ns = before.start_ns if before else now_ns
+        self._reporting.start(now_ns, start_ns)
+        if before is not None:
+            self._sent_before, self._answered_before = before.sent, before.answered
+            self._received_before = before.received
+        self._orders_sent = RateMeter(Meter.GATEWAY_ORDERS_SENT, start_ns)
+        self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, start_ns)
 
     def note_sent(self, last_id: int) -> None:
         """Note that orders up to this one were handed over."""
@@ -69,7 +77,8 @@ class Journal:
         """Report the current second; its records are written later, one by one."""
         second = self._reporting.second
         self._report_completion(last=False)
-        sent, answered, received = self._sent, self._completion.answered, self.messages_received
+        answered = max(self._completion.answered, self._answered_before)
+        sent, received = max(self._sent, self._sent_before), max(self.messages_received, self._received_before)
         traffic = {
             "second": second,
             "orders_sent": sent - self._sent_before,

@@ -90,6 +90,23 @@ class Offering:
         self._again, self._resumed_at = received + 1, self.sent
         self.resent += self._resumed_at - received
 
+    def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
+        """Count orders that a gateway before this one sent as this one's. Of the first `reported` the times are known.
+
+        When the others were handed over is not: it counts as when they were due, without a schedule as `since_ns`.
+        """
+        self.first_handed_ns = first_handed_ns
+        self._completion.skip(min(reported, orders))
+        while self.sent < orders:
+            until = orders if self.sent >= reported else min(reported, orders)
+            count = min(until - self.sent, self._batch_orders)
+            self._flow.fill(self._batch, self.sent + 1, count)
+            due = self._pacer.due_times(self.sent + 1, count)
+            handed_ns = since_ns if due is None else int(due[0])
+            if self.sent >= reported:
+                self._completion.handed_over(count, handed_ns, due)
+            self._note_sent(self._batch.span(0, self._batch.count), handed_ns, handed_ns)
+
     def _offer_again(self) -> None:
         """Send some of the orders that went before; they keep the time of their first hand-over."""
         if not self.pending:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from exchange.measurements import Source
 from exchange.messages import Hello, Resume, encode, read
@@ -28,6 +28,31 @@ LOOK_NS = 10_000_000
 """Between two attempts to find the engine."""
 ASK_AGAIN_NS = 5_000_000_000
 """How long an open link may bring no hello before another is opened: what was said over this one may be lost."""
+
+
+SESSIONS_SINCE_S = 1_700_000_000
+"""So that tenths of a second fit into the number of a session until 2037."""
+FURTHER_SESSIONS = 1000
+"""More than a gateway may resume within a second: the next one's sessions have higher numbers."""
+
+
+class Progress(NamedTuple):
+    """How far a gateway is, as it reports each second. If it is killed, another one goes on from there."""
+
+    start_ns: int
+    """When its clock started, on the host's monotonic clock."""
+    at_ns: int
+    """When it reported this."""
+    first_handed_ns: int
+    sent: int
+    answered: int
+    """Orders whose completion times are reported: those with the lowest ids, since first answers come in order."""
+    received: int
+    """Answers of every kind."""
+    session: int
+    sessions: int
+    resent: int
+    without_service_ns: int
 
 
 class EngineIsBack(PeerGone):
@@ -48,8 +73,29 @@ class Recovery:
         self._silent_since_ns = self._asked_ns = 0
         self._without_service_ns = 0
         self.sessions = 0
-        self._session = int(time.time())
-        """The number of the session, higher than that of any gateway before."""
+        self._session = int((time.time() - SESSIONS_SINCE_S) * 10)
+        """The number of the session, higher than that of any gateway before: no process starts within 0.1 s."""
+        self.before: Progress | None = None
+        """How far the gateway was that this one takes the place of."""
+
+    def go_on_from(self, before: Progress) -> Progress:
+        """Take the place of a gateway that was killed. Which answers it had is not known: all of them come again.
+
+        Returns what a gateway has to know that takes the place of this one before it reports.
+        """
+        self.before = before
+        self.sessions, self._without_service_ns = before.sessions, before.without_service_ns
+        self._session = max(self._session, before.session + FURTHER_SESSIONS)
+        self._silent_since_ns = before.at_ns
+        return before._replace(session=self._session)
+
+    def progress(self, start_ns: int, at_ns: int) -> Progress:
+        """How far this gateway is."""
+        return Progress(
+            start_ns, at_ns, self._offering.first_handed_ns, self._offering.sent, self._completion.answered,
+            int(self._completion.by_type.sum()), self._session, self.sessions, self._offering.resent,
+            self._without_service_ns,
+        )  # fmt: skip
 
     def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
         """Return True once the session goes on; False once `go_on`, which is called all the while, returns False.
@@ -118,7 +164,10 @@ class Recovery:
         return False
 
     def _go_on(self, orders: int) -> None:
-        if orders > self._offering.sent + self._offering.unsure:
+        if self.before is not None:
+            self._offering.take_over(orders, self.before.answered, self.before.first_handed_ns, self.before.at_ns)
+            self._offering.resent, self.before = self.before.resent, None
+        elif orders > self._offering.sent + self._offering.unsure:
             raise Disagreement(
                 f"the engine's journal has {orders:,} orders, and this gateway sent {self._offering.sent:,}: "
                 "it is the journal of another gateway"

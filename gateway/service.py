@@ -25,7 +25,7 @@ from transports.outbox import Outbox
 from transports.sockets import counted_since
 
 if TYPE_CHECKING:
-    from gateway.recovery import Recovery
+    from gateway.recovery import Progress, Recovery
 
 STOPPED_TIMEOUT_NS = 2_000_000_000
 """The longest wait for a silent peer once the gateway was asked to stop."""
@@ -59,14 +59,19 @@ class Gateway:
             from gateway.recovery import Recovery
 
             self._recovery = Recovery(engine, self._terms, self._offering, self._intake, self._completion)
+        self._before: Progress | None = None
+        self._progress: Progress | None = None
+        """As of the last whole second."""
         self._stopped: str | None = None
         self._stop_asked = False
         self._end_sent = False
-        self._still_here_ns = self._sent_before = 0
+        self._start_ns = self._still_here_ns = self._sent_before = 0
         self._late_backlog: list[int] = []
         self._sockets_before: list[dict[str, Any]] = []
         self._wall_less_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
+        self.on_progress: Callable[[Progress], None] = lambda progress: None
+        """Called each second where another gateway could go on from there."""
 
     def stop(self, reason: str) -> None:
         """End the run early, in band, as a partial one."""
@@ -74,6 +79,12 @@ class Gateway:
         self._stop_asked = True
         self._timeout_ns = min(self._timeout_ns, STOPPED_TIMEOUT_NS)
         self._offering.stop()
+
+    def go_on_from(self, before: Progress) -> None:
+        """Take the place of a gateway that was killed."""
+        assert self._recovery is not None
+        self._before = before
+        self.on_progress(self._recovery.go_on_from(before))
 
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
@@ -87,9 +98,12 @@ class Gateway:
 
     def run(self) -> GatewayResult:
         """The session, from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
+        if self._before is not None:
+            self._start(self._before)
         if not (self._greet() if self._recovery is None else self._resume(None, lambda: not self._stop_asked)):
             return self._finish()
-        self._start()
+        if self._before is None:
+            self._start()
         try:
             self._serve()
             self._check_end()
@@ -130,16 +144,19 @@ class Gateway:
         while not self._stop_asked and self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
             self._engine.wait(deadline_ns, readable=False, writable=True)
 
-    def _start(self) -> None:
+    def _start(self, before: Progress | None = None) -> None:
+        """Start the clock, or go on with that of a gateway before this one."""
         self._sockets_before = self._engine.sockets()
         now_ns = self._received_ns = time.monotonic_ns()
         self._still_here_ns = now_ns + STILL_HERE_NS
         self._wall_less_monotonic_ns = time.time_ns() - now_ns
-        self._pacer.start(now_ns)
-        self._journal.start(now_ns)
+        start_ns = self._start_ns = before.start_ns if before else now_ns
+        self._pacer.start(start_ns)
+        self._journal.start(now_ns, before)
+        self._note_progress(now_ns)
         duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule knows its last order
         self._intake.on_received = self._turn_second
-        self._deadline_ns = NEVER_NS if duration_s is None else now_ns + int(duration_s * 1e9)
+        self._deadline_ns = NEVER_NS if duration_s is None else start_ns + int(duration_s * 1e9)
 
     def _step(self) -> None:
         """One turn of the loop. The turn that takes the engine's end is the last."""
@@ -166,9 +183,10 @@ class Gateway:
             self._offering.stop()
 
     def _report(self, now_ns: int) -> None:
-        """Write one record, or send what was written."""
-        if not self._reporting.write_next(now_ns):
-            self._outbox.flush()
+        """Write one record, or send what was written; how far this gateway is counts once that is reported."""
+        if not self._reporting.write_next(now_ns) and self._outbox.flush() and self._progress is not None:
+            self.on_progress(self._progress)
+            self._progress = None
 
     @property
     def _awaiting(self) -> bool:
@@ -255,6 +273,11 @@ class Gateway:
         self._journal.close_second()
         self._reporting.next_second(now_ns)
         self.on_second(self._offering.sent, self._completion.answered)
+        self._note_progress(now_ns)
+
+    def _note_progress(self, now_ns: int) -> None:
+        if self._recovery is not None and self._recovery.before is None:
+            self._progress = self._recovery.progress(self._start_ns, now_ns)
 
     def _note_backlog(self) -> None:
         """During the last quarter of the run, note the first and the latest number of unanswered orders."""

@@ -74,11 +74,16 @@ class Events:
 
     def __init__(self, role: str, launched: bool) -> None:
         self._role, self.launched = role, launched
+        self.on_start: Callable[[dict[str, Any]], None] = lambda known: None
+        """Gets what the launcher knows of the process that this one takes the place of."""
 
     def await_start(self) -> None:
         """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
-        if self.launched and not sys.stdin.readline():
+        line = sys.stdin.readline() if self.launched else "{}"
+        if not line:
             raise SystemExit(1)
+        if known := orjson.loads(line):
+            self.on_start(known)
 
     def say(self, event: str, sentence: str = "", **facts: Any) -> None:
         if self.launched:

@@ -12,6 +12,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import orjson
 
 WAIT_S = 3.0
 WATCHDOG = Path(__file__).with_name("watchdog.py")
@@ -64,13 +67,13 @@ class ProcessGroup:
                 env={**os.environ, **environment},
             )
 
-    def say_start(self, *names: str) -> None:
-        """Tell components to start, once they are ready."""
+    def say_start(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
+        """Tell components to start, once they are ready, and what is known of those whose place they take."""
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None
             with contextlib.suppress(BrokenPipeError):
-                stdin.write(b"start\n")
+                stdin.write(orjson.dumps(known or {}) + b"\n")
                 stdin.flush()
 
     def _close_pipes(self, name: str) -> None:

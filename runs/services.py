@@ -209,12 +209,12 @@ def open_gateway(
 class RecordedStream(StreamChecksum):
     """A checksum that also writes every byte to a file; `exchange match` replays it. OSError names the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, anew: bool = False) -> None:
         super().__init__()
         self._path = path
         self.size = 0
         self._flush_s = time.monotonic() + FLUSH_EVERY_S
-        self._file = path.open("xb", buffering=1 << 20)
+        self._file = path.open("wb" if anew else "xb", buffering=1 << 20)
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:
         super().update(data)
@@ -239,8 +239,13 @@ def _named(error: OSError, path: Path) -> OSError:
 
 
 @contextlib.contextmanager
-def open_streams(folder: Path, settings: RunSettings, instance: int = 1) -> Iterator[tuple[Stream, Stream]]:
-    """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone."""
+def open_streams(
+    folder: Path, settings: RunSettings, instance: int = 1, anew: bool = False
+) -> Iterator[tuple[Stream, Stream]]:
+    """The streams of a pair's orders and answers: files in this folder where `record` is set, else checksums alone.
+
+    `anew`: write them over those of a gateway whose place this one takes.
+    """
     if not settings.record:
         yield StreamChecksum(), StreamChecksum()
         return
@@ -248,7 +253,7 @@ def open_streams(folder: Path, settings: RunSettings, instance: int = 1) -> Iter
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [folder / f"{named(stream, instance)}.bin" for stream in ("orders", "answers")]
-            orders, answers = (RecordedStream(file) for file in files)
+            orders, answers = (RecordedStream(file, anew) for file in files)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
         for stream in (orders, answers):

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from exchange.instances import named, role_of, untagged
+from exchange.instances import instance_of, named, role_of, untagged
 from exchange.json_records import check
 from exchange.measurements import Meter, Source
 from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
@@ -56,6 +56,13 @@ class SamplePairs:
         self.open: dict[int, dict[str, int | None]] = {}
         self.paired = 0
         self._scheduled = False
+        self._newest = self._given = 0
+
+    def begin_again(self) -> None:
+        """Count from 0, since the gateway was started again; samples that both report are given once."""
+        self._given = self._newest
+        self.open.clear()
+        self.paired = 0
 
     def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
         """Take a reading. Returns the sample that it completes, None where it completes none."""
@@ -66,7 +73,9 @@ class SamplePairs:
         if waits_for_due or "answered_ns" not in sample or "handed_over_ns" not in sample:
             return None
         self.paired += 1
-        return self.open.pop(stamp.correlation_id)
+        self._newest = max(self._newest, stamp.correlation_id)
+        found = self.open.pop(stamp.correlation_id)
+        return found if stamp.correlation_id > self._given else None
 
 
 class Reporter:
@@ -177,6 +186,8 @@ class Reporter:
             self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
         if source in self._greeted:
             self._received[source] = self._checksums[source] = 0
+            if role_of(source) == GATEWAY:
+                self._samples[instance_of(source)].begin_again()
         self._greeted.add(source)
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}

@@ -55,7 +55,7 @@ def _breaks(record: dict[str, Any]) -> Iterator[str]:
     """What a run recovered from."""
     if found := record.get("recovered"):
         took = f"standbys took over {n:,}, " if (n := found.get("takeovers")) else ""
-        again = f"{took}engines started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
+        again = f"{took}processes started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
         yield f"recovered: {again}; {found['without_service_s']:.2f} s without service, in the times below"
 
 

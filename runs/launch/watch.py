@@ -28,7 +28,7 @@ PATIENCE_S = 5.0
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 MOST_RESTARTS = 100
-"""How often an engine is started again."""
+"""How often a component is started again."""
 LOOK_S, BROKER_LOOK_S = 1.0, 0.25
 """Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
 
@@ -49,23 +49,23 @@ OnSecond = Callable[[Moment], None]
 
 
 class Supervisor:
-    """Starts killed engines and standbys again: each at most MOST_RESTARTS times, and ready within `timeout_s`."""
+    """Starts what was killed again, but no reporter: at most MOST_RESTARTS times, each ready within `timeout_s`."""
 
     def __init__(self, start: Callable[[str], None], timeout_s: float) -> None:
         self._start, self._timeout_s = start, timeout_s
         self._restarts: Counter[str] = Counter()
         self._until_s: dict[str, float] = {}
-        """When an engine that was started again has to be ready."""
+        """When a component that was started again has to be ready."""
 
     @property
     def restarts(self) -> int:
         return self._restarts.total()
 
     def restarted(self, name: str, code: int) -> bool:
-        """Start a component again that ended with this exit code, if it is an engine that was killed."""
+        """Start a component again that ended with this exit code, if it is one of a pair that was killed."""
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
-        is_killed_engine = role_of(component_of(name)) == "engine" and code < 0
-        if not is_killed_engine or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
+        is_killed = code < 0 and role_of(name) != "reporter"
+        if not is_killed or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
             return False
         self._restarts[name] += 1
         self._start(name)
@@ -75,7 +75,7 @@ class Supervisor:
         del self._until_s[name]
 
     def late(self) -> list[str]:
-        """Engines that were started again and are not ready in time."""
+        """Components that were started again and are not ready in time."""
         return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]
 
 
@@ -117,6 +117,8 @@ class Watch:
         self._affinity: dict[str, list[int]] = {}
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        """What a component needs to know to take the place of one that was killed."""
         self._failures: list[str] = []
         self._ready: set[str] = set()
         self._unneeded: set[str] = set()
@@ -190,19 +192,16 @@ class Watch:
 
     def _take(self, name: str, event: dict[str, Any]) -> None:
         match event:
-            case {"event": "ready"} if self._started and self._supervisor:
-                self._supervisor.is_ready(name)
-                self._processes.say_start(name)
             case {"event": "ready"}:
-                self._ready.add(name)
-                if self._ready == set(self._lineup.processes):
-                    self._start()
+                self._is_ready(name)
             case {"event": "took over"}:
                 self.takeovers += 1
             case {"event": "refuses"}:
                 self._signal(named("gateway", instance_of(name)))
             case {"event": "not needed"}:
                 self._unneeded.add(name)
+            case {"event": "progress", "known": known}:
+                self._known[name] = known
             case {"event": "second", "sent": sent, "answered": answered}:
                 if totals := self._totals.take(name, sent, answered):
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
@@ -219,6 +218,15 @@ class Watch:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
+
+    def _is_ready(self, name: str) -> None:
+        if self._started and self._supervisor:
+            self._supervisor.is_ready(name)
+            self._processes.say_start(name, known=self._known.get(name))
+            return
+        self._ready.add(name)
+        if self._ready == set(self._lineup.processes):
+            self._start()
 
     def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
         """Ask the other end of a pair to end, if this one ended early and could not say so in band.
@@ -263,7 +271,7 @@ class Watch:
         if component_of(name) in self._results or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
-        if self._started and self._supervisor and self._supervisor.restarted(name, code):
+        if self._has_partner(name) and self._supervisor and self._supervisor.restarted(name, code):
             self._partial[name] = b""
             self._listen_to(name)
             return
@@ -273,6 +281,11 @@ class Watch:
             else f"ended with exit code {code}: see {name}.log"
         )
         self._give_up(f"the {name} {how}", *self._lineup.names)
+
+    def _has_partner(self, name: str) -> bool:
+        """Whether the run is under way, and the other end of the pair could go on with this one."""
+        is_engine_gone = named("engine", instance_of(name)) in self._results
+        return self._started and not (role_of(name) == "gateway" and is_engine_gone)
 
     def _give_up(self, reason: str, *names: str) -> None:
         self._failures.append(reason)

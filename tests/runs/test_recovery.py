@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 import xxhash
 
 from exchange.messages import LAYOUTS, Order
+from exchange.records import SAMPLE
 from exchange.results import StreamChecksum
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
@@ -20,6 +22,7 @@ from matching_engine.engine import MatchingEngine
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse
 from matching_engine.tape import match_tape
+from runs.record.reading import records
 from tests.broker import need_rabbitmq
 from tests.exchange_command import VALID, Running
 from tests.machine import until
@@ -36,19 +39,23 @@ def matched(orders: int) -> dict[str, str]:
     return {"hash": "xxh64", "orders": xxhash.xxh64_hexdigest(tape), "answers": answers.hex}
 
 
-def kill_engines(run: Running, kills: int, orders: int, seed: int) -> None:
-    """Kill the run's engine whenever its journal has grown to a seeded size, of which most is still to come."""
+def kill_some(run: Running, kills: int, orders: int, seed: int, role: str = "engine") -> None:
+    """Kill the run's engine, or its gateway, whenever the journal has grown to a seeded size; most is still to come."""
     chance, journal = random.Random(seed), run.folder / "journal" / "engine.journal"
     killed: set[int] = set()
     for size in sorted(chance.uniform(0.05, 0.4) * ORDER_BYTES * orders for _ in range(kills)):
         until(lambda size=size: journal.stat().st_size > size, "a longer journal")
-        engine = until(lambda: next(engines_of(run, killed), None), "another engine")
+        engine = until(lambda: next(processes_of(role, run, killed), None), f"another {role}")
         engine.kill()
         killed.add(engine.pid)
 
 
 def engines_of(run: Running, killed: set[int]) -> Iterator[psutil.Process]:
-    return (child for child in run.family() if child.pid not in killed and "engine" in child.cmdline())
+    return processes_of("engine", run, killed)
+
+
+def processes_of(role: str, run: Running, killed: set[int]) -> Iterator[psutil.Process]:
+    return (child for child in run.family() if child.pid not in killed and role in child.cmdline())
 
 
 @pytest.mark.long
@@ -61,7 +68,7 @@ def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(
     orders = 1_000_000
     words = ("--transport", transport, "--rate", rate_per_s, "--orders", orders, "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
-    kill_engines(run, 20, orders, seed=20)
+    kill_some(run, 20, orders, seed=20)
     assert answered_once(run, orders)["restarts"] == 20
 
 
@@ -77,11 +84,32 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
     orders = 2 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
     run = running(*words, "--no-page").under_way()
-    kill_engines(run, kills, orders, seed=1)
+    kill_some(run, kills, orders, seed=1)
     recovered = answered_once(run, orders)
     assert recovered["restarts"] == kills
     assert recovered["sessions_resumed"] >= 1  # the gateway may meet the third engine only
     assert recovered["without_service_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("transport", "kills"),
+    [("zeromq", 2), pytest.param("tcp", 2, marks=pytest.mark.long), pytest.param("amqp", 2, marks=pytest.mark.long)],
+)
+def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: int, running: Start) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    orders = 3 * RATE_PER_S
+    words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
+    run = running(*words, "--record", "--sampling-interval", 100, "--no-page").under_way()
+    kill_some(run, kills, orders, seed=3, role="gateway")
+    recovered = answered_once(run, orders)
+    assert recovered["restarts"] == kills
+    assert recovered["sessions_resumed"] >= 1  # a gateway that is killed soon has not resumed
+    samples = [record["payload"]["id"] for record in records(run.folder) if record["kind"] == SAMPLE]
+    assert samples == sorted(set(samples)), "no sample comes twice"
+    assert (run.folder / "orders.bin").stat().st_size == orders * ORDER_BYTES
+    record = json.loads((run.folder / "run.json").read_bytes())
+    assert record["completion_us"]["due"]["count"] < orders, "no completion counts twice; the last is apart"
 
 
 def answered_once(run: Running, orders: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
 from exchange.results import EngineResult, GatewayResult, StreamChecksum
 from exchange.session import Terms
 from exchange.settings import RunSettings
+from gateway.recovery import Progress
 from gateway.seeded_orders import SeededOrders
 from gateway.service import Gateway
 from matching_engine.engine import MatchingEngine
@@ -62,14 +64,18 @@ class BrokenSession:
         self._may_have_lost = False
         self._follower: Follower | None = None
         self.engine: Task | None = None
+        self._progress: Progress | None = None
+        gateways = random.Random(f"gateways of {self.seed}")
+        self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
         """To the end of both; None for an engine that crashed after its last word. AssertionError where one fails."""
         self._start_engine()
-        gateway = self._gateway_task = self.world.start("gateway", self._run_gateway)
+        self._start_gateway()
         for _ in range(self.breaks_left):
             self.world.at(self.world.chance.randint(0, 300 * MS), self._break)
         self.world.run()
+        gateway = self._gateway_task
         assert gateway.error is None, gateway.error
         assert self.engine is not None
         assert self.engine.error is None, self.engine.error
@@ -77,16 +83,43 @@ class BrokenSession:
         assert isinstance(self.engine.result, EngineResult | None)
         return gateway.result, self.engine.result
 
-    def _run_gateway(self) -> GatewayResult:
+    def _start_gateway(self) -> None:
+        task = self._gateway_task = self.world.start("gateway", self._run_gateway)
+        if self.gateway_crashes:
+            task.crashes_in = self.gateway_crashes.pop()
+            task.may_crash = lambda: self.gateway._intake.end is None
+
+    def _run_gateway(self) -> GatewayResult | None:
+        """None if it crashed."""
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
         self.gateway = Gateway(self.settings, RUN, link, Sink(self.world), streams)
-        return self.gateway.run()
+        self.gateway.on_progress = self._note_progress
+        if self._progress is not None:
+            self.gateway.go_on_from(self._progress)
+        try:
+            return self.gateway.run()
+        except Crash:
+            self._gateway_crashed()
+            return None
+
+    def _note_progress(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def _gateway_crashed(self) -> None:
+        """The process is gone; another gateway comes soon."""
+        if self.has_broker:
+            assert isinstance(self._connected, SimulatedLink)
+            self._queues[1].put_back(self._connected.unacknowledged if self.world.chance.random() < 0.5 else [])
+        else:
+            self._break()
+        self.world.at(self.world.chance.randint(200 * MS, 600 * MS), self._start_gateway)
 
     def _connect(self, until_ns: int) -> Link:
         """The connector's end, once somebody listens."""
         if self.has_broker:
-            return SimulatedLink(self.world, self._queues[1], self._queues[0])
+            self._connected = SimulatedLink(self.world, self._queues[1], self._queues[0])
+            return self._connected
         if self.world.chance.random() < 0.1:  # a connection that leads nowhere, and never says so
             return SimulatedLink(self.world, Queue(self.world), Queue(self.world))
         self.world.wait(lambda: self._listening is not None, until_ns)
@@ -110,6 +143,10 @@ class BrokenSession:
             for link in (self._connected, self._connected.peer):
                 link.inbound.lose_some()
                 link.is_broken = True
+
+    def _start_again(self) -> None:
+        if self._gateway_task.result is None:
+            self._start_engine()
 
     def _start_engine(self) -> None:
         self.engine = self.world.start("engine", self._run_engine)
@@ -139,7 +176,7 @@ class BrokenSession:
             journal.abandon()
 
     def _follow(self, follower: Follower) -> None:
-        while self._follower is follower and not self._gateway_task.is_done:
+        while self._follower is follower and self._gateway_task.result is None and self._gateway_task.error is None:
             follower.follow()
             time.sleep(LOOK_S)
 
@@ -158,7 +195,7 @@ class BrokenSession:
             self._may_have_lost |= self.sync != "always"
         if not self._may_have_lost:
             self._check_that_answered_orders_are_there()
-        self.world.at(chance.randint(MS, 400 * MS), self._start_engine)
+        self.world.at(chance.randint(MS, 400 * MS), self._start_again)
 
     def _check_that_answered_orders_are_there(self) -> None:
         """No order is answered that a crash can take from the journal."""

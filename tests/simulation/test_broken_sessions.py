@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from broken_sessions import BrokenSession
 
+from gateway.offering import Offering
 from gateway.recovery import Recovery
 from matching_engine.journal import InputJournal
 
@@ -82,7 +83,16 @@ def _sends_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matching_engine.recovery.Follower.behind", lambda *_: [])
 
 
-PLANTS = [(_writes_later, 63), (_counts_one_order_too_few, 5), (_believes_every_resume, 4), (_sends_too_few, 50)]
+def _takes_over_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that takes the place of one that died, and sends its last order again."""
+    take_over = Offering.take_over
+    monkeypatch.setattr(Offering, "take_over", lambda it, orders, *more: take_over(it, max(orders - 1, 0), *more))
+
+
+PLANTS = [
+    (_writes_later, 63), (_counts_one_order_too_few, 5), (_believes_every_resume, 4), (_sends_too_few, 50),
+    (_takes_over_too_few, 6),
+]  # fmt: skip
 """Bugs, each with a seed that found it soon."""
 
 

@@ -22,6 +22,7 @@ from transports.frames import FrameBatch
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 START_NS = 5 * SECOND
+EPOCH_S = 1_800_000_000
 LONGEST_NS = START_NS + 600 * SECOND
 """A world that lasts longer hangs."""
 _sleep = time.sleep
@@ -40,6 +41,7 @@ class Task:
         self.until_ns = 0
         self.crashes_in = -1
         """Calls of links until it crashes; negative: never."""
+        self.may_crash: Callable[[], bool] = lambda: True
         self.result: object = None
         self.error: BaseException | None = None
         self.is_done = False
@@ -83,6 +85,7 @@ class World:
         self.synced_bytes: dict[int, int] = {}
         """By inode: how much of a file a crash of the machine leaves."""
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
+        monkeypatch.setattr(time, "time", lambda: EPOCH_S + self.now_ns / SECOND)
         monkeypatch.setattr(time, "sleep", self._sleep)
         monkeypatch.setattr(os, "fdatasync", self._sync)
 
@@ -120,12 +123,12 @@ class World:
         task = self._running
         if task is not None and task.crashes_in >= 0:
             task.crashes_in -= 1
-            if task.crashes_in < 0:
+            if task.crashes_in < 0 and task.may_crash():
                 raise Crash
 
     def run(self) -> None:
-        """Until every task has ended. AssertionError where that takes too long."""
-        while waiting := [task for task in self._tasks if not task.is_done]:
+        """Until every task has ended, and none starts any more. AssertionError where that takes too long."""
+        while (waiting := [task for task in self._tasks if not task.is_done]) or self._events:
             assert self.now_ns < LONGEST_NS, f"it hangs: {[task.name for task in waiting]}"
             for event in [event for event in self._events if event[0] <= self.now_ns]:
                 self._events.remove(event)

@@ -48,7 +48,7 @@ class Shells:
     def start(self, name: str, script: str) -> None:
         self.children[name] = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def say_start(self, *names: str) -> None:
+    def say_start(self, *names: str, known: dict[str, Any] | None = None) -> None:
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None
