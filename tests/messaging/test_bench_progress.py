@@ -7,7 +7,7 @@ import pytest
 from messaging.flow import ConsumeShared
 from messaging.measuring import progress_of
 from messaging.roles import Role, Sharing
-from reports.live import progress
+from reports import progress
 
 
 def role(name: str, shares: Sharing | None) -> Role:
