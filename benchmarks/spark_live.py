@@ -1,9 +1,9 @@
-"""Measures how late the live table is: from a spool file's rename to the rename of its seconds' rows.
+"""Measures how late the live table is: from a spool file's rename to the rename of the table with its seconds' rows.
 
-    exchange run --live-spark ─▶ gateway ══zeromq══ engine, reporter ─▶ spool/N.jsonl ─▶ query ─▶ live/seconds/M.parquet
+    run --live-spark ─▶ gateway ══zeromq══ engine, reporter ─▶ spool/N.jsonl ─▶ query ─▶ tables/live, live/notes
 
-Both times are from the file system, since a rename changes a file's ctime. Spark's checkpoint has the batch of each
-file.
+Both times are from the file system, since a rename changes a file's ctime; the note of a batch is renamed after the
+table. Spark's checkpoint has the batch of each file.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def latencies_s(run_folder: Path) -> list[float]:
     entries = [json.loads(line) for file in log for line in file.read_text().splitlines()[1:]]
     batch_of = {Path(entry["path"]).name: entry["batchId"] for entry in entries}
     renamed_ns = {name: (run_folder / "spool" / name).stat().st_ctime_ns for name in batch_of}
-    seconds = run_folder / "live" / "seconds"
-    shown_ns = {number: (seconds / f"{number:06}.parquet").stat().st_ctime_ns for number in set(batch_of.values())}
+    notes = run_folder / "live" / "notes"
+    shown_ns = {number: (notes / f"{number:06}.json").stat().st_ctime_ns for number in set(batch_of.values())}
     return [(shown_ns[batch_of[name]] - renamed_ns[name]) / 1e9 for name in batch_of]

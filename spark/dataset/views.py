@@ -16,8 +16,8 @@ from spark.errors import BadQueryError, DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
-EVENTS = ("orders", "trades", "confirmations", "quotes")
-"""A simulation makes these without a table of runs."""
+WITHOUT_RUNS = ("orders", "trades", "confirmations", "quotes", "live")
+"""A simulation makes events, and a follower its rows, without a table of runs."""
 LOOKING = ("Show", "Describe", "Explain")
 """The commands among SQL's statements that change nothing, by the beginnings of their plans' names in Spark."""
 
@@ -25,11 +25,11 @@ LOOKING = ("Show", "Describe", "Explain")
 def create_views(spark: SparkSession, folder: DatasetFolder) -> list[str]:
     """Name every table that has rows; return the names.
 
-    DatasetUnreadableError if there are no runs and no simulation, or if tables have an older layout.
+    DatasetUnreadableError if there are no runs, no simulation and no live rows, or if tables have an older layout.
     """
     refuse_older(folder)
     tables = [name for name in folder.names() if not name.startswith(".") and folder.files(name)]
-    if not {RUNS, *EVENTS}.intersection(tables):
+    if not {RUNS, *WITHOUT_RUNS}.intersection(tables):
         raise DatasetUnreadableError(
             f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
         )

@@ -1,4 +1,4 @@
-"""The files of a batch beside its records: its summary, notes/N.json, and the rows that it changed, seconds/N.parquet.
+"""The files of a batch beside its records: its summary, notes/N.json, and the table of seconds, which it replaces.
 
 The summary is all that later batches need of a batch, without its records: a few numbers a second of the run, whatever
 the rate. Completion times stay in the records' file.
@@ -20,14 +20,14 @@ from exchange.records import COMPLETION, END, PROCESS, THROUGHPUT, TRAFFIC
 from exchange.second_figures import Facts
 from spark.live.records import Identities
 from spark.summary import COUNTS, MEASURED, RATE
-from spark.tables.files import PARTS, read_columns
+from spark.tables.files import read_columns
 
 Row = dict[str, Any]
 SMALL_KINDS = (TRAFFIC, PROCESS, THROUGHPUT)
 FIGURES = (RATE, *MEASURED)
 ROWS = pa.schema(
     [
-        ("batch_id", pa.int64()),
+        ("run", pa.string()),
         ("second", pa.int32()),
         ("final", pa.bool_()),
         *((name, pa.int64() if name in COUNTS else pa.float64()) for name in FIGURES),
@@ -148,18 +148,17 @@ class LiveFacts:
         return self._facts.row(second)
 
 
-def write_rows(file: Path, batch_id: int, rows: Iterable[Row]) -> None:
-    """Write rows whole, in place of those that a killed attempt of the same batch left."""
-    hidden = file.with_name(f".{file.name}{PARTS}")
-    pq.write_table(pa.Table.from_pylist([{**row, "batch_id": batch_id} for row in rows], ROWS), hidden)
-    hidden.replace(file)
+def write_rows(hidden: Path, files: Iterable[Path], run: str, rows: Iterable[Row]) -> None:
+    """Replace each file by these rows; a reader sees the old ones or the new. `hidden` is on the files' file system."""
+    table = pa.Table.from_pylist([{**row, "run": run} for row in rows], ROWS)
+    for file in files:
+        pq.write_table(table, hidden)
+        hidden.replace(file)
 
 
-def live_rows(seconds: Path, before: int | None = None) -> dict[int, Row]:
-    """Return by second the row of the highest batch; only of batches below `before`, if it is given."""
-    rows: dict[int, Row] = {}
-    for file in sorted(seconds.glob("[0-9]*.parquet")):
-        for row in read_columns(file, *ROWS.names).to_pylist():
-            if before is None or row["batch_id"] < before:
-                rows[row["second"]] = {name: row[name] for name in ("second", "final", *FIGURES)}
-    return dict(sorted(rows.items()))
+def read_rows(file: Path) -> dict[int, Row]:
+    """Return the rows by second; none if no batch has written any."""
+    if not file.exists():
+        return {}
+    rows = read_columns(file, "second", "final", *FIGURES).to_pylist()
+    return {row["second"]: row for row in rows}

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyspark
@@ -18,11 +19,13 @@ import spark.summary
 from exchange import measurements, second_figures, seconds
 from spark.errors import FollowedElsewhereError, ForeignCheckpointError
 from spark.live import batch, records
+from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
 from spark.tables.files import PARTS
 
 DECIDING = (measurements, seconds, histograms, spool, schemas, spark.summary, second_figures, batch, records)
 """The code on which a row depends. A table that other code has begun is not continued."""
+TABLES, LIVE = "tables", "live"
 DIFFERENCES = {"exchange": "by other code", "Spark": "by another Spark", "place": "in another place"}
 
 
@@ -33,7 +36,8 @@ class LiveFolder:
         self.run, self.path = run_folder, run_folder / "live"
         self.checkpoint = self.path / "checkpoint"
         self.records = self.path / "records"
-        self.seconds = self.path / "seconds"
+        self.seconds = self.path / "seconds" / "part-0.parquet"
+        """All rows, which the next follower begins with."""
         self.notes = self.path / "notes"
         self.work = self.path / "work"
         """Files that Spark has written, before they are checked and renamed."""
@@ -42,7 +46,7 @@ class LiveFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Prepare the folder for one follower; the system unlocks it when this process ends, even by a kill."""
-        for folder in (self.records, self.seconds, self.notes, self.work):
+        for folder in (self.records, self.seconds.parent, self.table_file.parent, self.notes, self.work):
             folder.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("wb") as lock:
             try:
@@ -54,6 +58,13 @@ class LiveFolder:
             self._remove_unfinished()
             self._check_stamp()
             yield
+
+    @property
+    def table_file(self) -> Path:
+        """The run's file in the table `live`, beside the tables that ingest makes of the folder that holds the run."""
+        run, experiment = self.run.resolve(), experiment_of(self.run)
+        results = run.parent if experiment == ALONE else run.parent.parent
+        return results / TABLES / LIVE / f"experiment={quote(experiment, safe=' ')}" / f"part-{run.name}.parquet"
 
     def foreign(self, why: str) -> ForeignCheckpointError:
         """Return the error that says why the folder cannot be continued, and what to do."""
@@ -86,7 +97,7 @@ class LiveFolder:
         """Remove what a follower left that was killed in the middle of a write."""
         shutil.rmtree(self.work)
         self.work.mkdir()
-        for folder in (self.records, self.seconds, self.notes):
+        for folder in (self.records, self.notes):
             for unfinished in folder.glob(f".*{PARTS}"):
                 unfinished.unlink(missing_ok=True)
 

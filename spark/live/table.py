@@ -1,7 +1,7 @@
 """A run's live table, batch by batch; the same set of records gives the same table, wherever batches begin.
 
 batch ──Spark──▶ work/N.parquet ──no duplicates: rename, else Spark once more──▶ records/N.parquet
-records/N.parquet ──a few numbers a second──▶ facts ──with the times of its seconds──▶ seconds/N.parquet, notes/N.json
+records/N.parquet ──a few numbers a second──▶ facts ──with the times of its seconds──▶ both tables, notes/N.json
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark.live.batch import (
     BatchSummary,
     LiveFacts,
     Row,
-    live_rows,
+    read_rows,
     read_summary,
     summarize_batch,
     write_rows,
@@ -57,6 +57,8 @@ class LiveTable:
     def __init__(self, folder: LiveFolder) -> None:
         self._folder = folder
         self._load()
+        if self.rows:
+            self._write_rows()  # the one before may have been killed between its two files
 
     @property
     def ended(self) -> bool:
@@ -73,7 +75,7 @@ class LiveTable:
         summary = summarize_batch(self._file("records", batch_id), batch_id, identities)
         summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
         rows = self._changed_rows(summary, self._add(summary))
-        write_rows(self._file("seconds", batch_id), batch_id, rows)
+        self._write_rows()
         replace_file(self._folder.notes / f"{batch_id:06}.json", summary.encoded())
         return rows
 
@@ -90,7 +92,7 @@ class LiveTable:
             if summary.batch_id != self._next:
                 raise self._folder.foreign(f"it lacks the note of batch {self._next}")
             self._add(summary)
-        self.rows = live_rows(self._folder.seconds, self._next)
+        self.rows = read_rows(self._folder.seconds)
         self._times = {second: {name: row[name] for name in TIMES} for second, row in self.rows.items()}
 
     def _add(self, batch: BatchSummary) -> set[int]:
@@ -118,6 +120,12 @@ class LiveTable:
         write_table(without_duplicates(read.parquet(spark_path(work)), before), file)
         work.unlink()
         return new
+
+    def _write_rows(self) -> None:
+        """A batch that is taken again finds its rows there, and writes the same: they depend on the records alone."""
+        rows = [row for _, row in sorted(self.rows.items())]
+        folder = self._folder
+        write_rows(folder.work / "seconds", (folder.seconds, folder.table_file), folder.run.resolve().name, rows)
 
     def _changed_rows(self, batch: BatchSummary, changed: set[int]) -> list[Row]:
         files = {batch_id for second in batch.timed for batch_id in self._by_second[second]}

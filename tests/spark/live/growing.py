@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from spark_runs import Record
 
-from spark.live.batch import live_rows
+from spark.live.batch import read_rows
 from spark.live.query import FollowedRun
 from spark.tables.schemas import KINDS, ORIGIN, RUN_ID, TABLE_ORIGIN
 
@@ -53,7 +53,7 @@ def followed(spark: SparkSession, folder: Path) -> FollowedRun:
 
 
 def table(folder: Path) -> Rows:
-    return live_rows(folder / "live" / "seconds")
+    return read_rows(folder / "live" / "seconds" / "part-0.parquet")
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:

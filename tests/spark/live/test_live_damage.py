@@ -33,7 +33,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "metadata file is missing": lambda live: (live / "checkpoint" / "metadata").unlink(),
     "does not fit its tables": lambda live: (live / "notes" / "000000.json").unlink(),
     "000000.json is damaged": lambda live: cut(live / "notes" / "000000.json"),
-    "a file of it is damaged": lambda live: cut(live / "seconds" / "000000.parquet"),
+    "a file of it is damaged": lambda live: cut(live / "seconds" / "part-0.parquet"),
 }
 
 

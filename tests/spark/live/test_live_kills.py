@@ -22,6 +22,8 @@ from growing import GrowingRun, Rows, countable, followed, in_order, in_table, i
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, Record
 
+from spark.live.batch import read_rows
+from spark.live.folder import LiveFolder
 from tests.machine import PATIENCE_S, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a JVM that has lost its parent is looked for in /proc")
@@ -133,7 +135,7 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 def check(spark: SparkSession, feed: Feed, undisturbed: Rows) -> None:
     feed.rest()
     followed(spark, feed.growing.folder)
-    assert table(feed.growing.folder) == undisturbed
+    assert table(feed.growing.folder) == undisturbed == read_rows(LiveFolder(feed.growing.folder).table_file)
     assert in_table(feed.growing.folder) == in_table_by_spark(spark, feed.growing.folder) == countable(RECORDS)
 
 

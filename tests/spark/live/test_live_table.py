@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from growing import GrowingRun, countable, followed, in_order, in_table, in_table_by_spark, table
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
+from spark.dataset.folder import DatasetFolder
+from spark.dataset.views import create_views
 from spark.live.query import FollowedRun
 from spark.summary import MEASURED, RATE
+from spark.tables.files import spark_path
 from spark.tables.spool import NO_RECORD, UNKNOWN_SCHEMA
 from tests.spark.conftest import Analysed
 
@@ -90,3 +97,39 @@ def test_what_cannot_be_read_is_counted_by_reason_and_kept_apart(spark: SparkSes
     assert {problem: lines for problem, (lines, _) in run.totals.problems.items()} == {NO_RECORD: 4, UNKNOWN_SCHEMA: 1}
     assert all(example.startswith("000001.jsonl: ") for _, example in run.totals.problems.values())
     assert in_table(growing.folder) == countable(records)
+
+
+@pytest.mark.parametrize("trial", [False, True])
+def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
+    spark: SparkSession, tmp_path: Path, trial: bool
+) -> None:
+    records, results = in_order(MadeUpRun(seconds=3, orders_per_s=200).records), tmp_path / "results"
+    growing = GrowingRun(results / "a [1] trial" / "run" if trial else results / "run")
+    if trial:
+        (growing.folder.parent / "plan.json").write_text("{}")
+    table_folder = results / "tables" / "live"
+    with FollowedRun(spark, growing.folder) as run:
+        for number in range(4):
+            growing.grow(records[len(records) * number // 4 : len(records) * (number + 1) // 4])
+            run.catch_up()
+            expected = Counter((second, row["orders_sent"]) for second, row in table(growing.folder).items())
+            for name, rows in seen_by_readers(spark, table_folder).items():
+                assert rows == expected, (name, number)
+    assert list(table(growing.folder)) == [0, 1, 2, 3]
+    views = create_views(spark, DatasetFolder(spark, str(results / "tables")))
+    assert views == ["live"]
+    keys = spark.sql("select distinct experiment, run from live").collect()
+    assert [tuple(key) for key in keys] == [("a [1] trial" if trial else "alone", "run")]
+
+
+def seen_by_readers(spark: SparkSession, folder: Path) -> dict[str, Counter[tuple[int, int | None]]]:
+    """Read (second, orders_sent) of the table `live` by the plain call of each library."""
+    columns = ["second", "orders_sent"]
+    by_duckdb = duckdb.sql(f"select second, orders_sent from '{folder.parent}/live/**/*.parquet'")
+    rows = {
+        "spark": [tuple(row) for row in spark.read.parquet(spark_path(folder)).select(*columns).collect()],
+        "pandas": pd.read_parquet(folder)[columns].astype("Int64").itertuples(index=False, name=None),
+        "duckdb": by_duckdb.fetchall(),
+        "polars": pl.read_parquet(folder).select(columns).rows(),
+    }
+    return {name: Counter((s, None if pd.isna(o) else o) for s, o in found) for name, found in rows.items()}
