@@ -172,6 +172,12 @@ class Makes:
     """What is not as in the paper."""
 
 
+def on_gige(item: str, what: str, options: str) -> Makes:
+    """A figure of which one curve is of 1 Gigabit Ethernet."""
+    but = "its 1 GigE, emulated; its IPoIB and SDP take InfiniBand: --network local stands in"
+    return Makes(item, what, f"--transport amqp --network gige {options}", but)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The option that `exchange capacity` turns up, and what it means to hold."""

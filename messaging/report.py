@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import orjson
+from rich.padding import Padding
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -51,8 +52,10 @@ def show_coverage() -> None:
         console.print(f"\n[bold]{paper}[/bold]")
         for row in own:
             console.print(f"{row.item}: {row.what}", style=None if row.command else "dim", highlight=False)
-            for words_of in filter(None, (row.command, row.but)):
-                console.print(f"    {words_of}", highlight=False, soft_wrap=words_of == row.command)
+            if row.command:
+                console.print(f"    {row.command}", highlight=False, soft_wrap=True)
+            if row.but:
+                console.print(Padding(row.but, (0, 0, 0, 4), expand=False), highlight=False)
 
 
 def _show_summary(record: Mapping[str, Any]) -> None:

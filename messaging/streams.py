@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from exchange.measurements import LogBuckets
 from messaging.benchmark import (
@@ -40,6 +41,8 @@ class Streams:
     count: Callable[[Cell], int]
     streams: Callable[[Cell], int] = lambda _cell: 1
     size: Callable[[Cell], int] = lambda cell: cell.size
+    of_each: str = ""
+    """The name of the median of the streams' own rates, if it is a figure."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
         found, size, count = [], self.size(cell), self.count(cell)
@@ -61,7 +64,10 @@ class Streams:
         ]
 
     def figures(self, cell: Cell, results: Results) -> Figures:
-        return published_figures(self.size(cell), results)
+        found, size = published_figures(self.size(cell), results), self.size(cell)
+        each = [flow_figures(size, [consumer]) for consumer in consumers_of(results)] if self.of_each else []
+        rates = [own["messages_per_s"] for own in each if "messages_per_s" in own]
+        return {**found, self.of_each: median(rates)} if rates else found
 
 
 def published_roles(cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd]) -> list[Role]:
@@ -171,12 +177,6 @@ def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
 def with_megabits(figures: Figures) -> Figures:
     """Add the rate in Mb/s, if there is one."""
     return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if "megabytes_per_s" in figures else figures
-
-
-def rates_of_each(size: int, receivers: Sequence[RoleResult]) -> list[float]:
-    """Messages/s of each receiver alone, of those that could be measured."""
-    each = [flow_figures(size, [receiver]) for receiver in receivers]
-    return [found["messages_per_s"] for found in each if "messages_per_s" in found]
 
 
 def transfer_figures(size: int, publishers: Sequence[RoleResult], subscribers: Sequence[RoleResult]) -> Figures:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -66,8 +67,13 @@ def benchmark_of(name: str) -> Benchmark:
 
 
 def coverage() -> list[Covered]:
-    """Paper by paper: what there is, and then what there is not."""
-    return sorted([*_own(), *ELSEWHERE], key=lambda each: (PAPERS.index(each.paper), not each.command))
+    """Paper by paper: what there is, by its first number, and then what there is not."""
+    return sorted([*_own(), *ELSEWHERE], key=lambda each: (PAPERS.index(each.paper), not each.command, _first(each)))
+
+
+def _first(covered: Covered) -> int:
+    number = re.search(r"\d+", covered.item)
+    return int(number[0]) if number else 0
 
 
 def _own() -> Iterator[Covered]:

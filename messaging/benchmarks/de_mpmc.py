@@ -13,22 +13,16 @@ of all messages, from the first that a consumer had to the last that one had; a 
 
 from __future__ import annotations
 
-from statistics import median
-
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Results, by_size_and
+from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, by_size_and, on_gige
 from messaging.options import COUNT, numbers, sizes
-from messaging.streams import Streams, consumers_of, rates_of_each
+from messaging.streams import Streams
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
-STREAMS = Streams(lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["pairs"]))
+STREAMS = Streams(
+    lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["pairs"]), of_each="pair_messages_per_s"
+)  # fmt: skip
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
-
-
-def figures(cell: Cell, results: Results) -> Figures:
-    """Figures of all together, and the median of the pairs' rates."""
-    each = rates_of_each(cell.size, consumers_of(results))
-    return {**STREAMS.figures(cell, results), **({"pair_messages_per_s": median(each)} if each else {})}
 
 
 BENCHMARK = Benchmark(
@@ -37,7 +31,7 @@ BENCHMARK = Benchmark(
     points=by_size_and("pairs"),
     roles=STREAMS.roles,
     judge=STREAMS.judge,
-    figures=figures,
+    figures=STREAMS.figures,
     paced=True,
     columns=(
         Column("messages_per_s", "messages/s, all", with_interval=True),
@@ -51,12 +45,7 @@ BENCHMARK = Benchmark(
         Plot("CPU (figure 4b)", "cores", "cores", x="pairs", x_unit="pairs", linear=True, series=CPU),
     ),
     makes=(
-        Makes(
-            "figure 4a",
-            "bandwidth of 1 to 8 pairs",
-            "--transport amqp --network gige --pairs 1,2,4,8 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; --network local is loopback",
-        ),
+        on_gige("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),
         Makes("figure 4b", "CPU of broker, publishers and consumers by pairs", "--transport amqp --pairs 1,2,4,8"),
     ),
     options=(sizes("64,16KiB"), COUNT, PAIRS),

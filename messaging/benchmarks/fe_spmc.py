@@ -20,12 +20,12 @@ from messaging.benchmark import (
     Column,
     Counts,
     Figures,
-    Makes,
     Plot,
     Point,
     Results,
     Settings,
     by_size_and,
+    on_gige,
 )
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role, check_descriptors
@@ -91,18 +91,8 @@ BENCHMARK = Benchmark(
         Plot("CPU of the broker", "broker_cores", "cores", x="consumers", x_unit="consumers", linear=True),
     ),
     makes=(
-        Makes(
-            "figure 5a",
-            "bandwidth by size, 32 consumers",
-            "--transport amqp --network gige --consumers 32 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; --network local is loopback",
-        ),
-        Makes(
-            "figures 5b to 5d",
-            "messages/s by number of consumers",
-            "--transport amqp --network gige --consumers 1,2,4,8,16,32 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; --network local is loopback",
-        ),
+        on_gige("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),
+        on_gige("figures 5b to 5d", "messages/s by number of consumers", "--consumers 1,2,4,8,16,32 --sizes 1B..1MiB"),
     ),
     options=(sizes("64,16KiB"), COUNT, CONSUMERS),
     patterns=lambda _cell: (Pattern.FANOUT,),

@@ -24,12 +24,12 @@ from messaging.benchmark import (
     Column,
     Counts,
     Figures,
-    Makes,
     Plot,
     Point,
     Results,
     Settings,
     by_size_and,
+    on_gige,
 )
 from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import COUNT, numbers, sizes
@@ -136,17 +136,11 @@ BENCHMARK = Benchmark(
         Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
     ),
     makes=(
-        Makes(
-            "figure 6a",
-            "bandwidth by size, 1,024 patterns",
-            "--transport amqp --network gige --consumers each --patterns 1024 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; a cell of 1,024 processes takes two minutes",
-        ),
-        Makes(
+        on_gige("figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"),
+        on_gige(
             "figures 6b to 6d",
             "messages/s by number of patterns",
-            "--transport amqp --network gige --consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
-            "its 1 GigE, emulated; a cell of 1,024 processes takes two minutes",
+            "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
         ),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
