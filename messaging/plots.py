@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
-from reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y
+from reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
 from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
 from reports.drawing.colours import MUTED, line_colours
 from reports.drawing.figures import Drawing, Figure, drawings
@@ -79,8 +79,7 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
             labels.append(EndLabel(published.level, "the paper", MUTED))
         if published.points:
             labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
-    in_words = _short_size if plot.x.endswith("_bytes") else axis_number
-    (linear_x if plot.linear else log_x)(axes, sorted({float(row["point"][plot.x]) for row in rows}), in_words)
+    _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))
     (linear_y if plot.linear and not plot.log_y else log_y)(axes)
     label_ends(axes, labels)
     numbers = _numbers(plot, lines)
@@ -161,6 +160,14 @@ def _with_ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     median = estimate["median"]
     low, high = (median if estimate[end] is None else estimate[end] for end in ("low", "high"))
     return median, low, high
+
+
+def _x_axis(axes: Axes, plot: Plot, values: list[float]) -> None:
+    in_words = _short_size if plot.x.endswith("_bytes") else axis_number
+    if plot.x == "second":
+        time_x(axes, values[-1])
+    else:
+        (linear_x if plot.linear else log_x)(axes, values, in_words)
 
 
 def _short_size(value: float, _position: int | None = None) -> str:

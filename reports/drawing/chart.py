@@ -20,6 +20,8 @@ from matplotlib.figure import Figure
 from reports.drawing.canvas import BOTTOM, HEIGHT, TOP
 from reports.drawing.colours import MUTED
 
+MOST_MARKS = 40
+"""A line through more points has no marks."""
 LABEL_GAP = 15 / (HEIGHT - TOP - BOTTOM)  # of the axes' height, from one label to the next
 
 Floats = npt.NDArray[np.float64]
@@ -130,13 +132,13 @@ def draw_medians(
 ) -> EndLabel:  # fmt: skip
     """Draw a line of medians with whiskers, of (median, low, high) each; marks that are not `full` are hollow."""
     y, low, high = np.array(list(estimates), np.float64).T
-    bars = axes.errorbar(
-        x, y, yerr=np.abs((y - low, high - y)), color=colour, linestyle=style, linewidth=1.4, capsize=3
-    )
+    size, cap = (5, 3) if len(x) <= MOST_MARKS else (0, 0)
+    looks: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.4, "capsize": cap}
+    bars = axes.errorbar(x, y, np.abs((y - low, high - y)), **looks)
     line, caps, whiskers = bars.lines
     parts, is_full = [*caps, *whiskers], np.ones(len(x), bool) if full is None else np.array(full)
     for chosen, fill in ((is_full, colour), (~is_full, "none")):
-        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=5, markerfacecolor=fill)
+        parts += axes.plot(x[chosen], y[chosen], "o", color=colour, markersize=size, markerfacecolor=fill)
     name_parts(name, line, parts)
     return EndLabel(float(y[-1]), name, colour)
 
