@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from exchange.instances import named
+from exchange.messages import End
 from runs.options import options_of, run_settings
 
 
@@ -38,6 +39,7 @@ def command(
         patience_s = READY_S if launched else None
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         service.on_refusal = lambda: events.say("refuses")
+        events.on_start = lambda known: service.end_as(End(**known))
         return service, link.url
 
     result = serve(events, open_service, cpu, priority=settings.priority)

@@ -14,7 +14,10 @@ from exchange.settings import RunSettings
 from runs.options import options_of, run_settings, warn_of_rejections, warn_of_spinning
 
 if TYPE_CHECKING:
+    from exchange.messages import End
+    from gateway.recovery import Progress
     from gateway.service import Gateway
+    from runs.component import Events
 
 
 @click.command()
@@ -43,7 +46,8 @@ def command(
             name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
         )
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
-        service.on_progress = lambda progress: events.say("progress", known={"progress": progress._asdict()})
+        service.on_progress = partial(_tell, events, "gateway")
+        service.on_end = partial(_tell, events, "engine")
         events.on_start = partial(_go_on, service)
         return service, engine_url
 
@@ -54,7 +58,12 @@ def _go_on(service: Gateway, known: dict[str, Any]) -> None:
     """Take the place of a gateway that was killed, as far as it had come."""
     from gateway.recovery import Progress
 
-    service.go_on_from(Progress(**known["progress"]))
+    service.go_on_from(Progress(**known))
+
+
+def _tell(events: Events, role: str, known: Progress | End) -> None:
+    """Tell the launcher what a component has to know that takes the place of a killed one."""
+    events.say("known", role=role, known=known._asdict())
 
 
 def _settings_by_hand(engine_url: str, cpu: int | None, **given: Any) -> RunSettings:

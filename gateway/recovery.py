@@ -139,10 +139,9 @@ class Recovery:
 
     def take_leave(self) -> None:
         """Let the engine end: this gateway has its end. An engine that does not hear it waits for some time."""
-        if self._intake.end is not None:
-            has_all = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
-            with contextlib.suppress(PeerGone):
-                self._link.send(FrameBatch.of(encode(has_all)), 0)
+        has_all = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
+        with contextlib.suppress(PeerGone):
+            self._link.send(FrameBatch.of(encode(has_all)), 0)
 
     def _is_resumed(self) -> bool:
         """Send what is unsaid, and look for the engine's word. Answers behind it are read."""

@@ -72,6 +72,8 @@ class Gateway:
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
         self.on_progress: Callable[[Progress], None] = lambda progress: None
         """Called each second where another gateway could go on from there."""
+        self.on_end: Callable[[End], None] = lambda end: None
+        """Called where another engine could end without this gateway: it has all that it wants."""
 
     def stop(self, reason: str) -> None:
         """End the run early, in band, as a partial one."""
@@ -107,7 +109,8 @@ class Gateway:
         try:
             self._serve()
             self._check_end()
-            if self._recovery is not None:
+            if self._recovery is not None and self._intake.end is not None:
+                self.on_end(self._end)
                 self._recovery.take_leave()
             self._engine.drain(time.monotonic_ns() + self._timeout_ns)
         except PeerGone as error:
@@ -287,8 +290,11 @@ class Gateway:
 
     def _send_end(self) -> None:
         """Send the end if the link takes it; else the loop goes on receiving, and tries again."""
-        end = End(self._offering.sent, self._offering.stream.value, 0, 0)
-        self._end_sent = self._engine.send(FrameBatch.of(encode(end)), 0) == 1
+        self._end_sent = self._engine.send(FrameBatch.of(encode(self._end)), 0) == 1
+
+    @property
+    def _end(self) -> End:
+        return End(self._offering.sent, self._offering.stream.value, 0, 0)
 
     def _finish(self) -> GatewayResult:
         """Close the journal and send the result to the reporter, which confirms once it has everything."""

@@ -41,6 +41,7 @@ def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: 
 
 RECENT_BYTES = 1 << 22
 """The latest answers that are kept; a gateway that lacks more gets them from the journal, matched again."""
+EVERY_ANSWER = 1 << 62
 _PROCESS, _BEATS, _ENDED = range(3)
 
 
@@ -183,6 +184,11 @@ class Recovery:
         self.journal.begin(theirs)
         self._began_ns = time.monotonic_ns()
         self._sessions += 1
+
+    def owe_nothing(self) -> None:
+        """The gateway has every answer that there will be."""
+        self._known = EVERY_ANSWER
+        self._began_ns = time.monotonic_ns()
 
     def take_follower(self) -> tuple[Follower, list[Recent]] | None:
         """What a standby has matched, if that serves this session, with the answers that the gateway may lack."""

@@ -50,6 +50,7 @@ class EngineService:
         self._junk = self._refused = self._sampled = 0
         self._greeted = self._started = False
         self._gateway_end: End | None = None
+        self._left_with: End | None = None
         self._stopped: str | None = None
         self._stop_asked = False
         self._sockets_before: list[dict[str, Any]] = []
@@ -81,8 +82,14 @@ class EngineService:
             self._recovery.pulse.end()
             self._recovery.journal.close()
 
+    def end_as(self, gateway_end: End) -> None:
+        """Take the place of an engine that was killed once its gateway had everything, and left with this word."""
+        self._left_with = gateway_end
+
     def run(self) -> EngineResult:
         """One session, from the gateway's hello to the reporter's confirmation."""
+        if self._left_with is not None and self._recovery:
+            return self._end_without_gateway(self._left_with, self._recovery)
         try:
             self._await_hello()
             while not self._is_over and self._stopped is None:
@@ -90,6 +97,13 @@ class EngineService:
             self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
         except (PeerGone, Disagreement) as error:
             self._stopped = self._stopped or str(error)
+        return self._finish()
+
+    def _end_without_gateway(self, end: End, recovery: Recovery) -> EngineResult:
+        """Match the journal for the result alone."""
+        recovery.owe_nothing()
+        self._match_again(recovery)
+        self._gateway_end = end
         return self._finish()
 
     def _step_or_listen_again(self) -> None:

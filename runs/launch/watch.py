@@ -200,8 +200,8 @@ class Watch:
                 self._signal(named("gateway", instance_of(name)))
             case {"event": "not needed"}:
                 self._unneeded.add(name)
-            case {"event": "progress", "known": known}:
-                self._known[name] = known
+            case {"event": "known", "role": role, "known": known}:
+                self._known[named(role, instance_of(name))] = known
             case {"event": "second", "sent": sent, "answered": answered}:
                 if totals := self._totals.take(name, sent, answered):
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))

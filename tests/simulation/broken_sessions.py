@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
 
+from exchange.messages import End
 from exchange.results import EngineResult, GatewayResult, StreamChecksum
 from exchange.session import Terms
 from exchange.settings import RunSettings
@@ -65,11 +66,12 @@ class BrokenSession:
         self._follower: Follower | None = None
         self.engine: Task | None = None
         self._progress: Progress | None = None
+        self._left_with: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
         self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
-        """To the end of both; None for an engine that crashed after its last word. AssertionError where one fails."""
+        """To the end of both; None for an engine whose machine crashed in the end. AssertionError if one fails."""
         self._start_engine()
         self._start_gateway()
         for _ in range(self.breaks_left):
@@ -94,7 +96,7 @@ class BrokenSession:
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
         self.gateway = Gateway(self.settings, RUN, link, Sink(self.world), streams)
-        self.gateway.on_progress = self._note_progress
+        self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
         if self._progress is not None:
             self.gateway.go_on_from(self._progress)
         try:
@@ -105,6 +107,9 @@ class BrokenSession:
 
     def _note_progress(self, progress: Progress) -> None:
         self._progress = progress
+
+    def _note_end(self, end: End) -> None:
+        self._left_with = end
 
     def _gateway_crashed(self) -> None:
         """The process is gone; another gateway comes soon."""
@@ -145,7 +150,8 @@ class BrokenSession:
                 link.is_broken = True
 
     def _start_again(self) -> None:
-        if self._gateway_task.result is None:
+        """Not where the gateway has ended, and the journal may lack what it had."""
+        if self._left_with is None or not self._may_have_lost:
             self._start_engine()
 
     def _start_engine(self) -> None:
@@ -167,6 +173,8 @@ class BrokenSession:
         terms = Terms(RUN, "price-time", self.packing, 999)
         engine = MatchingEngine(OrderBook(999), self.packing)
         service = EngineService(engine, terms, recovery.link, Sink(self.world), 7, 20.0, recovery=recovery)
+        if self._left_with is not None:
+            service.end_as(self._left_with)
         try:
             return service.run()
         except Crash:

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from runs.launch import watch
-from runs.launch.watch import Moment, Watch
+from runs.launch.watch import Moment, Supervisor, Watch
 from runs.lineup import Lineup
 from runs.process_group import ProcessGroup
 
@@ -46,13 +47,15 @@ class Shells:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, script: str) -> None:
+        if name in self.children:  # it is started again
+            self.children[name].communicate()
         self.children[name] = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def say_start(self, *names: str, known: dict[str, Any] | None = None) -> None:
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None
-            stdin.write(b"start\n")
+            stdin.write(json.dumps(known or {}).encode() + b"\n")
             stdin.flush()
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
@@ -82,6 +85,24 @@ def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells
     outcome = follow(shells, lineup).outcome()
     assert outcome.failures == ("the gateway.2 was killed by SIGKILL",)
     assert {"engine.2", "gateway", "reporter"} <= set(outcome.missing)
+
+
+def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(shells: Shells, tmp_path: Path) -> None:
+    told, heard, lineup = tmp_path / "told", tmp_path / "heard", Lineup()
+    known = json.dumps({"event": "known", "role": "engine", "known": {"sent": 7}})
+    shells.start("reporter", says(result("reporter")))
+    shells.start("gateway", says(f"echo '{known}'", f"touch {told}", result("gateway")))
+    shells.start("engine", says(f"while [ ! -e {told} ]; do :; done", "kill -9 $$"))
+
+    def start(name: str) -> None:
+        shells.start(name, f"echo '{READY}'; read line; echo $line > {heard}; {result('engine')}")
+
+    watch = Watch(cast(ProcessGroup, shells), lineup, lambda _: None, 60.0, supervisor=Supervisor(start, 60.0))
+    watch.follow()
+    outcome = watch.outcome()
+    watch.close()
+    assert (outcome.failures, outcome.missing, outcome.restarts) == ((), [], 1)
+    assert json.loads(heard.read_text()) == {"sent": 7}
 
 
 def test_results_are_told_apart_by_name_and_seconds_are_added_up(shells: Shells) -> None:
