@@ -112,6 +112,18 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: in
     assert record["completion_us"]["due"]["count"] < orders, "no completion counts twice; the last is apart"
 
 
+def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running: Start) -> None:
+    run = running("--transport", "tcp", "--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 3).under_way()
+    run.component("engine").suspend()
+    said = run.finish()
+    assert (said.code, said.record["status"]) == (1, "partial")
+    assert "gateway: the engine said nothing for 3 s" in said.record["reasons"]
+    counts = said.record["counts"]
+    unknown = counts["orders_sent"] - counts["orders_answered"]
+    assert unknown > 0
+    assert said.record["reasons"][0].endswith(f"unknown {unknown:,}")
+
+
 def answered_once(run: Running, orders: int) -> dict[str, Any]:
     """The run's `recovered`; AssertionError if an order was lost, or answered twice."""
     said = run.finish()
