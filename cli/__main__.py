@@ -1,7 +1,7 @@
 import gc
 
 gc.set_threshold(100_000)
-"""What is imported stays: looking for garbage in it is a tenth of a component's start."""
+"""Imported modules stay in memory; collecting garbage among them would be a tenth of a component's start."""
 
 from cli.main import main  # noqa: E402
 

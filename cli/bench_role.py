@@ -23,22 +23,22 @@ _options = together([
     click.argument("part", type=click.Choice(list(PATTERNS))),
     click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(PATTERNS.values(), ())))), default="pair",
                  show_default=True, help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ..."),
-    click.option("--listen", metavar="URL", help="Be connected to: who consumes, answers, or publishes to many."),
-    click.option("--connect", metavar="URL", help="Connect to who listens; over a broker both name it."),
-    click.option("--run", "token", required=True, help="A name; who does not know it is refused."),
+    click.option("--listen", metavar="URL", help="Listen here: for consume, answer, and publish to many."),
+    click.option("--connect", metavar="URL", help="Connect to the listener; over a broker both roles name the broker."),
+    click.option("--run", "token", required=True, help="A name; a peer that does not know it is refused."),
     click.option("--size", type=SIZE, default="64", show_default=True, help="Of a message."),
     click.option("--count", type=Count(2, 1 << 39), default="100k", show_default=True,
                  help="Messages of each publisher, or of a pair."),
-    click.option("--consumers", type=MANY, default=1, show_default=True, help="Who publishes to many awaits so many."),
-    click.option("--publishers", type=MANY, default=1, show_default=True, help="Of a queue: its consumers are told."),
+    click.option("--consumers", type=MANY, default=1, show_default=True, help="Subscribers that publish waits for."),
+    click.option("--publishers", type=MANY, default=1, show_default=True, help="Of a queue; consumers need it too."),
     click.option("--number", type=MANY, default=1, show_default=True, help="Of a queue: which of its publishers."),
     click.option("--patterns", type=MANY, default=1, show_default=True, help="Of a topic's consumer."),
     click.option("--threads", type=MANY, default=1, show_default=True,
-                 help="Who asks has so many; who answers awaits those of all."),
+                 help="Threads of ask; for answer, the threads of all that ask."),
     click.option("--warm-up", "warm_up_s", type=SAMPLE_SECONDS, default=0.5, show_default=True,
-                 help="Of who asks many."),
+                 help="Seconds of ask before its sample."),
     click.option("--sample", "sample_s", type=SAMPLE_SECONDS, default=2.0, show_default=True,
-                 help="Likewise, in seconds."),
+                 help="Seconds of ask's sample."),
     options_for("secure", "insecure"),
     timeout_option,
     json_option,
@@ -83,5 +83,5 @@ def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None)
     listener = LISTENER.get(pattern, part if listen else "")
     if (part == listener) != (listen is not None):
         raise click.UsageError(
-            f"with --pattern {pattern.value} who is to {listener} says --listen, and others --connect"
+            f"with --pattern {pattern.value} the role {listener} takes --listen, and the other role --connect"
         )

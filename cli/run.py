@@ -45,7 +45,7 @@ def command(
     """
     if (live or live_spark) and as_json:
         option = "--live" if live else "--live-spark"
-        raise click.UsageError(f"{option} is for who looks on, --json for a program: leave one of them out")
+        raise click.UsageError(f"{option} draws for a person, --json prints for a program: leave one of them out")
     if live and live_spark:
         raise click.UsageError("--live and --live-spark both draw in the terminal: leave one of them out")
     settings = run_settings(**given)

@@ -37,8 +37,8 @@ def command(
     tables: str | None, settings: dict[str, str], packages: str | None, results: str, name: str | None, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Match the seeded order streams of many instruments; the result does not depend on who does it, nor in how many
-    parts.
+    """Match the seeded order streams of many instruments; the result does not depend on the master or on the
+    number of parts.
 
     Example: exchange simulate --instruments 1000 --orders 1e8
     """

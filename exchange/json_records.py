@@ -174,7 +174,7 @@ class CapacityRecord(TypedDict):
 
 @dataclass(frozen=True)
 class LoadAxis:
-    """What a search for a capacity turns up: orders a second, or the scale of a benchmark.
+    """The quantity that a search for a capacity raises: orders a second, or the scale of a benchmark.
 
     `name` is part of the record's fields, as in capacity_orders_per_s; `noun` and `unit` are for sentences.
     """
@@ -183,7 +183,7 @@ class LoadAxis:
     noun: str = "rate"
     unit: str = "orders/s"
     ceiling: str = "the generator's own ceiling"
-    """What the highest value is."""
+    """Words for the highest value that can be offered."""
     whole: bool = False
     """Only whole numbers can be offered."""
 
@@ -232,7 +232,7 @@ class SimulationRecord(TypedDict):
     checksums: dict[str, str]
     rates: dict[str, float]
     trades: NotRequired[Part | None]
-    """Of older versions."""
+    """Only older versions wrote it."""
     events: NotRequired[Part | None]
     host: Part
     versions: Part

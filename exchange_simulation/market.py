@@ -44,7 +44,7 @@ def orders(
 
 @dataclass(frozen=True)
 class Answers:
-    """What the engine answered, in its order within each kind. `id` is that of the order."""
+    """Answers of the engine by kind, each kind in the engine's order. `id` is that of the order."""
 
     trades: Records
     confirmations: Records

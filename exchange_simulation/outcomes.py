@@ -1,4 +1,4 @@
-"""What the functions of this package return: a folder, its record, and the figures as attributes."""
+"""Return values of this package's functions: a folder, its record, and the figures as attributes."""
 
 from __future__ import annotations
 

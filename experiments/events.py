@@ -37,7 +37,7 @@ class Market:
     max_price: int
     orders_before: int = 0
     answers_before: int = 0
-    """Those of the stream that were before these."""
+    """Orders, and answers, of the stream that come before this part of it."""
 
     def order_rows(self) -> Columns:
         rows = np.arange(len(self.orders))

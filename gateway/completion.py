@@ -90,7 +90,7 @@ class Tables(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What stays the same for the whole run."""
+    """Settings that stay the same for the whole run."""
 
     scheduled: bool
     packing: int

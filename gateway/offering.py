@@ -31,7 +31,7 @@ class Ahead(NamedTuple):
     offsets: Longs
     frames: int
     due: Longs
-    """Of each order."""
+    """Due time of each order."""
     first_id: int
     packing: int
     window: int

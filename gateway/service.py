@@ -99,7 +99,7 @@ class Gateway:
         self._reporter.close()
 
     def run(self) -> GatewayResult:
-        """The session, from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
+        """Run the session from hello to the reporter's confirmation. PeerGone if the engine never answers the hello."""
         if self._before is not None:
             self._start(self._before)
         if not (self._greet() if self._recovery is None else self._resume(None, lambda: not self._stop_asked)):
@@ -118,7 +118,7 @@ class Gateway:
         return self._finish()
 
     def _serve(self) -> None:
-        """Turns until the engine's end comes, or nothing. PeerGone if the engine went away for good."""
+        """Take turns until the engine's end comes, or the engine falls silent. PeerGone if it went away for good."""
         is_under_way = True
         while is_under_way and self._intake.end is None and self._is_answered_in_time():
             try:
@@ -220,7 +220,7 @@ class Gateway:
             self._engine.wait(until_ns, writable=unsent)
 
     def _resume(self, lost: PeerGone | None, go_on: Callable[[], bool]) -> bool:
-        """Agree with the engine, perhaps another one, on where to go on. False if the gateway is to end instead."""
+        """Agree with the engine, or its successor, on where to go on. False if the gateway is to end instead."""
         is_resumed = self._recovery is None or self._recovery.resume(lost, go_on, self._timeout_ns)
         self._end_sent = False
         self._received_ns = time.monotonic_ns()
@@ -235,7 +235,7 @@ class Gateway:
 
     @property
     def _next_ns(self) -> int:
-        """When there is something to do besides orders and answers."""
+        """Time of the next work that is neither an order nor an answer."""
         return min(self._reporting.next_ns, self._deadline_ns)
 
     def _take_turns(self) -> bool:
@@ -261,7 +261,7 @@ class Gateway:
         return taken.goes_on and not is_over and now_ns < self._received_ns + self._timeout_ns
 
     def _say_still_here(self, now_ns: int) -> None:
-        """After a second without an order send an empty frame: the engine bears the silence of nobody for long."""
+        """Send an empty frame after a second without an order: the engine gives up on a silent gateway."""
         if now_ns < self._still_here_ns:
             return
         is_idle, self._sent_before = self._offering.sent == self._sent_before, self._offering.sent
@@ -340,12 +340,12 @@ class Gateway:
 
 
 def _seconds(start_ns: int, end_ns: int) -> float | None:
-    """The time between; None where the end never came."""
+    """Seconds between the two times; None if the end never came."""
     return (end_ns - start_ns) / 1e9 if end_ns else None
 
 
 def _try_kernels(settings: RunSettings) -> None:
-    """Pace, send and count one order, as the run will do it."""
+    """Run every kernel on one order, as the run will."""
     pacer, batch = Pacer.of(settings), FrameBatch(16)
     pacer.start(1)
     OrderFlow.of(settings).fill(batch, 1, 1)

@@ -32,7 +32,7 @@ from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
 
 
 class Taken(NamedTuple):
-    """What the turns did."""
+    """Result of a call of `take_turns`."""
 
     sent: int
     """Frames that were handed over."""
@@ -43,7 +43,7 @@ class Taken(NamedTuple):
     came: int
     """Frames that came."""
     read: int
-    """Those of them that were recorded; the loop in Python reads the others."""
+    """Frames that came and were recorded; the loop in Python reads the others."""
     samples: int
     """Sampled orders among those answered last."""
     came_ns: int

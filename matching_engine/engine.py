@@ -23,7 +23,7 @@ HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
 
 class Stop(Enum):
-    """Why `handle` came back."""
+    """Reason for which `handle` returned."""
 
     DONE = k.DONE
     ROOM = k.ROOM  # the answers may lack room for the next frame's: send them, clear, go on at `next`

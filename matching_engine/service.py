@@ -87,7 +87,7 @@ class EngineService:
         self._left_with = gateway_end
 
     def run(self) -> EngineResult:
-        """One session, from the gateway's hello to the reporter's confirmation."""
+        """Serve one session, from the gateway's hello to the reporter's confirmation."""
         if self._left_with is not None and self._recovery:
             return self._end_without_gateway(self._left_with, self._recovery)
         try:

@@ -36,7 +36,7 @@ class Service(Protocol):
     def warm(self) -> None: ...
 
     def run(self) -> GatewayResult | EngineResult | ReporterResult | None:
-        """Its result; None from a standby that was not needed."""
+        """Serve to the end. Returns the result; None from a standby that was not needed."""
 
     def stop(self, reason: str) -> None: ...
 
@@ -52,9 +52,9 @@ def stay_on(cpu: int) -> None:
 
 
 def do_without_scipy() -> None:
-    """Hide scipy from numba, which imports it for linear algebra that no kernel uses; saves a quarter of a start.
+    """Hide scipy and PyYAML from numba, which saves a quarter of a start.
 
-    PyYAML too, with which numba would read a file of settings that nobody has.
+    numba imports scipy for linear algebra, which no kernel uses, and PyYAML for a settings file, which we do not have.
     """
     for module in ("scipy", "yaml"):
         sys.modules.setdefault(module, cast(Any, None))
@@ -116,8 +116,8 @@ def serve(
 ) -> Any:  # fmt: skip
     """Open a service, run it to its end, report and return its result. A signal ends it in band.
 
-    A launched component waits for the launcher's word once it is ready. `opened` holds what `open_service` opens
-    besides. An error becomes a sentence: UserError or ClickException, or SystemExit after an event to the launcher.
+    A launched component that is ready waits for the launcher's start. `opened` is closed at the end; `open_service` may
+    add to it. An error becomes a sentence: UserError or ClickException, or SystemExit after an event to the launcher.
     """
     try:
         with opened or contextlib.nullcontext():

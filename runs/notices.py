@@ -1,4 +1,4 @@
-"""What is said while something is measured: a line on stderr, or a call of the function that listens instead."""
+"""Messages during a measurement: each is a line on stderr, or a call of the function that listens instead."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ TABLE = (
     Option("--engine", "engine_url", GATEWAY, "Where the matching engine listens.", metavar="URL", required=True),
     Option("--reporter", "reporter_url", GATEWAY | ENGINE, "Where the stats reporter listens.", metavar="URL",
            required=True),
-    Option("--run", "name", COMPONENTS, "The run's name; who does not know it is refused.", required=True),
+    Option("--run", "name", COMPONENTS, "The run's name; a peer that does not know it is refused.", required=True),
     Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
     Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
     Option("--timeout", "timeout_s", REPORTER,
@@ -148,7 +148,7 @@ TABLE = (
     Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float, other_name="--seconds"),
     Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
     Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
-    Option("--price-model", "price_model", LOAD, "Prices alike, around a mid that moves, or 1..max price.",
+    Option("--price-model", "price_model", LOAD, "Uniform, around a mid that moves, or uniform over 1..max price.",
            OneOf(list(PRICE_MODELS)), "uniform"),
     Option("--window", "window", LOAD,
            f"Most unanswered orders in flight.  [default: none; {DEFAULT_WINDOW} at rate max]", Count()),
@@ -279,7 +279,7 @@ def naming_options() -> Iterator[None]:
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
-    """The options with what follows from the others where the user left them out."""
+    """Fill in options that the user left out and that follow from others."""
     if given.get("tape"):
         from runs.tape import settled_by_tape
 
@@ -319,7 +319,7 @@ def warn_of_rejections(settings: RunSettings) -> None:
 
 
 def warn_of_spinning(*runs: RunSettings) -> None:
-    """Warn on stderr: a spin without a rate does nothing, and on one processor it keeps the engine from answering."""
+    """Warn on stderr of a spin that does nothing, for lack of a rate, or that leaves the engine no processor."""
     spinning = next((settings for settings in runs if settings.spin_ns), None)
     if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
         what = "--pace spin does nothing at --rate max, where no order waits for its due time"

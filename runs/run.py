@@ -37,8 +37,8 @@ def measure(
 
     Signals that come between the run's end and run.json are raised after it. NotRecorded if the disk is full.
 
-    `showing` gives what is called once a second with how far the run is. `brokers` shares private brokers between
-    runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
+    `showing` yields the function that is called once a second with the run's progress. `brokers` shares private
+    brokers between runs; without it, the run starts its own. BadSetting if the transport lacks a setting.
     """
     settings = settled(settings)
     known = replace(conditions_here(folder.name), settings=settings.as_dict())
@@ -75,7 +75,7 @@ def _finished(
     folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None,
     until_recorded: contextlib.ExitStack,
 ) -> tuple[str | None, Outcome]:  # fmt: skip
-    """The run to its end, whatever that is; (the first engine's URL, the outcome). UserError if it cannot start."""
+    """Run to the end, however it comes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
         with showing as on_second:
             return _outcome(folder, settings, brokers, on_second, until_recorded)
@@ -94,7 +94,7 @@ def _outcome(
     folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond,
     until_recorded: contextlib.ExitStack,
 ) -> tuple[str | None, Outcome]:  # fmt: skip
-    """Run the components in threads or processes; (the first engine's URL, their outcome)."""
+    """Run the components in threads or processes. Returns the first engine's URL, and their outcome."""
     if runs_in_one_process(settings):
         from runs.launch.threads import run_in_threads
 

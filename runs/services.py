@@ -42,7 +42,7 @@ TOKEN = "EXCHANGE_TOKEN"
 
 
 def link_token(name: str, url: str) -> str:
-    """What each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name where none was agreed on.
+    """The token that each link asks of its peer: the secret in EXCHANGE_TOKEN, or the run's name if there is none.
 
     At a broker it is always the name: queues are called by it, and a broker's tools list them.
     """

@@ -28,9 +28,9 @@ GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
 THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
 TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
 SHORTEST_SLEEP_S, LONGEST_SLEEP_S, END_SLEEP_S = 0.05, 1.0, 0.2
-"""Short sleeps only once a source has ended: a reporter that wakes for nothing disturbs what is measured."""
+"""The reporter sleeps briefly only once a source has ended: waking for nothing disturbs what is measured."""
 GATHERING_S = 0.02
-"""What comes within this time is read at once: to wake for each message takes longer than to read it."""
+"""Messages that come within this time are read together: waking for each takes longer than reading it."""
 QUIET_S = 1.0
 BETWEEN_RECORDS_S = 2.0
 """A working source sends something every second."""
@@ -117,7 +117,7 @@ class Reporter:
         self._link.close()
 
     def run(self) -> ReporterResult:
-        """Serve until every source has ended or fell silent. OSError where the spool cannot be written."""
+        """Serve until every source has ended or fallen silent. OSError where the spool cannot be written."""
         self._at_start = self._usage()
         heard_ns = time.monotonic_ns()
         try:

@@ -25,7 +25,7 @@ from transports.base import Address, BadAddress, NotInstalled, TransportError
 
 LISTENER, CONNECTOR = "listener", "connector"
 USAGE = {LISTENER: "serverAuth", CONNECTOR: "clientAuth"}
-"""What each end's certificate is for: a connector's is refused where a listener is expected."""
+"""Extended key usage of each end's certificate: a connector's is refused where a listener is expected."""
 SECRETS = tuple(f"{end}.{kind}" for end in USAGE for kind in ("key", "curve"))
 FILES = ("ca.pem", *(f"{end}.pem" for end in USAGE), *SECRETS)
 CONFIGURATION = """\

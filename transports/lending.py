@@ -41,7 +41,7 @@ SEND = types.int64(_NUMBERS, _BYTES, _BYTES, _NUMBERS, _LONG, _LONG)
 SLEEP = types.void(_NUMBERS, _BYTES, _LONG)
 
 SIGNAL, OTHERS = 1, 2
-"""What ended a sleep: a signal, which Python handles; a descriptor after the first, or trouble with the first."""
+"""Reasons for the end of a sleep: a signal; or news of a descriptor after the first, or trouble with the first."""
 
 _ppoll = types.ExternalFunction("ppoll", types.int32(types.voidptr, types.uintp, types.voidptr, types.voidptr))
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))

@@ -17,7 +17,7 @@ results_option = click.option(
 
 
 def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """What a shell completes a NAME to, the newest first."""
+    """The names to which a shell completes NAME, the newest first."""
     from cli.results.kinds import folders, kind_of
 
     found = (path.name for path in folders(Path(ctx.params.get("results") or "results")) if kind_of(path) is not None)

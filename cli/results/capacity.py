@@ -76,7 +76,7 @@ class Capacity(Kind):
         return capacity(self._load(folder, record, search), search, place, as_json)
 
     def _load(self, folder: Path, record: Record, search: SearchSettings) -> Load:
-        """What the recorded search turned up."""
+        """The load that the recorded search raised."""
         from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 
         if "benchmark" in record:

@@ -15,8 +15,8 @@ from runs.options import results_option
 def command(results: str, port: int) -> None:
     """Show a results directory in the browser, follow runs live, start and stop them.
 
-    It prints the address, which holds a secret: only who has it may look. It listens on 127.0.0.1 alone. Ctrl-C ends
-    it, and the run that was started from it.
+    It prints the address, which holds a secret: only a browser that has it gets an answer. It listens on 127.0.0.1
+    alone. Ctrl-C ends it, and the run that was started from it.
 
     Example: exchange serve --results results
     """

@@ -22,7 +22,7 @@ from runs.errors import UserError
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 64
 MOST_BYTES = 64 * 1024
-"""Of a form."""
+"""Longest form that is read."""
 HEADERS = {
     "Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
@@ -34,7 +34,7 @@ Form = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back: a body, or events that come one after the other."""
+    """A response: a body, or events that come one after the other."""
 
     body: bytes = b""
     status: HTTPStatus = HTTPStatus.OK
@@ -44,7 +44,7 @@ class Answer:
 
 
 class Answering(Protocol):
-    """What answers the requests that have passed the checks."""
+    """Answers the requests that have passed the checks."""
 
     def get(self, parts: list[str], query: Form) -> Answer: ...
 
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         return parts, parse_qs(url.query)
 
     def _form(self) -> Form:
-        """What was posted, by a page of ours."""
+        """The posted form. Refused unless a page of ours posted it, and it is short."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin") != f"http://{self.server.host}":
             raise Refused

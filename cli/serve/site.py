@@ -153,7 +153,7 @@ class Site:
         return page
 
     def _output_of(self, *words: object) -> str:
-        """What an `exchange` command prints; UserError with what it said if it fails."""
+        """The output of an `exchange` command; UserError with its message if it fails."""
         done = subprocess.run(
             [sys.executable, "-m", "cli", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
             process_group=self._group.id, check=False,

@@ -22,10 +22,10 @@ Probe = Callable[[float], Outcome]
 
 OF_ORDERS = LoadAxis()
 GROWTH = 4.0
-"""From one rate of the bracket to the next."""
+"""Factor from one rate of the bracket to the next."""
 LEAST_PROBES = 12
 MAJORITY = 2
-"""Of three probes, where the first one of a bracket's rate failed or the rate is at an end of the reach."""
+"""Probes of three that decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
 COARSE_STEPS = 4
 NEAR_THE_CEILING = 0.8
 """A capacity above this share of the generator's own ceiling says little about the transport."""
@@ -163,7 +163,7 @@ class CapacitySearch:
         return ABOVE if self.held_per_s else BELOW if self.failed_per_s else UNKNOWN
 
     def answer(self) -> Posterior | None:
-        """What is known of the capacity; None if it lies beyond the reach."""
+        """The distribution of the capacity; None if the capacity lies beyond the reach."""
         return self._posterior().refined(self.outcomes) if self.kind == FOUND else None
 
     def flags(self, capacity: Estimate | None) -> list[str]:

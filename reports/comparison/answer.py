@@ -1,4 +1,4 @@
-"""What a comparison found, in one sentence for each metric and pair of contenders; and its ratios as a picture.
+"""The findings of a comparison: a sentence for each metric and pair of contenders, and its ratios as a picture.
 
 The picture, a ratio plot, has a row for each verdict: the estimate, its interval, and a line at 1, on one log scale.
 """

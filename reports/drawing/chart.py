@@ -47,7 +47,7 @@ class Chart:
     x_scale: str = ""
     """The name of the x axis' scale for the page's script, if it is none of matplotlib's."""
     hover: Numbers | None = None
-    """What the pointer shows: series, x, y, and the ends of an interval; None: what the drawing's lines show."""
+    """Values that the pointer shows: series, x, y, ends of an interval. None: the points of the drawing's lines."""
     x_places: Mapping[float, float] | None = None
     """Where on the x axis each x of `hover` is drawn, if not at its value."""
     cells: Mapping[str, Any] | None = None

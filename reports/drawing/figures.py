@@ -114,7 +114,7 @@ LOOKED_FOR = "figure_1|matplotlib.axis_|(?:line|part|label)-|mask|image|[pm][0-9
 """The ids that the page's script looks for, and those that a drawing itself refers to."""
 INVISIBLE = r'<path d="[^"]*" style="fill: none"/>|<g/>'
 TICK = r'(<use [^>]*?) style="fill: var\(--grid\); stroke: var\(--grid\); stroke-width: 0.8"'
-"""What it refers to has these colours."""
+"""A tick's mark; the shape that it refers to has these colours already."""
 GRID_LINE = r'" clip-path="[^"]*" (style="fill: none; stroke: var\(--grid\))'
 USUAL_TEXT = "font-size: 11.5px; ", "; fill: var(--muted)"
 """The look of a text that page.css gives to all."""

@@ -83,7 +83,7 @@ class Window:
 
 
 class Feed:
-    """What the window shows, as data for a browser; it needs nothing but the run's folder and settings."""
+    """The content of the window as data for a browser, from the run's folder and settings alone."""
 
     def __init__(self, settings: RunSettings, folder: Path) -> None:
         self._headline, self._groups = Headline(settings), groups(settings.orders_per_s is not None)

@@ -32,7 +32,7 @@ def page_words(run: Record) -> dict[str, Any]:
 
 
 def verdict(run: Record) -> str:
-    """What was found, in one sentence or two: how long orders took, and whether the offered rate was held."""
+    """One or two sentences: how long orders took, and whether the offered rate was held."""
     status = str(run.get("status"))
     if status == "invalid":
         return "Do not use these figures: both ends do not agree on what was sent."

@@ -52,7 +52,7 @@ def _headline(record: dict[str, Any]) -> str:
 
 
 def _breaks(record: dict[str, Any]) -> Iterator[str]:
-    """What a run recovered from."""
+    """A sentence on the breaks that the run recovered from."""
     if found := record.get("recovered"):
         took = f"standbys took over {n:,}, " if (n := found.get("takeovers")) else ""
         again = f"{took}processes started again {found['restarts']:,}, orders sent again {found['orders_resent']:,}"
@@ -97,7 +97,7 @@ def _both_ends(counts: dict[str, int], kind: str) -> str:
 
 
 def _answered(rates: dict[str, float | None]) -> str:
-    """What was offered, if orders were due, and what was answered of it."""
+    """The offered rate, if orders were due, and the rate that was answered."""
     offered = rates.get("offered_orders_per_s")
     answered = _rate(rates, "orders_per_s") + (" answered" if "orders_per_s" in rates else "")
     return answered if offered is None else f"{offered:,.0f}/s offered, {answered}"

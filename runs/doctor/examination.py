@@ -75,7 +75,7 @@ def frequency(host: dict[str, object]) -> Item:
 
 
 def clock(host: dict[str, object]) -> Item:
-    """What a reading of the clock costs; each order is read three times."""
+    """Cost of reading the clock, which happens three times an order."""
     source = host.get("clocksource")
     begin_ns = time.perf_counter_ns()
     for _ in range(CLOCK_READS):
@@ -136,7 +136,7 @@ def capture() -> Item:
 
 
 def brokers() -> Iterator[Item]:
-    """What the transports' own brokers can be started from."""
+    """The installed programs from which transports start their brokers."""
     for transport in built_in().values():
         if transport.broker is None:
             continue

@@ -82,7 +82,7 @@ def exact_timers() -> Iterator[int | None]:
 
 
 def quiet(start: MachineTimes, end: MachineTimes) -> Item:
-    """What others took of all processors between the two readings."""
+    """Share of all processors that other processes took between the two readings."""
     noise = noise_between(start, end, {os.getpid()})
     facts = noise.beside({"this": {"cpu_s": 0.0}})
     share = facts["share_of_all_cpus"]

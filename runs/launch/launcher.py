@@ -34,7 +34,7 @@ def launch(
     folder: Path, settings: RunSettings, on_second: OnSecond, brokers: Brokers | None,
     until_recorded: contextlib.ExitStack,
 ) -> tuple[str, Outcome]:  # fmt: skip
-    """Run all components to their end; (the first engine's URL, the outcome). UserError if one refuses its settings.
+    """Run all components to their end. Returns the first engine's URL, and the outcome. UserError for refused settings.
 
     Once they have ended, signals are held back until `until_recorded` is closed.
     """
@@ -72,7 +72,7 @@ def _start(
     processes: ProcessGroup, folder: Path, words: dict[str, list[str]], environment: dict[str, str],
     network: Network | None, name: str,
 ) -> None:  # fmt: skip
-    """Start a process, or start it again: an engine that has a standby then follows that one."""
+    """Start a process. An engine that is started again follows its standby, if it has one."""
     component = component_of(name)
     follows = component != name or name in processes.children
     own = [word for word in words[component] if follows or word != "--standby"]

@@ -91,7 +91,7 @@ def _hypervisor() -> str | None:
 
 
 def _mitigations() -> dict[str, str] | None:
-    """What the kernel does against each weakness of the processor that it has to mitigate."""
+    """The kernel's mitigation of each weakness of the processor."""
     folder = ROOT / CPUS / "vulnerabilities"
     if not folder.is_dir():
         return None

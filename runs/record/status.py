@@ -51,7 +51,7 @@ def _partial(outcome: Outcome) -> Iterator[str]:
 
 
 def _instead(outcome: Outcome, name: str) -> str:
-    """What stands in run.json in place of a missing gateway's counts."""
+    """The end of a sentence on the source of a missing gateway's counts."""
     is_known = role_of(name) == "gateway" and instance_of(name) in outcome.traffic
     return "; its counts end with the last second that it reported" if is_known else ""
 

@@ -74,7 +74,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--capture", "--transport", "memory"], "memory has no packets"),
         (["--live"], "stderr is none: leave it out"),
         (["--live", "--json"], "leave one of them out"),
-        (["--live-spark", "--json"], "--live-spark is for who looks on"),
+        (["--live-spark", "--json"], "--live-spark draws for a person"),
         (["--live-spark", "--live"], "leave one of them out"),
         (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
         pytest.param(["--transport", "tcp?quickack=maybe"], "it takes on or off", marks=pytest.mark.long),

@@ -103,7 +103,7 @@ def test_a_role_listens_or_connects() -> None:
     ("words", "told"),
     [
         ("publish --pattern requests --connect tcp://127.0.0.1:1", "--pattern requests is not of publish"),
-        ("publish --pattern queue --listen zeromq://127.0.0.1:0", "who is to consume says --listen"),
+        ("publish --pattern queue --listen zeromq://127.0.0.1:0", "the role consume takes --listen"),
         ("publish --pattern fanout --listen tcp://127.0.0.1:0", "tcp has no pattern 'fanout'"),
     ],
 )

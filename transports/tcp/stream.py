@@ -146,7 +146,7 @@ class Stream:
         self.memory = np.zeros(2 * _READ_BYTES, np.uint8)
         """For bytes that came, and behind those for the frame that goes."""
         self.numbers = np.zeros(_DESCRIPTORS + MOST_DESCRIPTORS, np.int64)
-        """What the stream's lent calls keep: how many bytes have come, and which bytes of a frame are still to go."""
+        """State of the lent calls: how many bytes have come, and which bytes of a frame are still to go."""
         self._inbound, self._scratch = self.memory[:_READ_BYTES], self.memory[_READ_BYTES:]
         self._rest = b""
         self.lender = self

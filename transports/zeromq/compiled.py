@@ -205,7 +205,7 @@ class CompiledCalls(PlainCalls):
 
 
 def left_by(lent: Lent) -> tuple[int, bool]:
-    """What lent calls left for Python: frames dropped, and whether a watched descriptor woke them.
+    """The work that lent calls left for Python: frames dropped, and whether a watched descriptor woke them.
 
     ZMQError if a call failed.
     """
