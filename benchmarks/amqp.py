@@ -6,7 +6,6 @@ All rows use one private RabbitMQ node; its own row starts it several times. Wit
 from __future__ import annotations
 
 import bisect
-import json
 import os
 import struct
 import subprocess
@@ -16,10 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.comparison import Row, in_turns
+from benchmarks.comparison import Row, in_turns, record_of
 from benchmarks.cpp import built
 from benchmarks.exchange import Figures, Limit, used
-from benchmarks.start_up import EXCHANGE
 from transports.amqp.address import PASSWORD
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node, RabbitMqMissing, private_node
@@ -142,12 +140,7 @@ def publish(broker_url: str, name: str) -> int:
 
 def run(broker: Node, *words: str) -> Figures:
     """The run.json of a run over the node."""
-    transport = f"amqp://{broker.user}@{broker.host}:{broker.port}"
-    command = [*EXCHANGE, "run", "--json", "--no-spark", "--transport", transport]
-    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
-        done = subprocess.run([*command, "--results", results, *words], capture_output=True, text=True, check=True)
-    record: Figures = json.loads(done.stdout)
-    return record
+    return record_of("run", "--no-spark", "--transport", f"amqp://{broker.user}@{broker.host}:{broker.port}", *words)
 
 
 def flat_out(broker: Node, *words: str) -> float:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Callable
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from runs.errors import UserError
 from runs.priority import going_first
 
+EXCHANGE = [sys.executable, "-m", "cli"]
+LONGEST_COMMAND_S = 600.0
+
 Measure = Callable[[], float]
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,19 @@ def in_turns(ours: Measure, reference: Measure | None, repeats: int) -> tuple[li
         if reference:
             figures[1].append(reference())
     return figures[0][1:], figures[1][1:]
+
+
+def record_of(*words: object, environment: Mapping[str, str] | None = None) -> Record:
+    """The record that an `exchange` command prints as JSON; its results are thrown away. RuntimeError if it failed."""
+    with tempfile.TemporaryDirectory(prefix="exchange-results-") as results:
+        command = [*EXCHANGE, *map(str, words), "--json", "--results", results]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LONGEST_COMMAND_S, check=False, env=environment
+        )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    record: Record = json.loads(done.stdout)
+    return record
 
 
 def permitted_priority() -> str:

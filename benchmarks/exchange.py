@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any, NamedTuple
 
 import zmq
 
-from benchmarks.comparison import Row, permitted_priority
+from benchmarks.comparison import Row, permitted_priority, record_of
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
 from experiments.trials.redo import is_noisy
@@ -171,15 +169,9 @@ def runs_of(load: Load, program: Path | None, priority: str) -> Runs:
 
 
 def run(load: Load, priority: str = "normal") -> Figures:
-    """The run.json of one run. RuntimeError where the run failed."""
-    command = [sys.executable, "-m", "cli", "run", "--json", "--no-spark", "--seed", str(SEED)]
-    with tempfile.TemporaryDirectory(prefix="exchange-runs-") as results:
-        command += ["--rate", load.rate, "--orders", str(load.orders), "--results", results, "--priority", priority]
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN_S, check=False)
-    if finished.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}{finished.stderr}")
-    record: Figures = json.loads(finished.stdout)
-    return record
+    """The run.json of one run."""
+    words = ("--rate", load.rate, "--orders", load.orders, "--seed", SEED, "--priority", priority)
+    return record_of("run", "--no-spark", *words)
 
 
 def run_reference(load: Load, program: Path, priority: str) -> Figures:

@@ -9,10 +9,7 @@ again for noise.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.comparison import Row, permitted_priority
+from benchmarks.comparison import Record, Row, permitted_priority, record_of
 from transports.registry import GROUP
 
 DELAYS_US = (20, 40)
 RATE, SECONDS, REPEATS = 2_000, 1, 12
-LONGEST_TRIAL_S = 600.0
 METRIC = "due_p50_us"
 
 
@@ -56,20 +52,13 @@ def install(folder: Path) -> None:
     (info / "entry_points.txt").write_text(f"[{GROUP}]\ndelayed = benchmarks.delayed\n")
 
 
-def compared(delay_us: int, place: Path) -> dict[str, Any]:
-    """The comparison.json of a link with the delay against one without. RuntimeError if it failed."""
+def compared(delay_us: int, place: Path) -> Record:
+    """The comparison.json of a link with the delay against one without."""
     arms = f"delayed?us=0,delayed?us={delay_us}"
-    words = ["--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS, "--results", place]
-    words += ["--keep-noisy", "--no-spark", "--priority", permitted_priority()]
-    command = [sys.executable, "-m", "cli", "compare", "--json", *map(str, words)]
+    words = ("--transports", arms, "--rates", RATE, "--seconds", SECONDS, "--repeats", REPEATS)
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(Path(__file__).parents[1])])}
-    finished = subprocess.run(
-        command, capture_output=True, text=True, timeout=LONGEST_TRIAL_S, check=False, env=surroundings
-    )
-    if finished.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{finished.stdout}{finished.stderr}")
-    record: dict[str, Any] = json.loads(finished.stdout)
-    return record
+    return record_of("compare", *words, "--keep-noisy", "--no-spark", "--priority", permitted_priority(),
+                     environment=surroundings)  # fmt: skip
 
 
 def row(delay_us: int, record: dict[str, Any]) -> Known:

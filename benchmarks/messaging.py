@@ -9,16 +9,12 @@ of both sides runs from the first publish to the last delivery.
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from benchmarks.amqp import node, url
-from benchmarks.comparison import Measure, Row, in_turns
+from benchmarks.comparison import Measure, Record, Row, in_turns, record_of
 from benchmarks.cpp import built
 from benchmarks.exchange import Cost, libzmq
 from transports.rabbitmq import Node, RabbitMqMissing
@@ -28,8 +24,6 @@ FLOWS = {8: 10_000_000, 64: 8_000_000}
 BOUNCES = 20_000
 AMQP_FLOWS = {8: 200_000, 64: 200_000, 1 << 20: 256}
 """Messages by size, over AMQP; of the largest MB/s are compared."""
-
-Record = dict[str, Any]
 
 
 def rows(repeats: int) -> Iterator[Row]:
@@ -76,13 +70,8 @@ def amqp_per_s(broker: Node, size: int, messages: int) -> float:
 
 
 def bench(name: str, transport: str, size: int, messages: int) -> Record:
-    """The bench.json of one repeat of one cell. CalledProcessError where a check failed."""
-    words = ["--transport", transport, "--sizes", str(size), "--count", str(messages), "--repeats", "1", "--json"]
-    with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
-        command = [sys.executable, "-m", "cli", "bench", name, *words, "--results", results]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    record: Record = json.loads(done.stdout)
-    return record
+    """The bench.json of one repeat of one cell."""
+    return record_of("bench", name, "--transport", transport, "--sizes", size, "--count", messages, "--repeats", 1)
 
 
 def in_c(program: Path | None, *words: object) -> Measure | None:

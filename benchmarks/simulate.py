@@ -9,21 +9,13 @@ order to the last row; start-up (Java, workers, kernels) has a row of its own.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from typing import Any
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import Record, Row, record_of
 from benchmarks.exchange import Limit
 
 MARKET = ("--instruments", "1000", "--orders", "4e8")
 MASTER = "local[2]"
-LONGEST_S = 300.0
-
-Record = dict[str, Any]
 
 
 def rows(repeats: int) -> Iterator[Row]:
@@ -38,16 +30,8 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def simulated(master: str) -> Record:
-    """The simulation.json of one simulation. RuntimeError where it failed."""
-    with tempfile.TemporaryDirectory(prefix="exchange-simulations-") as results:
-        command = [sys.executable, "-m", "cli", "simulate", *MARKET, "--master", master, "--json"]
-        done = subprocess.run(
-            [*command, "--results", results], capture_output=True, text=True, timeout=LONGEST_S, check=False
-        )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    record: Record = json.loads(done.stdout)
-    return record
+    """The simulation.json of one simulation."""
+    return record_of("simulate", *MARKET, "--master", master)
 
 
 def agree(ours: Record, reference: Record) -> None:

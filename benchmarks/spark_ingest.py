@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import EXCHANGE, Row
 from benchmarks.exchange import Limit
 
-EXCHANGE = [sys.executable, "-m", "cli"]
 RUN = ("--rate", "8000", "--orders", "8000", "--no-spark", "--no-page", "--name", "first")
 TARGETS_S = {100: (20.0, 12.0), 1000: (60.0, 30.0)}
 """Seconds to reach and to aim for, by the number of runs."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.comparison import Row
+from benchmarks.comparison import EXCHANGE, Row
 from benchmarks.exchange import Limit
-
-EXCHANGE = [sys.executable, "-m", "cli"]
 
 
 def rows(repeats: int) -> Iterator[Row]:

@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from benchmarks.amqp import node
-from benchmarks.comparison import Row
-from benchmarks.start_up import EXCHANGE
+from benchmarks.comparison import EXCHANGE, Row
 from messaging.supply_chain.topologies import vertical
 from transports.rabbitmq import Node, RabbitMqMissing
 
