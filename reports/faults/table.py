@@ -48,7 +48,8 @@ def answer(record: Record) -> list[str]:
     unreported = sum(cell["orders"]["unreported"] for cell in silent)
     hung = sum(cell["hangs"] for cell in silent)
     whole = "" if record["status"] == "complete" else f", of {record['planned_cells']} planned"
-    head = f"{counted(len(cells), 'cells')}{whole}: "
+    skipped = len(record["cells"]) - len(cells)
+    head = f"{counted(len(cells), 'cells')}{whole}{f', and {skipped} not possible here' if skipped else ''}: "
     if not silent:
         head += "no order was lost unreported"
     else:
@@ -59,6 +60,8 @@ def answer(record: Record) -> list[str]:
 
 def _over(over: str, cells: list[Record]) -> str:
     """over zeromq, 4 of 15 faults cost no order; the exchange answered again after 5 of them"""
+    if not cells:
+        return f"over {over}, no fault could be tried: the reasons are below"
     harmless = sum(not cell["orders"]["lost"] for cell in cells)
     back = sum(cell["came_back"] for cell in cells)
     doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)

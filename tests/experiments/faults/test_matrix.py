@@ -119,10 +119,14 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
     orders = {"sent": 10, "answered": 4, "lost": 6, "doubled": 0, "reordered": 0, "unreported": 6}
     cell = {"over": "tcp", "hangs": False, "came_back": False, "orders": orders}
     record = {"status": "complete", "planned_cells": 2, "cells": [cell, {"over": "tcp", "skipped": "no"}]}
-    assert answer(record)[0] == "1 cell: 6 orders unreported in 1 cell"
+    assert answer(record)[0] == "1 cell, and 1 not possible here: 6 orders unreported in 1 cell"
     assert fails(record)
     orders["unreported"] = 0
-    assert (answer(record)[0], fails(record)) == ("1 cell: no order was lost unreported", False)
+    assert (answer(record)[0], fails(record)) == (
+        "1 cell, and 1 not possible here: no order was lost unreported", False
+    )  # fmt: skip
+    nothing = answer({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
+    assert nothing[1] == "over tcp, no fault could be tried: the reasons are below"
     assert fails(record | {"status": "interrupted"})
 
 
