@@ -52,6 +52,7 @@ POISSON = ("--arrivals", "poisson", "--record", "--policy", "exact-price", "--to
         pytest.param("zeromq", ("--rate", "max"), marks=pytest.mark.long),
         pytest.param("zeromq?calls=plain", POISSON[:-2], marks=pytest.mark.long),
         pytest.param("amqp", (), marks=pytest.mark.long),
+        pytest.param("tcp", ("--recover",), marks=pytest.mark.long),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)) or "defaults",
 )
