@@ -209,13 +209,14 @@ def submit(
 @click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--once", is_flag=True, help="Take what is there now, and end.")
 @click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
-def live(results: Path, once: bool, launched: bool) -> None:
+@session_options
+def live(results: Path, once: bool, launched: bool, settings: dict[str, str], packages: str | None) -> None:
     """Follow a run, or all runs of a folder, second by second; also after the fact.
 
-    RESULTS is a run's folder, or one that holds runs or trials. Each run's table is in its folder, in live/.
+    RESULTS is a run's folder, or one that holds runs or trials. Their rows are in the table `live`.
 
     Example: exchange spark live results
     """
     from experiments.pipeline.live import follow
 
-    raise SystemExit(follow(results, once, launched))
+    raise SystemExit(follow(results, once, launched, with_packages(settings, packages)))

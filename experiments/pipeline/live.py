@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -107,12 +107,12 @@ class Following:
         self._screen.say(str(error))
 
 
-def follow(results: Path, once: bool, launched: bool) -> int:
+def follow(results: Path, once: bool, launched: bool, settings: Mapping[str, str]) -> int:
     """Follow the runs and return the exit code. `launched`: a run waits for our "ready" before its clock starts."""
     if once and not any(runs_begun(results)):
         raise UserError(f"{results} holds no run that has begun: give a run's folder, or one that holds runs")
     try:
-        with ended_as_by_ctrl_c(), _session(launched) as spark, SecondsOnScreen(screen()) as on_screen:
+        with ended_as_by_ctrl_c(), _session(launched, settings) as spark, SecondsOnScreen(screen()) as on_screen:
             following = Following(spark, results, once, on_screen)
             if launched:
                 warm(spark)
@@ -128,12 +128,12 @@ def follow(results: Path, once: bool, launched: bool) -> int:
 
 
 @contextmanager
-def _session(launched: bool) -> Iterator[SparkSession]:
+def _session(launched: bool, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     java = find_java()
     if java.note and not launched:
         click.echo(java.note, err=True)
     logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a traceback if the JVM was killed
-    with open_session(java=java) as spark:
+    with open_session(java=java, settings=settings) as spark:
         # pyspark's own handler would cancel a batch in the middle of its work.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
