@@ -80,11 +80,10 @@ def agree(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 def with_spark(tables: Path) -> Answers:
     from experiments.pipeline.jobs import open_dataset
-    from experiments.pipeline.sql import compilers_for
     from spark.dataset.bars import BARS, create_partial_bars
     from spark.dataset.views import create_views
 
-    with open_dataset(MASTER, str(tables), compilers_for(str(tables))) as (spark, folder):
+    with open_dataset(MASTER, str(tables)) as (spark, folder):
         there = create_views(spark, folder)
         for _ in range(2):
             begun_s = time.monotonic()

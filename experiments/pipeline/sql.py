@@ -61,7 +61,9 @@ def sql(
 
     `bars_ns` makes partial bars of this length, which BARS puts together.
     """
-    with open_dataset(master, tables, with_given(compilers_for(tables), settings)) as (spark, folder):
+    # Python makes partial bars of tables on this machine, and leaves Java little to do.
+    tuning = compilers_for(tables) if bars_ns is None or "://" in tables else {}
+    with open_dataset(master, tables, with_given(tuning, settings)) as (spark, folder):
         there = create_views(spark, folder)
         if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
             create_partial_bars(spark, folder, there, bars_ns)
