@@ -92,7 +92,7 @@ def test_a_component_takes_no_defaults(monkeypatch: pytest.MonkeyPatch):
 
 def test_benchmarks_share_a_table_and_a_key_of_none_is_refused() -> None:
     Path("exchange.toml").write_text(
-        'packing = 4\n[bench]\ntransport = "memory"\nsizes = "64"\ncount = 10\nrepeats = 1\n'
+        'packing = 4\n[bench]\ntransport = "memory"\nsizes = "64"\ncount = 1000000\nrepeats = 1\n'
     )
     quiet = CliRunner().invoke(main, ["bench", "de-spsc", "-q"])
     assert quiet.exit_code == 0, quiet.output

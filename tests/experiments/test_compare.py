@@ -126,7 +126,7 @@ def test_the_page_is_one_file_whose_links_lead_to_the_runs(small: tuple[Path, Sa
 
 def test_the_table_fits_80_columns(small: tuple[Path, Said]) -> None:
     folder, _ = small
-    shown = compare(folder.parent, "--resume", "small")
+    shown = compare(folder.parent, "--resume", "small", "--no-spark")
     assert shown.code == 0, shown.err
     assert "completion p50 from due time" in shown.out
     assert max(map(len, shown.out.partition("\n\n")[2].splitlines()[:-1])) <= 80
