@@ -16,7 +16,7 @@ SHORT = "--repeats 1 --count"
 FLOOD = "--repeats 1 --quick"
 """As many messages as it takes to be timed."""
 COMMANDS = {
-    "de-spsc": f"de-spsc --sizes 1,1MiB {FLOOD}",
+    "de-spsc": f"de-spsc --sizes 1,4KiB {SHORT} 5000",
     "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {FLOOD}",
     "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
