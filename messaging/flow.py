@@ -163,11 +163,9 @@ def _await_replies(session: Session, replies: int) -> int:
     session.progressed()
     while came < replies:
         batch.clear()
-        if session.link.receive(batch):
-            came += sum(not frame for frame in batch)
-        else:
+        if not session.link.receive(batch):
             _await_one(session, batch)
-            came += sum(not frame for frame in batch)
+        came += sum(not frame for frame in batch)
     return came
 
 
@@ -219,17 +217,12 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
 
     Fewer than `few` at once are followed by a rest.
     """
-    link = session.link
     while receipt.received < until:
         batch.clear()
-        if link.receive(batch):
-            now_ns = time.monotonic_ns()
-            receipt.add(batch, now_ns)
-            session.progressed()
-            if batch.count < few and until - receipt.received > NEAR_THE_END:
-                time.sleep(REST_S)
-        else:
-            session.wait(link, "nothing came")
+        now_ns = session.receive(session.link, batch, "nothing came")
+        receipt.add(batch, now_ns)
+        if batch.count < few and until - receipt.received > NEAR_THE_END:
+            time.sleep(REST_S)
     return now_ns
 
 

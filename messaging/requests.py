@@ -197,10 +197,7 @@ class _Asker:
     def _await_replies(self) -> int:
         """Receive what has come, one reply or more; returns when that was."""
         self._answers.clear()
-        while not self.link.receive(self._answers):
-            self.session.wait(self.link, "no reply came")
-        self.session.progressed()
-        return time.monotonic_ns()
+        return self.session.receive(self.link, self._answers, "no reply came")
 
 
 def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> RoleResult:
@@ -233,13 +230,11 @@ class AnswerAll:
         try:
             while done < self.threads:
                 batch.clear()
-                if session.link.receive(batch):
-                    session.send_all(session.link, batch)
-                    finished = int((np.diff(batch.offsets[: batch.count + 1]) == 0).sum())
-                    done += finished
-                    result.received += batch.count - finished
-                else:
-                    session.wait(session.link, "no request came")
+                session.receive(session.link, batch, "no request came")
+                session.send_all(session.link, batch)
+                finished = int((np.diff(batch.offsets[: batch.count + 1]) == 0).sum())
+                done += finished
+                result.received += batch.count - finished
         except (Silence, TransportError) as why:
             result.stopped = f"{why}; {done} of {self.threads} threads are done"
         result.sent, result.last_ns = result.received, time.monotonic_ns()

@@ -7,6 +7,7 @@ the methods of `CompiledRoundTrips`, or of `CountsSubscribers`, and imports noth
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
@@ -59,9 +60,16 @@ class Session:
         """Let the link do its other work: heartbeats, peers that come and go. PeerGone once all peers have left."""
         link.wait(0)
 
-    def send_all(self, link: Link, batch: FrameBatch) -> None:
-        """Hand over the whole batch."""
-        first = 0
+    def receive(self, link: Link, batch: FrameBatch, what: str) -> int:
+        """Wait until the link has frames for the batch, however many; returns when they were there."""
+        while not link.receive(batch):
+            self.wait(link, what)
+        now_ns = time.monotonic_ns()
+        self._until_ns = now_ns + self._patience_ns
+        return now_ns
+
+    def send_all(self, link: Link, batch: FrameBatch, first: int = 0) -> None:
+        """Hand over the batch from frame `first` on."""
         while (first := self.send(link, batch, first)) < batch.count:
             self.wait(link, "no message could be sent", writable=True)
 
@@ -73,18 +81,52 @@ class Session:
         return sent
 
     def ask(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> None:
-        """Ask one question after the other over the first link; see the function `ask`."""
-        if ask(self.link, questions, answers, took_ns, self._patience_ns) < questions.count:
-            raise Silence(f"no answer came for {self._patience_ns / 1e9:g} s")
+        """Send the questions over the first link, each after the answer to the one before.
+
+        `answers` is empty and takes all; `took_ns` gets the time of each round trip.
+        """
+        if min(answers.capacity_frames, len(took_ns)) < questions.count:
+            raise ValueError(f"no room for {questions.count} answers")
+        while (number := answers.count) < questions.count:
+            sent_ns = self._compiled.ask_ahead(questions, answers, took_ns) if self._compiled else 0
+            if answers.count > number and not sent_ns:
+                continue
+            number = answers.count
+            self.progressed()
+            sent_ns = sent_ns or self._send_one(questions, number)
+            took_ns[number] = self.receive(self.link, answers, "no answer came") - sent_ns
+            if answers.count > number + 1:  # the numbers of what follows would be wrong
+                raise Silence(f"more than one answer came to question {number + 1} of {questions.count}")
+
+    def _send_one(self, batch: FrameBatch, number: int) -> int:
+        """Returns when it was sent."""
+        count, batch.count = batch.count, number + 1
+        try:
+            sent_ns = time.monotonic_ns()
+            self.send_all(self.link, batch, number)
+            return sent_ns
+        finally:
+            batch.count = count
 
     def echo(self, batch: FrameBatch, most: int) -> int:
-        """Send back what comes over the first link, for a moment; returns how many frames went back."""
-        done = echo(self.link, batch, most, time.monotonic_ns() + TICK_NS)
+        """Send back what comes over the first link, for a moment; returns how many frames went back.
+
+        `batch` is scratch space. It may go back whole, and so make it more than `most`.
+        """
+        batch.clear()
+        done = self._compiled.echo_ahead(batch, most, time.monotonic_ns() + TICK_NS) if self._compiled else 0
         if done:
             self.progressed()
-        elif time.monotonic_ns() > self._until_ns:
-            raise Silence(f"nothing came for {self._patience_ns / 1e9:g} s")
+        if done < most and (batch.count or self.link.receive(batch)):
+            self.send_all(self.link, batch)
+            done += batch.count
+        elif not done:
+            self.wait(self.link, "nothing came")
         return done
+
+    @cached_property
+    def _compiled(self) -> CompiledRoundTrips | None:
+        return self.link if isinstance(self.link, CompiledRoundTrips) else None
 
     def drain(self, link: Link) -> None:
         """Wait until what was sent has left and a broker has taken it, which takes as long as everybody's messages."""
@@ -106,13 +148,13 @@ class CompiledRoundTrips(Protocol):
     """Round trips with no Python between a call and the next: `zeromq` and `tcp` offer them."""
 
     def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Do what `ask` does, from question `answers.count` on, as far as compiled code can; for a moment at most.
+        """Do what `Session.ask` does, from question `answers.count` on, as far as compiled code can, for a moment.
 
         Returns the send time (monotonic, ns) of the question that still waits for its answer; 0 if none does.
         """
 
     def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """Do what `echo` does, as far as compiled code can; returns how many frames went back.
+        """Do what `Session.echo` does, as far as compiled code can; returns how many frames went back.
 
         `batch` is empty before; afterwards it may hold a frame that came and could not be sent back yet.
         """
@@ -141,87 +183,10 @@ class LooksIntoQueues(Protocol):
         """Number of messages that nobody has taken."""
 
 
-def ask(link: Link, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, longest_ns: int) -> int:
-    """Send the questions one at a time, each after the answer to the one before; returns the number of answers.
-
-    `answers` is empty and takes all; `took_ns` gets the time of each round trip in ns. Fewer than all questions
-    are answered if one took longer than `longest_ns`, or could not be sent for as long.
-    """
-    if min(answers.capacity_frames, len(took_ns)) < questions.count:
-        raise ValueError(f"no room for {questions.count} answers")
-    compiled = link if isinstance(link, CompiledRoundTrips) else None
-    while (number := answers.count) < questions.count:
-        sent_ns = compiled.ask_ahead(questions, answers, took_ns) if compiled else 0
-        if answers.count > number and not sent_ns:
-            continue
-        number, until_ns = answers.count, time.monotonic_ns() + longest_ns
-        sent_ns = sent_ns or _send_one(link, questions, number, until_ns)
-        if not sent_ns or not (answered_ns := _await_answer(link, answers, until_ns)):
-            break
-        took_ns[number] = answered_ns - sent_ns
-        if answers.count > number + 1:  # more than was asked for: the numbers of what follows would be wrong
-            return number + 1
-    return answers.count
-
-
-def _send_one(link: Link, batch: FrameBatch, number: int, until_ns: int) -> int:
-    """Returns when it was sent; 0 if it could not be sent in time."""
-    count, batch.count = batch.count, number + 1
-    try:
-        sent_ns = time.monotonic_ns()
-        return sent_ns if send_all(link, batch, until_ns, number) else 0
-    finally:
-        batch.count = count
-
-
-def _await_answer(link: Link, answers: FrameBatch, until_ns: int) -> int:
-    """Returns when it came; 0 if it did not come in time."""
-    while not link.receive(answers):
-        if time.monotonic_ns() >= until_ns:
-            return 0
-        link.wait(until_ns)
-    return time.monotonic_ns()
-
-
-def echo(link: Link, batch: FrameBatch, most: int, until_ns: int) -> int:
-    """Send back every frame that comes, until `most` have gone or it is `until_ns`; returns how many went.
-
-    `batch` is scratch space. A last batch may go back whole, and so make it more than `most`.
-    """
-    compiled, done = link if isinstance(link, CompiledRoundTrips) else None, 0
-    while done < most and time.monotonic_ns() < until_ns:
-        batch.clear()
-        done += compiled.echo_ahead(batch, most - done, until_ns) if compiled else 0
-        if done < most:
-            done += _echo_or_wait(link, batch, until_ns)
-    return done
-
-
-def _echo_or_wait(link: Link, batch: FrameBatch, until_ns: int) -> int:
-    """Send back what is in the batch or has come already; wait if nothing has."""
-    if not batch.count and not link.receive(batch):
-        link.wait(until_ns)
-    else:
-        send_all(link, batch, 0)
-    return batch.count
-
-
 def load_compiled(link: Link) -> None:
     """Load the link's compiled round trips, if it has any, so that the first one is as fast as the others."""
     if isinstance(link, CompiledRoundTrips):
         link.echo_ahead(FrameBatch(1), 0, 0)
-
-
-def send_all(link: Link, batch: FrameBatch, until_ns: int, first: int = 0) -> bool:
-    """Send the batch from frame `first` on; returns whether all went by `until_ns`. 0 is no limit."""
-    first = link.send(batch, first)
-    while first < batch.count:
-        now_ns = time.monotonic_ns()
-        if until_ns and now_ns >= until_ns:
-            return False
-        link.wait(until_ns or now_ns + 1_000_000_000, readable=False, writable=True)
-        first = link.send(batch, first)
-    return True
 
 
 def await_subscribers(link: Link, count: int, until_ns: int) -> None:
