@@ -6,6 +6,7 @@ Bucket i holds values v with 2^(i/128) <= v < 2^((i+1)/128), in ns: 128 buckets 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -115,6 +116,14 @@ class LogBuckets:
             return cls()
         counts = np.bincount(bucket_of(times_ns), minlength=BUCKETS)
         return cls(counts, int(times_ns.sum()), int(times_ns.min()), int(times_ns.max()))
+
+    @classmethod
+    def together(cls, several: Iterable[LogBuckets]) -> LogBuckets:
+        """One histogram of all of them."""
+        total = cls()
+        for each in several:
+            total.merge(each)
+        return total
 
     @classmethod
     def from_sparse(cls, payload: dict[str, Any]) -> LogBuckets:

@@ -18,7 +18,7 @@ import numpy as np
 
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Cell, Counts, Figures, Results
-from messaging.roles import Links, Role, RoleResult
+from messaging.roles import Links, Role, RoleResult, stopped_in_words
 from messaging.session import Session, Silence
 from messaging.streams import latency_figures, wrong_with
 from transports.base import Link, PeerGone, TransportError
@@ -111,9 +111,7 @@ class PingPong:
 
 def wrong_with_bounces(asker: RoleResult, answerer: RoleResult, expected: int) -> list[str]:
     """Sentences unless every message came back to the asker as it went."""
-    found = wrong_with({"publisher": asker}, {"publisher": asker}, expected)
-    if answerer.stopped:
-        found.append(f"consumer: {answerer.stopped}")
+    found = wrong_with({"publisher": asker}, {"publisher": asker}, expected) + stopped_in_words({"consumer": answerer})
     if answerer.sent != expected:
         found.append(f"the consumer answered {answerer.sent:,} messages instead of {expected:,}")
     return found
@@ -201,7 +199,7 @@ class _Asker:
 
 
 def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> RoleResult:
-    total, latency = RoleResult(first_ns=begin_ns, last_ns=end_ns), LogBuckets()
+    total = RoleResult(first_ns=begin_ns, last_ns=end_ns)
     for asker in askers:
         total.sent += asker.source.count
         total.sent_checksum = (total.sent_checksum + asker.source.checksum) % 2**64
@@ -210,8 +208,7 @@ def _together(askers: list[_Asker], begin_ns: int, end_ns: int) -> RoleResult:
         for what, many in asker.receipt.wrong.items():
             total.wrong[what] = total.wrong.get(what, 0) + many
         total.stopped = total.stopped or asker.stopped
-        latency.merge(LogBuckets.of(np.array(asker.round_trips_ns, np.int64)))
-    total.latency = latency
+    total.latency = LogBuckets.of(np.concatenate([np.array(each.round_trips_ns, np.int64) for each in askers]))
     return total
 
 
@@ -248,8 +245,7 @@ def wrong_with_asking(results: Results) -> list[str]:
         wrong for name, client in clients.items() for wrong in wrong_with({name: client}, {name: client}, client.sent)
     ]
     asked, server = sum(client.sent for client in clients.values()), results["server"]
-    if server.stopped:
-        reasons.append(f"server: {server.stopped}")
+    reasons += stopped_in_words({"server": server})
     if server.received != asked:
         reasons.append(f"the server received {server.received:,} requests instead of {asked:,}")
     return list(dict.fromkeys(reasons))

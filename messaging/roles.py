@@ -106,6 +106,11 @@ def of_kind(results: Mapping[str, RoleResult], *beginnings: str) -> dict[str, Ro
     return {name: result for name, result in results.items() if name.startswith(beginnings)}
 
 
+def stopped_in_words(results: Mapping[str, RoleResult]) -> list[str]:
+    """A sentence for each role that ended early."""
+    return [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
+
+
 def open_link(end: LinkEnd, stack: contextlib.ExitStack) -> Link:
     """Listen or connect; the link is closed with the stack."""
     if end.listens:

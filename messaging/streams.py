@@ -23,7 +23,7 @@ from messaging.benchmark import (
 )
 from messaging.flow import MOST_RATE_PER_S, Consume, Publish
 from messaging.options import RATES, SECONDS
-from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind
+from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
 from runs.errors import UserError
 from runs.record.status import Offered
 
@@ -98,7 +98,7 @@ def wrong_with(senders: Results, receivers: Results, expected: int, shared: bool
     `shared`: each consumer of a queue leaves some out.
     """
     return [
-        *(f"{name}: {result.stopped}" for name, result in {**senders, **receivers}.items() if result.stopped),
+        *stopped_in_words({**senders, **receivers}),
         *_amounts(senders, receivers, expected),
         *(
             f"{name}: {many:,} messages {what}"
@@ -198,10 +198,7 @@ def transfer_figures(size: int, publishers: Sequence[RoleResult], subscribers: S
 
 def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
     """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
-    total = LogBuckets()
-    for receiver in receivers:
-        if receiver.latency is not None:
-            total.merge(receiver.latency)
+    total = LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency)
     return {f"{name}_{what}_us": value for what, value in total.figures_us().items() if what != "count"}
 
 
@@ -257,9 +254,7 @@ def _with_lag(cell: Cell, results: Results, found: Figures) -> Figures:
     """A message's time is from when it was due; beside it stands how late the publishers handed it over."""
     if cell.rate_per_s is None:
         return found
-    lags = LogBuckets()
-    for publisher in of_kind(results, "publisher").values():
-        lags.merge(publisher.details["lag"])
+    lags = LogBuckets.together(publisher.details["lag"] for publisher in of_kind(results, "publisher").values())
     from_due = {name.replace("latency_", "due_"): value for name, value in found.items()}
     return from_due | {f"lag_{name}_us": value for name, value in lags.figures_us().items() if name != "count"}
 

@@ -10,7 +10,6 @@ Every location begins its interactions at the times of a fixed plan, whether or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -21,20 +20,11 @@ from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, roles_of
 from messaging.supply_chain.in_words import by_interaction, print_plan
 from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
-from messaging.supply_chain.messages import INTERACTIONS
+from messaging.supply_chain.messages import INTERACTIONS, Group
 from messaging.supply_chain.paper import PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.restart import restarting
-from messaging.supply_chain.topologies import (
-    FREEFORM,
-    TOPOLOGIES,
-    VERTICAL,
-    Topology,
-    freeform,
-    horizontal,
-    vertical,
-)
-from runs.errors import UserError
+from messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
 from runs.option_types import Listed, OneOf
 from transports.base import Pattern
 from transports.registry import has_broker
@@ -61,7 +51,6 @@ OPTIONS = (
                  help="Restart the private broker after so many measured seconds; only losses are judged then."),
     click.Option(["--plan"], is_flag=True, help="Print what will flow, and measure nothing."),
 )  # fmt: skip
-PAPER = "Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9"
 
 
 def points(settings: Settings) -> list[Point]:
@@ -70,7 +59,7 @@ def points(settings: Settings) -> list[Point]:
     for name in settings["topology"]:
         found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]
     for point in found:
-        topology = topology_of(point, settings)
+        topology = _topology(point, settings)
         Plan.of(topology)
         if any(map(has_broker, settings["transport"])):
             needed = descriptors_of_broker(Chain(topology), settings["agents"])
@@ -78,25 +67,14 @@ def points(settings: Settings) -> list[Point]:
     return found
 
 
-def topology_of(point: Point, settings: Settings) -> Topology:
-    if (point["topology"] == FREEFORM) != (settings.get("config") is not None):
-        raise UserError("--config FILE and --topology freeform belong together: give both, or neither")
-    match point["topology"]:
-        case "vertical":
-            whole = vertical(point["base"])
-        case "horizontal":
-            whole = horizontal(point["base"])
-        case _:
-            whole = freeform(Path(settings["config"]))
-    some = whole.only(tuple(map(int, settings["interactions"])))
-    if not some.interactions:
-        raise UserError("no interaction is on: --interactions and [rates] have none in common with a rate above 0")
-    return some
+def _topology(point: Point, settings: Settings) -> Topology:
+    interactions = set(map(int, settings["interactions"]))
+    return topology_of(point["topology"], point["base"], settings.get("config"), interactions)
 
 
 def chain_of(cell: Cell) -> Chain:
     """Without a broker, of the interactions that can do without one."""
-    topology = topology_of(cell.point, cell.settings)
+    topology = _topology(cell.point, cell.settings)
     return Chain(topology if cell.has_broker else topology.only(BROKERLESS))
 
 
@@ -112,19 +90,23 @@ def unsupported(cell: Cell) -> str | None:
     return None
 
 
+def restarts(cell: Cell) -> bool:
+    return cell.settings.get("restart_after_s") is not None
+
+
 def roles(cell: Cell, links: Links) -> list[Role]:
-    restarts = cell.settings.get("restart_after_s") is not None
-    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts)
+    return roles_of(chain_of(cell), times_of(cell.settings), links, cell.settings["agents"], restarts(cell))
 
 
 def judge(cell: Cell, results: Results) -> list[str]:
-    if cell.settings.get("restart_after_s") is not None:
-        return wrong_with_restarted(chain_of(cell), times_of(cell.settings), results)
-    return wrong_with(chain_of(cell), times_of(cell.settings), cell.settings["bound_s"], results)
+    chain, times = chain_of(cell), times_of(cell.settings)
+    if restarts(cell):
+        return wrong_with_restarted(chain, times, results)
+    return wrong_with(chain, times, cell.settings["bound_s"], results)
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    losses = losses_of(results) if cell.settings.get("restart_after_s") is not None else {}
+    losses = losses_of(results) if restarts(cell) else {}
     return {**figures_of(chain_of(cell), times_of(cell.settings), results), **losses}
 
 
@@ -138,13 +120,13 @@ def plan_instead(settings: Settings) -> bool:
         return False
     for point in points(settings):
         words = f"supply chain, {point['topology']}" + (f", base {point['base']}" * (point["topology"] != FREEFORM))
-        print_plan(Plan.of(topology_of(point, settings)), words)
+        print_plan(Plan.of(_topology(point, settings)), words)
     return True
 
 
 BENCHMARK = Benchmark(
     about="a supermarket company's supply chain: seven interactions at planned rates, judged",
-    paper=PAPER,
+    paper="Sachs, Kounev, Bacon and Buchmann, a supply chain workload, tables 1 to 5, figures 3 to 9",
     points=points,
     roles=roles,
     judge=judge,
@@ -155,14 +137,9 @@ BENCHMARK = Benchmark(
         Column("kb_per_s", "kB/s"),
         Column("lost_not_persistent", "NP lost"),
         Column("redelivered", "redelivered"),
-        Column("delivery_p50_ms", "p50 ms"),
-        Column("delivery_p90_ms", "p90 ms"),
-        Column("delivery_p99_ms", "p99 ms"),
+        *(Column(f"delivery_{which}_ms", f"{which} ms") for which in ("p50", "p90", "p99")),
         Column("lag_p99_ms", "lag p99 ms"),
-        Column("a_percent", "a %"),
-        Column("b_percent", "b %"),
-        Column("c_percent", "c %"),
-        Column("d_percent", "d %"),
+        *(Column(f"{group.value}_percent", f"{group.value} %") for group in Group),
     ),
     plots=PLOTS,
     published=PUBLISHED,
@@ -180,10 +157,7 @@ BENCHMARK = Benchmark(
     meanwhile=restarting,
     instead=plan_instead,
     scale=Scale(
-        option="base",
-        start=10,
-        most=MOST_BASE,
-        ceiling="the highest base that the plan allows",
+        option="base", start=10, most=MOST_BASE, ceiling="the highest base that the plan allows",
         objective=lambda settings: f"its plan with p90 <= {settings['bound_s']:g} s",
         strain=lambda cell, results: strain_of(cell.settings["bound_s"], results),
         columns=("delivered_per_s", "delivery_p90_ms", "lag_p99_ms", "broker_cores"),

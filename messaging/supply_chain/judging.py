@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from exchange.measurements import LogBuckets
 from exchange.words import counted
 from messaging.benchmark import Figures
-from messaging.roles import RoleResult
+from messaging.roles import RoleResult, stopped_in_words
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.ledger import MessageCounts
 from messaging.supply_chain.messages import MESSAGES, Group, Kind, To
@@ -38,22 +38,21 @@ def tallies(results: Mapping[str, RoleResult]) -> dict[str, Tally]:
         for name, counts in result.details.get("messages", {}).items():
             for what, value in counts.items():
                 _add(found[name], what, value)
-    return {name: tally for name, tally in found.items() if tally.sent or tally.received}
+    return found
 
 
 def lost_of(found: Mapping[str, Tally], assured: bool) -> int:
     """Deliveries that did not come, of the groups that promise them or of the others."""
     return sum(
-        tally.expected - tally.received + tally.doubled
+        (tally := found[message.name]).expected - tally.received + tally.doubled
         for message in MESSAGES
-        if message.group.is_assured is assured and (tally := found.get(message.name))
+        if message.group.is_assured is assured
     )
 
 
 def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
-    found = tallies(results)
-    wrong = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
+    found, wrong = tallies(results), stopped_in_words(results)
     if lost := lost_of(found, assured=True):
         wrong.append(f"{lost:,} persistent messages were lost")
     expected = chain.deliveries(times)
@@ -84,10 +83,9 @@ def _add(tally: Tally, what: str, value: int | LogBuckets) -> None:
 
 def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
-    stopped = [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
     found, plan = tallies(results), Plan.of(chain.topology)
-    wrong = [*stopped, *_not_delivered(chain, times, results, found)]
-    each = [(flow, found.get(flow.message.name, Tally())) for flow in plan.flows]
+    wrong = [*stopped_in_words(results), *_not_delivered(chain, times, results, found)]
+    each = [(flow, found[flow.message.name]) for flow in plan.flows]
     off = [
         why
         for flow, tally in each
@@ -153,11 +151,8 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
     found, plan = tallies(results), Plan.of(chain.topology)
     received = sum(tally.measured_received for tally in found.values())
     kb = sum(tally.measured_bytes for tally in found.values()) / 1024
-    lag, delivery = LogBuckets(), LogBuckets()
-    for result in results.values():
-        lag.merge(result.details.get("lag", LogBuckets()))
-    for tally in found.values():
-        delivery.merge(tally.delivery)
+    lag = LogBuckets.together(result.details["lag"] for result in results.values() if "lag" in result.details)
+    delivery = LogBuckets.together(tally.delivery for tally in found.values())
     by_interaction = dict(_by_interaction(plan, found, times.measured_s))
     return {
         "delivered_per_s": received / times.measured_s,
@@ -180,7 +175,7 @@ def _mix(
     plan: Plan, found: Mapping[str, Tally], measured_s: float, received: int, kb: float
 ) -> Iterator[tuple[str, float]]:
     for group in Group:
-        own = [found.get(flow.message.name, Tally()) for flow in plan.flows if flow.group is group]
+        own = [found[flow.message.name] for flow in plan.flows if flow.group is group]
         if own and received:
             count, size = sum(tally.measured_received for tally in own), sum(tally.measured_bytes for tally in own)
             yield f"{group.value}_percent", 100 * count / received
@@ -192,17 +187,9 @@ def _mix(
 def _by_location(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
     """How many locations there are, and what each of a kind sends and receives a second."""
     for kind in Kind:
-        many = plan.topology.locations[kind]
-        sent = sum(
-            found[flow.message.name].measured_sent
-            for flow in plan.flows
-            if flow.message.source is kind and flow.message.name in found
-        )
-        received = sum(
-            found[flow.message.name].measured_received
-            for flow in plan.flows
-            if flow.message.target is kind and flow.message.name in found
-        )
+        many, messages = plan.topology.locations[kind], [flow.message for flow in plan.flows]
+        sent = sum(found[each.name].measured_sent for each in messages if each.source is kind)
+        received = sum(found[each.name].measured_received for each in messages if each.target is kind)
         if sent or received:
             yield f"{kind.name}_locations", float(many)
             yield f"{kind.name}_messages_per_s", (sent + received) / many / measured_s
@@ -212,7 +199,7 @@ def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -
     """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
     for number in plan.topology.interactions:
         flows = [flow for flow in plan.flows if flow.interaction == number]
-        own = [found.get(flow.message.name, Tally()) for flow in flows]
+        own = [found[flow.message.name] for flow in flows]
         per_s = sum(tally.measured_received for tally in own) / measured_s
         yield f"interaction_{number}_per_s", per_s
         yield f"interaction_{number}_off_plan_percent", 100 * (per_s / sum(flow.received for flow in flows) - 1)
@@ -223,8 +210,6 @@ def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -
 
 def _last_ones(flows: list[Flow], found: Mapping[str, Tally]) -> LogBuckets:
     """From due to receipt of the messages that nobody answers."""
-    answered, total = {flow.message.after for flow in flows}, LogBuckets()
-    for flow in flows:
-        if flow.message.name not in answered and flow.message.to is not To.FAMILY:
-            total.merge(found.get(flow.message.name, Tally()).since_due)
-    return total
+    answered, messages = {flow.message.after for flow in flows}, [flow.message for flow in flows]
+    last = [each.name for each in messages if each.name not in answered and each.to is not To.FAMILY]
+    return LogBuckets.together(found[name].since_due for name in last)

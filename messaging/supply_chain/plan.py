@@ -7,7 +7,7 @@ a copy of a message to a topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from messaging.supply_chain.messages import INTERACTIONS, Group, Kind, Message, To, mean_kb
@@ -16,7 +16,6 @@ from runs.errors import UserError
 
 MOST_PER_LOCATION, MOST_PER_S = 10_000.0, 100_000.0
 """Messages a second, sent and received, that one location's process and one broker may be asked for. Ours."""
-SERVES = {Kind.DC: "serves the supermarkets", Kind.SP: "makes offers", Kind.HQ: "takes statistics"}
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,6 @@ class Plan:
     def received_kb(self, of: Callable[[Flow], bool] = lambda _: True) -> float:
         """Kilobytes received a second."""
         return sum(flow.received * flow.kb for flow in self.flows if of(flow))
-
-    def sent_kb(self, of: Callable[[Flow], bool] = lambda _: True) -> float:
-        return sum(flow.sent * flow.kb for flow in self.flows if of(flow))
 
     def sent_by(self, kind: Kind, group: Group | None = None) -> float:
         """Messages that each location of a kind sends a second; the headquarters' instances are one location."""
@@ -123,9 +119,3 @@ def _check_served(topology: Topology, number: int) -> None:
             f"nobody makes offers: {topology.locations[Kind.SP]} suppliers with {topology.offers_of:g} of "
             f"{topology.families} families offer none: raise offers_of or families"
         )
-
-
-def groups(flows: Iterable[Flow]) -> list[Group]:
-    """The groups that have traffic, in order."""
-    found = {flow.group for flow in flows}
-    return [group for group in Group if group in found]

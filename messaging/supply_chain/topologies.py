@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Topology:
     def interactions(self) -> list[int]:
         return [number for number in INTERACTIONS if self.rates.get(number, 0.0) > 0]
 
-    def only(self, numbers: tuple[int, ...]) -> Topology:
+    def only(self, numbers: Collection[int]) -> Topology:
         """The same with all other interactions off."""
         return replace(self, rates={number: rate for number, rate in self.rates.items() if number in numbers})
 
@@ -79,12 +79,8 @@ def horizontal(base: int) -> Topology:
             f"--base is {base}; --topology horizontal takes {LEAST_HORIZONTAL} or more: "
             f"each supplier offers {LEAST_HORIZONTAL} families of products, and there are as many as --base"
         )
-    locations = {
-        Kind.SM: base,
-        Kind.DC: math.ceil(base / 5),
-        Kind.SP: math.ceil(base * 2 / 5),
-        Kind.HQ: math.ceil(base / 20),
-    }
+    centres, suppliers, headquarters = (math.ceil(base / share) for share in (5, 2.5, 20))
+    locations = {Kind.SM: base, Kind.DC: centres, Kind.SP: suppliers, Kind.HQ: headquarters}
     return Topology(HORIZONTAL, locations, base, 5 / base, _rates(HORIZONTAL, 1, 1, 1 / 5))
 
 
@@ -109,9 +105,11 @@ def freeform(path: Path) -> Topology:
         FREEFORM,
         {kind: _whole(path, locations, word, 0, MOST_LOCATIONS) for kind, word in COUNTS.items()},
         _whole(path, entries, "families", 1, MOST_FAMILIES, default=1),
-        _share(path, entries, "offers_of"),
-        {int(number): _rate(path, rates, number) for number in rates},
-    )
+        _checked(path, "offers_of", entries.get("offers_of", 1.0), lambda share: 0 < share <= 1,
+                 "a share above 0 and up to 1"),
+        {int(each): _checked(path, f"the rate of interaction {each}", rate, lambda rate: 0 <= rate < math.inf,
+                             "initiations a second, 0 or more") for each, rate in rates.items()},
+    )  # fmt: skip
 
 
 EXAMPLE = """\
@@ -132,6 +130,17 @@ headquarters = 1
 """A file for `--config`."""
 
 
+def topology_of(name: str, base: int, config: str | None, interactions: Collection[int]) -> Topology:
+    """The topology with those interactions on. UserError if it cannot be."""
+    if (name == FREEFORM) != (config is not None):
+        raise UserError("--config FILE and --topology freeform belong together: give both, or neither")
+    whole = freeform(Path(config)) if config is not None else {VERTICAL: vertical, HORIZONTAL: horizontal}[name](base)
+    some = whole.only(interactions)
+    if not some.interactions:
+        raise UserError("no interaction is on: --interactions and [rates] have none in common with a rate above 0")
+    return some
+
+
 def _check_names(where: str, table: Mapping[str, Any], allowed: set[str]) -> None:
     unknown = sorted(set(table) - allowed)
     if unknown:
@@ -146,23 +155,14 @@ def _table(path: Path, entries: Mapping[str, Any], name: str) -> Mapping[str, An
 
 
 def _whole(path: Path, table: Mapping[str, Any], name: str, least: int, most: int, default: int = 0) -> int:
-    value = table.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UserError(f"--config {path}: {name} is {value!r}; it takes a whole number, {least} to {most:,}")
+    found: int = _checked(
+        path, name, table.get(name, default), lambda value: isinstance(value, int) and least <= value <= most,
+        f"a whole number, {least} to {most:,}",
+    )  # fmt: skip
+    return found
+
+
+def _checked(path: Path, what: str, value: Any, fits: Callable[[Any], bool], takes: str) -> Any:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not fits(value):
+        raise UserError(f"--config {path}: {what} is {value!r}; it takes {takes}")
     return value
-
-
-def _share(path: Path, entries: Mapping[str, Any], name: str) -> float:
-    value = entries.get(name, 1.0)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
-        raise UserError(f"--config {path}: {name} is {value!r}; it takes a share above 0 and up to 1")
-    return float(value)
-
-
-def _rate(path: Path, rates: Mapping[str, Any], number: str) -> float:
-    value = rates[number]
-    if not isinstance(value, int | float) or isinstance(value, bool) or not (value >= 0 and math.isfinite(value)):
-        raise UserError(
-            f"--config {path}: the rate of interaction {number} is {value!r}; it takes initiations a second, 0 or more"
-        )
-    return float(value)
