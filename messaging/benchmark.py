@@ -130,7 +130,8 @@ class Plot:
     figure: str
     unit: str
     x: str = "size_bytes"
-    x_unit: str = "bytes"
+    x_unit: str = ""
+    """By default the last word of x."""
     caption: str = ""
     linear: bool = False
     """Both axes are linear, from zero."""

@@ -68,7 +68,7 @@ def _a_row_for_each_figure(plot: Plot, rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _chart(plot: Plot, rows: list[Row]) -> Chart:
-    axes = empty_axes(plot.unit, plot.x_unit)
+    axes = empty_axes(plot.unit, plot.x_unit or plot.x.rpartition("_")[2])
     lines = _lines(plot, rows)
     looks = _looks({name: own[0]["transport"] for name, own in lines.items()})
     labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 from rich.padding import Padding
 
 from exchange.json_records import Record
@@ -16,7 +15,7 @@ from exchange.words import counted
 from messaging.benchmark import Benchmark, Column, Published, size_in_words
 from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
-from reports.exports import ReportOptions
+from reports.exports import ReportOptions, print_json
 from reports.formats import ABSENT, number
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
@@ -241,7 +240,7 @@ def report_benchmark(folder: Path, options: ReportOptions) -> int:
         raise UserError(f"{option} is of a run, and {folder} is a benchmark's: say --json, or --figures for CSVs")
     record = read(folder)
     if options.as_json:
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        print_json(record)
     else:
         show(record)
     for what, path in _written(folder, record, options).items():

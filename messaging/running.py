@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
-import orjson
 
 from exchange.allowed import BadSetting
 from exchange.json_records import Record
@@ -22,8 +20,10 @@ from messaging.options import parameters, settings_of
 from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
+from reports.exports import print_json
 from reports.formats import number
 from runs.errors import UserError, sentence
+from runs.files import dated_name
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
 from runs.notices import say
@@ -99,7 +99,7 @@ def _measured(
     what: str, measure_all: Callable[[str, Brokers, OnGrowth], Record], results: str, name: str | None
 ) -> Measured:
     """Measure and write the record as it grows, then its page."""
-    name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{secrets.token_hex(3)}"
+    name = name or dated_name(what)
     with ended_as_by_ctrl_c():
         folder = ResultsFolder(Path(results), name)
         try:
@@ -119,7 +119,7 @@ def _measured(
 def _show(measured: Measured, output: Output) -> int:
     """Print the record as a table, or as JSON; returns the exit code."""
     if output.as_json:
-        click.echo(orjson.dumps(measured.record, option=orjson.OPT_INDENT_2))
+        print_json(measured.record)
     else:
         show(measured.record, whole=False)
         if "parts" in measured.record:

@@ -21,7 +21,7 @@ from messaging.benchmark import (
     Scale,
     Settings,
 )
-from messaging.flow import MOST_RATE_PER_S, Consume, Publish
+from messaging.flow import MOST_RATE_PER_S, Consume, ConsumeShared, Publish, rest_s
 from messaging.options import RATES, SECONDS
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
 from runs.errors import UserError
@@ -70,17 +70,28 @@ class Streams:
         return {**found, self.of_each: median(rates)} if rates else found
 
 
-def published_roles(cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd]) -> list[Role]:
-    """One publisher, and a consumer at each subscriber's end, which replies once it has everything."""
-    ends = zip(_numbers(len(subscribers)), subscribers, strict=True)
-    consume = Consume(cell.size, count, cell.rate_per_s is None)
-    consumers = [Role(f"consumer{number}", consume, (end,)) for number, end in ends]
-    publish = Publish(cell.size, count, len(subscribers), subscribers=len(subscribers), rate_per_s=cell.rate_per_s)
-    return [*consumers, Role("publisher", publish, (publisher,), begins=True)]
+def published_roles(
+    cell: Cell, count: int, publisher: LinkEnd, subscribers: Sequence[LinkEnd], idle: Sequence[LinkEnd] = ()
+) -> list[Role]:
+    """One publisher, and a consumer at each subscriber's end, which replies once it has everything.
+
+    Whoever subscribes at an `idle` end is to get nothing.
+    """
+    many, ends = len(subscribers), zip(_numbers(len(subscribers)), subscribers, strict=True)
+    idles, consume = ConsumeShared(cell.size, 1, rest_s(len(idle))), Consume(cell.size, count, cell.rate_per_s is None)
+    publish = Publish(cell.size, count, many, subscribers=many + len(idle), rate_per_s=cell.rate_per_s)
+    return [
+        *(Role(f"idle {number}", idles, (end,), idles=True) for number, end in enumerate(idle, 1)),
+        *(Role(f"consumer{number}", consume, (end,)) for number, end in ends),
+        Role("publisher", publish, (publisher,), begins=True),
+    ]
 
 
 def wrong_with_published(results: Results, count: int) -> list[str]:
-    return wrong_with_each(of_kind(results, "publisher"), of_kind(results, "consumer"), count)
+    """Sentences unless each consumer has everything, and a role that idles nothing."""
+    idle = of_kind(results, "idle").items()
+    surplus = [f"{name}: {result.received:,} messages of others came" for name, result in idle if result.received]
+    return [*wrong_with_each(of_kind(results, "publisher"), of_kind(results, "consumer"), count), *surplus]
 
 
 def _numbers(roles: int) -> list[str]:

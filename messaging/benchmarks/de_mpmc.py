@@ -40,9 +40,9 @@ BENCHMARK = Benchmark(
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
-        Plot("Bandwidth of all pairs (figure 4a)", "megabytes_per_s", "MB/s", x="pairs", x_unit="pairs"),
-        Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs", x_unit="pairs"),
-        Plot("CPU (figure 4b)", "cores", "cores", x="pairs", x_unit="pairs", linear=True, series=CPU),
+        Plot("Bandwidth of all pairs (figure 4a)", "megabytes_per_s", "MB/s", x="pairs"),
+        Plot("Message rate of all pairs", "messages_per_s", "messages/s", x="pairs"),
+        Plot("CPU (figure 4b)", "cores", "cores", x="pairs", linear=True, series=CPU),
     ),
     makes=(
         on_gige("figure 4a", "bandwidth of 1 to 8 pairs", "--pairs 1,2,4,8 --sizes 1B..1MiB"),

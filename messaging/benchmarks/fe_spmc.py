@@ -82,13 +82,11 @@ BENCHMARK = Benchmark(
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
-        Plot(
-            "Messages published (figures 5b to 5d)", "published_per_s", "messages/s", x="consumers", x_unit="consumers"
-        ),
-        Plot("Messages delivered", "delivered_per_s", "messages/s", x="consumers", x_unit="consumers"),
-        Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers", x_unit="consumers"),
+        Plot("Messages published (figures 5b to 5d)", "published_per_s", "messages/s", x="consumers"),
+        Plot("Messages delivered", "delivered_per_s", "messages/s", x="consumers"),
+        Plot("Bandwidth to all consumers", "megabytes_per_s", "MB/s", x="consumers"),
         Plot("Bandwidth by size, 32 consumers (figure 5a)", "megabytes_per_s", "MB/s", where={"consumers": 32}),
-        Plot("CPU of the broker", "broker_cores", "cores", x="consumers", x_unit="consumers", linear=True),
+        Plot("CPU of the broker", "broker_cores", "cores", x="consumers", linear=True),
     ),
     makes=(
         on_gige("figure 5a", "bandwidth by size, 32 consumers", "--consumers 32 --sizes 1B..1MiB"),

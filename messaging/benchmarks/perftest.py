@@ -24,23 +24,18 @@ transfers are 1 + nsubs for each publish; nothing is dealt, so `count` is not ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Point, Published, Results, Settings
-from messaging.destinations import Destination
+from messaging.destinations import MODES, SHARED, Destination, Shape, mode_of
 from messaging.flow import rest_s
 from messaging.options import SIZE
 from messaging.roles import Links, Role, check_descriptors, of_kind
 from messaging.streams import transfer_figures
 from runs.errors import UserError
 from runs.option_types import Count, OneOf
-from transports.base import Pattern
 
 ROLES = click.IntRange(1, 10_000)
-SHARED, USUAL = "shared", 6
-MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 OPTIONS = (
     click.Option(["--clients"], type=ROLES,
                  help="Processes that publish and subscribe, in all, dealt to the queues.  [default: 6 a queue]"),
@@ -55,36 +50,6 @@ OPTIONS = (
     click.Option(["--mode"], type=OneOf(list(MODES)), default=SHARED, show_default=True,
                  help="Queues whose messages are dealt to their subscribers; or exchanges, which give each to all."),
 )  # fmt: skip
-
-
-def mode_of(settings: Settings) -> str:
-    """The mode of a recorded cell; old records name no mode."""
-    return str(settings.get("mode", SHARED))
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How many publish to each queue or exchange, and how many subscribe; `both`: each client does both."""
-
-    publishers: int
-    subscribers: int
-    both: bool
-
-    @classmethod
-    def of(cls, settings: Settings) -> Shape:
-        """UserError for clients that no queue can have, or that do not know what they are."""
-        npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
-        is_split = npubs is not None or nsubs is not None or mode_of(settings) != SHARED
-        if is_split and clients is not None and not settings.get("quick"):
-            raise UserError(
-                "--clients publish to shared queues and subscribe to them: leave out --npubs, --nsubs, --mode"
-            )
-        if is_split:
-            return cls(npubs or USUAL, nsubs or USUAL, False)
-        each, odd = divmod(clients or USUAL * settings["queues"], settings["queues"])
-        if odd or not each:
-            raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {settings['queues']}")
-        return cls(each, each, True)
 
 
 def points(settings: Settings) -> list[Point]:
@@ -106,16 +71,13 @@ def count_of(settings: Settings) -> int:
 
 
 def destinations_of(settings: Settings) -> list[Destination]:
-    pattern, count, shape = MODES[mode_of(settings)], count_of(settings), Shape.of(settings)
-    return [
-        Destination(number, pattern, settings["size"], count, shape.publishers, shape.subscribers, shape.both)
-        for number in range(1, settings["queues"] + 1)
-    ]
+    pattern, size, count, shape = MODES[mode_of(settings)], settings["size"], count_of(settings), Shape.of(settings)
+    return [Destination(number, pattern, size, count, shape) for number in range(1, settings["queues"] + 1)]
 
 
 def roles(cell: Cell, links: Links) -> list[Role]:
     destinations = destinations_of(cell.settings)
-    rests_s = rest_s(sum(each.subscribers for each in destinations))
+    rests_s = rest_s(sum(each.shape.subscribers for each in destinations))
     return [role for each in destinations for role in each.roles(links, rests_s)]
 
 
@@ -124,8 +86,7 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    kinds = ("client", "client") if Shape.of(cell.settings).both else ("publisher", "subscriber")
-    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in kinds)
+    publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
     found, packing = transfer_figures(cell.size, publishers, subscribers), cell.settings.get("packing", 1)
     found["published_megabytes_per_s"] = found["publishes_per_s"] * cell.size / 1e6
     if packing > 1:
@@ -154,19 +115,13 @@ BENCHMARK = Benchmark(
     judge=judge,
     figures=figures,
     columns=(
-        Column("transfers", "transfers", exact=True),
-        Column("transfers_per_s", "transfers/s", with_interval=True),
-        Column("publishes_per_s", "publishes/s"),
-        Column("deliveries_per_s", "deliveries/s"),
-        Column("published_megabytes_per_s", "MB/s in"),
-        Column("megabytes_per_s", "MB/s out"),
-        Column("packed_in_per_s", "packed in/s"),
-        Column("packed_out_per_s", "packed out/s"),
+        Column("transfers", "transfers", exact=True), Column("transfers_per_s", "transfers/s", with_interval=True),
+        Column("publishes_per_s", "publishes/s"), Column("deliveries_per_s", "deliveries/s"),
+        Column("published_megabytes_per_s", "MB/s in"), Column("megabytes_per_s", "MB/s out"),
+        Column("packed_in_per_s", "packed in/s"), Column("packed_out_per_s", "packed out/s"),
         Column("packets_per_message", "packets"),
-        Column("user_percent", "user %"),
-        Column("system_percent", "system %"),
-        Column("interrupts_per_s", "interrupts/s"),
-        Column("seconds", "s"),
+        Column("user_percent", "user %"), Column("system_percent", "system %"),
+        Column("interrupts_per_s", "interrupts/s"), Column("seconds", "s"),
     ),
     series=SERIES,
     published=(

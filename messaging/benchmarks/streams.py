@@ -43,9 +43,9 @@ BENCHMARK = Benchmark(
         Column("stream_between_arrivals_ns", "its ns apart"),
     ),
     plots=(
-        Plot("All streams", "messages_per_s", "messages/s", x="streams", x_unit="streams", beside=(ALL,)),
-        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", x_unit="streams", beside=(FULL,)),
-        Plot("Density of a stream", "stream_between_arrivals_ns", "ns", x="streams", x_unit="streams"),
+        Plot("All streams", "messages_per_s", "messages/s", x="streams", beside=(ALL,)),
+        Plot("All streams, in megabits", "megabits_per_s", "Mb/s", x="streams", beside=(FULL,)),
+        Plot("Density of a stream", "stream_between_arrivals_ns", "ns", x="streams"),
     ),
     published=(
         ALL,

@@ -18,26 +18,14 @@ from dataclasses import replace
 
 import click
 
-from messaging.benchmark import (
-    Benchmark,
-    Cell,
-    Column,
-    Counts,
-    Figures,
-    Plot,
-    Point,
-    Results,
-    Settings,
-    by_size_and,
-    on_gige,
-)
-from messaging.flow import ConsumeShared, Publish, rest_s
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Plot, Point, Settings, by_size_and, on_gige
 from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role
 from messaging.streams import published_figures, published_roles, wrong_with_published
 from runs.errors import UserError
 from runs.option_types import OneOf
 from transports.base import Pattern
+from transports.registry import has_broker
 from transports.topics import check_key, matches, prefixes
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
@@ -57,11 +45,13 @@ def patterns_of(settings: Settings, patterns: int) -> tuple[str, ...]:
 
 def points(settings: Settings) -> list[Point]:
     """UserError unless exactly one pattern matches, however many there are. BadAddress if one is impossible."""
-    for patterns in settings["patterns"]:
-        _check(settings["key"], patterns_of(settings, patterns))
     key, most = settings["key"], patterns_of(settings, max(settings["patterns"]))
-    for transport in settings["transport"]:
-        _check_words(key, most, Cell(transport, {}, settings).has_broker)
+    for patterns in settings["patterns"]:
+        _check(key, most[:patterns])
+    for word in (key, *most):
+        check_key(word)
+    for pattern in () if all(map(has_broker, settings["transport"])) else most:
+        prefixes(pattern)
     return by_size_and("patterns")(settings)
 
 
@@ -78,43 +68,13 @@ def _check(key: str, patterns: tuple[str, ...]) -> None:
         )
 
 
-def _check_words(key: str, patterns: tuple[str, ...], has_broker: bool) -> None:
-    for word in (key, *patterns):
-        check_key(word)
-    for pattern in () if has_broker else patterns:
-        prefixes(pattern)
-
-
 def roles(cell: Cell, links: Links) -> list[Role]:
-    patterns = patterns_of(cell.settings, cell.point["patterns"])
-    key, count = cell.settings["key"], cell.count(COUNTS)
-    is_each = cell.settings.get("consumers") == EACH
-    own = tuple(pattern for pattern in patterns if matches(pattern, key)) if is_each else patterns
+    patterns, key = patterns_of(cell.settings, cell.point["patterns"]), cell.settings["key"]
+    others = [each for each in patterns if not matches(each, key)] if cell.settings.get("consumers") == EACH else []
+    own = tuple(each for each in patterns if each not in others)
     (publisher,), subscriber = links.many(cell.size, Pattern.TOPIC, [(key,)], own)
-    found = published_roles(cell, count, publisher, [subscriber])
-    if not is_each:
-        return found
-    others = [replace(subscriber, keys=(pattern,)) for pattern in patterns if pattern not in own]
-    idle = [
-        Role(f"idle {number}", ConsumeShared(cell.size, 1, rest_s(len(others))), (end,), idles=True)
-        for number, end in enumerate(others, 1)
-    ]
-    *consumers, last = found
-    assert isinstance(last.task, Publish)
-    return [*idle, *consumers, replace(last, task=replace(last.task, subscribers=len(patterns)))]
-
-
-def judge(cell: Cell, results: Results) -> list[str]:
-    """One consumer has everything; the others, if there are any, have nothing."""
-    idle = {name: result for name, result in results.items() if name.startswith("idle")}
-    surplus = [
-        f"{name}: {result.received:,} messages of others came" for name, result in idle.items() if result.received
-    ]
-    return [*wrong_with_published(results, cell.count(COUNTS)), *surplus]
-
-
-def figures(cell: Cell, results: Results) -> Figures:
-    return published_figures(cell.size, results)
+    idle = [replace(subscriber, keys=(each,)) for each in others]
+    return published_roles(cell, cell.count(COUNTS), publisher, [subscriber], idle)
 
 
 BENCHMARK = Benchmark(
@@ -122,8 +82,8 @@ BENCHMARK = Benchmark(
     paper="AMQP over InfiniBand, 3.5 and figures 6a to 6d",
     points=points,
     roles=roles,
-    judge=judge,
-    figures=figures,
+    judge=lambda cell, results: wrong_with_published(results, cell.count(COUNTS)),
+    figures=lambda cell, results: published_figures(cell.size, results),
     paced=True,
     columns=(
         Column("messages_per_s", "messages/s", with_interval=True),
@@ -131,19 +91,16 @@ BENCHMARK = Benchmark(
         Column("latency_mean_us", "queued us"),
     ),
     plots=(
-        Plot("Message rate (figures 6b to 6d)", "messages_per_s", "messages/s", x="patterns", x_unit="patterns"),
-        Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns", x_unit="patterns"),
+        Plot("Message rate (figures 6b to 6d)", "messages_per_s", "messages/s", x="patterns"),
+        Plot("Bandwidth", "megabytes_per_s", "MB/s", x="patterns"),
         Plot("Bandwidth by size, 1,024 patterns (figure 6a)", "megabytes_per_s", "MB/s", where={"patterns": 1024}),
     ),
     makes=(
         on_gige("figure 6a", "bandwidth by size, 1,024 patterns", "--consumers each --patterns 1024 --sizes 1B..1MiB"),
-        on_gige(
-            "figures 6b to 6d",
-            "messages/s by number of patterns",
-            "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB",
-        ),
+        on_gige("figures 6b to 6d", "messages/s by number of patterns",
+                "--consumers each --patterns 1,4,16,64,256,1024 --sizes 1B..1MiB"),
     ),
     options=(sizes("64,16KiB"), COUNT, PATTERNS, CONSUMERS, BINDING, KEY),
     patterns=lambda _cell: (Pattern.TOPIC,),
     quick={"sizes": (64,), "patterns": (1, 32, 1024)},
-)
+)  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from messaging.benchmark import Plot, Published
 from messaging.supply_chain.messages import Group, Kind
 from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
@@ -11,6 +13,7 @@ PAPERS_MIX = {
     VERTICAL: {"a": (14.19, 7.19), "b": (5.99, 2.25), "c": (39.09, 61.03), "d": (40.74, 29.52)},
 }
 """Table 5, achieved: percent of the messages received, and of their bytes."""
+_by_base = partial(Plot, x="base", x_unit="BASE", linear=True)
 
 
 def _of_groups(ending: str) -> dict[str, str]:
@@ -23,26 +26,25 @@ def _of_kinds(ending: str) -> dict[str, str]:
 
 def _of_topology(name: str, mix: int, amount: int, size: int) -> list[Plot]:
     """The paper's figures of a topology, which have these numbers."""
-    mine = {"topology": name}
-    paper = [Published("the paper", "", level=messages) for messages, _ in PAPERS_MIX[name].values()]
+    mine, paper = {"topology": name}, [Published("the paper", "", level=each) for each, _ in PAPERS_MIX[name].values()]
+    of_each = "messages/s, sent and received"
     return [
-        Plot(f"{name}, message mix (figure {mix})", "mix", "% of messages", x="base", x_unit="BASE", linear=True,
-             where=mine, beside=paper, series=_of_groups("_percent")),
-        Plot(f"{name}, messages (figure {amount})", "messages", "messages/s", x="base", x_unit="BASE", linear=True,
-             where=mine, series=_of_groups("_per_s")),
-        Plot(f"{name}, traffic (figure {size})", "traffic", "kB/s", x="base", x_unit="BASE", linear=True,
-             where=mine, series=_of_groups("_kb_per_s")),
-        Plot(f"{name}, traffic of each location", "of_each", "messages/s, sent and received", x="base", x_unit="BASE",
-             linear=True, where=mine, series=_of_kinds("_messages_per_s")),
+        _by_base(f"{name}, message mix (figure {mix})", "mix", "% of messages", where=mine, beside=paper,
+                 series=_of_groups("_percent")),
+        _by_base(f"{name}, messages (figure {amount})", "messages", "messages/s", where=mine,
+                 series=_of_groups("_per_s")),
+        _by_base(f"{name}, traffic (figure {size})", "traffic", "kB/s", where=mine, series=_of_groups("_kb_per_s")),
+        _by_base(f"{name}, traffic of each location", "of_each", of_each, where=mine,
+                 series=_of_kinds("_messages_per_s")),
     ]  # fmt: skip
 
 
 PLOTS = (
-    Plot("Messages delivered", "delivered_per_s", "messages/s", x="base", x_unit="BASE", linear=True),
-    Plot("Delivery, 90 %", "delivery_p90_ms", "ms", x="base", x_unit="BASE", linear=True),
-    Plot("CPU of the broker", "broker_cores", "cores", x="base", x_unit="BASE", linear=True),
-    Plot("horizontal, locations (figure 3)", "locations", "locations", x="base", x_unit="BASE", linear=True,
-         where={"topology": HORIZONTAL}, series=_of_kinds("_locations")),
+    _by_base("Messages delivered", "delivered_per_s", "messages/s"),
+    _by_base("Delivery, 90 %", "delivery_p90_ms", "ms"),
+    _by_base("CPU of the broker", "broker_cores", "cores"),
+    _by_base("horizontal, locations (figure 3)", "locations", "locations", where={"topology": HORIZONTAL},
+             series=_of_kinds("_locations")),
     *_of_topology(HORIZONTAL, 4, 5, 6),
     *_of_topology(VERTICAL, 7, 8, 9),
 )  # fmt: skip

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from messaging.benchmarks.perftest import Shape, destinations_of, points
-from messaging.destinations import Destination
+from messaging.benchmarks.perftest import destinations_of, points
+from messaging.destinations import Destination, Shape
 from messaging.flow import ConsumeShared
 from messaging.roles import LinkEnd, Links, RoleResult
 from runs.errors import UserError
@@ -29,7 +29,7 @@ def ends(destination: Destination, kind: str, transport: str = "amqp://host") ->
 
 
 def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there_matches_and_none_elsewhere() -> None:
-    here, there = (Destination(number, Pattern.TOPIC, 64, 10, 3, 2) for number in (1, 11))
+    here, there = (Destination(number, Pattern.TOPIC, 64, 10, Shape(3, 2)) for number in (1, 11))
     keys = [end.keys[0] for end in ends(here, "publisher")]
     assert keys == ["perf.q1.p1", "perf.q1.p2", "perf.q1.p3"]
     assert all(matches(pattern, key) for end in ends(here, "subscriber") for pattern in end.keys for key in keys)
@@ -37,7 +37,7 @@ def test_each_publisher_of_a_topic_has_a_key_of_its_own_that_every_pattern_there
 
 
 def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchange() -> None:
-    destination = Destination(1, Pattern.FANOUT, 64, 10, 3, 2)
+    destination = Destination(1, Pattern.FANOUT, 64, 10, Shape(3, 2))
     *subscribers, one, two, three = destination.roles(imagined("zeromq"), 0.0)
     places = [Address.parse(publisher.ends[0].url, "run") for publisher in (one, two, three)]
     for subscriber in subscribers:
@@ -49,7 +49,7 @@ def test_without_a_broker_a_subscriber_connects_to_every_publisher_of_its_exchan
 
 def test_all_is_delivered_once_every_subscriber_of_an_exchange_has_all_or_those_of_a_queue_have_it_together() -> None:
     for pattern, total in ((Pattern.QUEUE, 3 * 10), (Pattern.FANOUT, 3 * 10 * 2), (Pattern.TOPIC, 3 * 10 * 2)):
-        roles = Destination(1, pattern, 64, 10, 3, 2).roles(imagined("amqp://host"), 0.0)
+        roles = Destination(1, pattern, 64, 10, Shape(3, 2)).roles(imagined("amqp://host"), 0.0)
         assert {role.shares.total for role in roles if role.shares} == {total}
 
 
@@ -58,12 +58,12 @@ def test_a_subscriber_of_an_exchange_may_leave_nothing_out_and_one_of_a_queue_wh
         return RoleResult(received=received, wrong={"left out": left_out} if left_out else {})
 
     roles = {"publisher 1.1": RoleResult(sent=10), "subscriber 1.1": told(10, 0), "subscriber 1.2": told(9, 1)}
-    assert Destination(1, Pattern.FANOUT, 64, 10, 1, 2).wrong_with(roles) == [
+    assert Destination(1, Pattern.FANOUT, 64, 10, Shape(1, 2)).wrong_with(roles) == [
         "exchange 1: the subscriber 1.2 received 9 messages instead of 10",
         "exchange 1: subscriber 1.2: 1 messages left out",
     ]
     dealt = roles | {"subscriber 1.1": told(6, 4), "subscriber 1.2": told(4, 6)}
-    assert Destination(1, Pattern.QUEUE, 64, 10, 1, 2).wrong_with(dealt) == []
+    assert Destination(1, Pattern.QUEUE, 64, 10, Shape(1, 2)).wrong_with(dealt) == []
 
 
 class Together:
