@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import psutil
+
+from runs.interrupts import beside
 
 EVERY_S = 1.0
 Reading = dict[str, float]
@@ -46,33 +48,23 @@ def between(earlier: Reading, later: Reading) -> Reading:
     }  # fmt: skip
 
 
+@contextlib.contextmanager
+def read_every_second(broker_rss_bytes: Callable[[], int] = lambda: 0) -> Iterator[MachineSeries]:
+    """Read the counters at the start, every second, and at the end."""
+    series = MachineSeries([read(broker_rss_bytes)])
+
+    def read_on(is_over: threading.Event) -> None:
+        while not is_over.wait(EVERY_S):
+            series.readings.append(read(broker_rss_bytes))
+
+    with beside(read_on):
+        yield series
+    series.readings.append(read(broker_rss_bytes))
+
+
 @dataclass
 class MachineSeries:
-    """A context that reads the counters at its start, every second, and at its end."""
-
-    broker_rss_bytes: Callable[[], int] = lambda: 0
-    readings: list[Reading] = field(default_factory=list)
-
-    def __enter__(self) -> MachineSeries:
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._read_on, daemon=True)
-        self._note()
-        self._thread.start()
-        return self
-
-    def _read_on(self) -> None:
-        while not self._over.wait(EVERY_S):
-            self._note()
-
-    def _note(self) -> None:
-        self.readings.append(read(self.broker_rss_bytes))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-        self._note()
+    readings: list[Reading]
 
     def seconds(self) -> list[Reading]:
         """Each second's rates and levels; `second` is its end, counted from the start."""

@@ -13,7 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Benchmark, Cell, Figures
-from messaging.machine import MachineSeries
+from messaging.machine import read_every_second
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
@@ -205,7 +205,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -
             Launcher(roles, setup, setup.in_threads(cell.transport), patience_s) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.meanwhile(cell, roles, server),
-            MachineSeries(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
+            read_every_second(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(read_clocks, read_clocks, on_count)
         if server and cell.settings.get("nagle"):

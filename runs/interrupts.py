@@ -1,9 +1,10 @@
-"""Signals that end a command early: Ctrl-C, `kill`, a terminal that closes."""
+"""What ends work early: Ctrl-C, `kill`, a terminal that closes; and the end of the context beside which it is done."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -45,3 +46,16 @@ def heeded_at_the_end() -> Iterator[None]:
     finally:
         if came:
             signal.raise_signal(came[0])
+
+
+@contextlib.contextmanager
+def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
+    """Let a thread work until the context ends, of which it hears by the event; then wait for it."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=work, args=(is_over,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -13,7 +13,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import click
 import pyarrow as pa
@@ -24,7 +24,7 @@ from experiments.simulate.events import Events, WrittenTable, hidden_folder, ref
 from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, WarmUp
 from experiments.simulate.rows import in_order, of_files
 from runs.errors import UserError
-from runs.interrupts import ended_as_by_ctrl_c
+from runs.interrupts import beside, ended_as_by_ctrl_c
 from spark.dataset.folder import DatasetFolder
 from spark.dataset.replacing import refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
@@ -110,19 +110,11 @@ def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
     return ended_as_by_ctrl_c(handler) if callable(handler) else contextlib.nullcontext()
 
 
-@contextlib.contextmanager
-def _counting_parts(spark: SparkSession, on_parts: OnParts) -> Iterator[None]:
+def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:
     """Report the number of finished parts once a second, from a thread of its own."""
-    over = threading.Event()
 
-    def look() -> None:
-        while not over.wait(LOOK_EVERY_S):
+    def look(is_over: threading.Event) -> None:
+        while not is_over.wait(LOOK_EVERY_S):
             on_parts(finished_partitions(spark))
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return beside(look)

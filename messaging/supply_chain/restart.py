@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from messaging.benchmark import Cell
 from messaging.roles import Role
 from runs.errors import UserError
+from runs.interrupts import beside
 from transports.base import TransportError
 from transports.declaration import Server
 
@@ -35,9 +36,9 @@ def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iter
     if not isinstance(server, Restartable):
         raise UserError("--restart-after needs a private broker: say --transport amqp, and first exchange broker stop")
     start: mmap = roles[0].task.start
-    over, failed = threading.Event(), []
+    failed: list[Exception] = []
 
-    def restart() -> None:
+    def restart(over: threading.Event) -> None:
         while not over.wait(LOOK_EVERY_S):
             began_ns = int.from_bytes(start[:8], "little")
             if began_ns and time.monotonic_ns() > began_ns + (cell.settings["warm_up_s"] + after_s) * 1e9:
@@ -48,12 +49,7 @@ def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iter
         except (TransportError, OSError) as error:
             failed.append(error)
 
-    thread = threading.Thread(target=restart, daemon=True)
-    thread.start()
-    try:
+    with beside(restart):
         yield
-    finally:
-        over.set()
-        thread.join()
     if failed:
         raise UserError(f"the broker could not be restarted: {failed[0]}")

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from runs.interrupts import beside
 from runs.notices import has_listener, say
 
 SAY_EVERY_S = 10.0
@@ -67,14 +68,8 @@ def waiting(sentence: str) -> Iterator[None]:
             yield
         return
     click.echo(sentence, err=True)
-    is_over = threading.Event()
-    reminder = threading.Thread(target=_remind, args=(is_over,), daemon=True)
-    reminder.start()
-    try:
+    with beside(_remind):
         yield
-    finally:
-        is_over.set()
-        reminder.join()
 
 
 def _remind(is_over: threading.Event) -> None:
