@@ -57,12 +57,13 @@ class Cell:
         found = self.point.get(RATE, MAX)
         return None if found == MAX else float(found)
 
-    def count(self, counts: Counts) -> int:
+    def count(self, counts: Counts, size: int | None = None) -> int:
         """Number of messages: what the user asked for, or what suits size and transport, or what a rate needs."""
         asked_for: int | None = self.settings.get("count")
         if self.rate_per_s is not None:
             return asked_for or messages_at(self.rate_per_s, self.settings)
-        return asked_for or self.times_longer * counts.of(self.size, self.has_broker, bool(self.settings.get("quick")))
+        most = counts.of(size or self.size, self.has_broker, bool(self.settings.get("quick")))
+        return asked_for or self.times_longer * most
 
     def __str__(self) -> str:
         """amqp, 64 B, 4 pairs"""

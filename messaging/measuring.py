@@ -17,7 +17,7 @@ from messaging.machine import read_every_second
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
-from reports.progress import OnCount, counting
+from reports.progress import OnCount, counting, now_and_then
 from runs.errors import UserError
 from runs.record.noise import NoiseMeter
 from runs.record.status import sockets_differ
@@ -170,19 +170,7 @@ def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
         yield lambda _count: None
         return
     with counting(what, total, f" of {total:,} messages", "delivered") as on_count:
-        yield _now_and_then(on_count)
-
-
-def _now_and_then(on_count: OnCount) -> OnCount:
-    shown_s = time.monotonic()
-
-    def on_each(count: int) -> None:
-        nonlocal shown_s
-        if time.monotonic() - shown_s >= COUNT_EVERY_S:
-            shown_s = time.monotonic()
-            on_count(count)
-
-    return on_each
+        yield now_and_then(on_count, lambda: COUNT_EVERY_S)
 
 
 def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -> Record:

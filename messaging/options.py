@@ -20,7 +20,6 @@ LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""
 UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 << 20}
 LEAST_RATE_PER_S = 0.1
-NAGLE_HOSTS = (*HOSTS, "broker")
 TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
 
@@ -133,20 +132,8 @@ timeout_option = click.option(
     "--timeout", "timeout_s", type=Seconds(0.1, 3600), default=10.0, show_default=True,
     help="How long nothing may come, seconds.",
 )  # fmt: skip
-
-
-class RolesOfNagle(Nagle):
-    """`all`, or some of the two hosts of a benchmark and its broker."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        roles = super().convert(value, param, ctx)
-        if unknown := sorted(set(roles) - set(NAGLE_HOSTS)):
-            self.fail(f"{unknown[0]!r} is none of {', '.join(NAGLE_HOSTS)}", param, ctx)
-        return roles
-
-
 nagle_option = click.option(
-    "--nagle", type=RolesOfNagle(), default="none", show_default=True,
+    "--nagle", type=Nagle((*HOSTS, "broker")), default="none", show_default=True,
     help="Whose TCP_NODELAY is off: publisher, consumer, broker.",
 )  # fmt: skip
 cpus_option = click.option(

@@ -39,14 +39,15 @@ class Streams:
     """
 
     count: Callable[[Cell], int]
-    streams: Callable[[Cell], int] = lambda _cell: 1
+    many: str = ""
+    """Which of a point's numbers is that of the streams; there is one without."""
     size: Callable[[Cell], int] = lambda cell: cell.size
     of_each: str = ""
     """The name of the median of the streams' own rates, if it is a figure."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
         found, size, count = [], self.size(cell), self.count(cell)
-        for number in _numbers(self.streams(cell)):
+        for number in self._numbers(cell):
             listener, connector = links.pair(size, name=number.strip(), one_way=True)
             found += [
                 Role(f"consumer{number}", Consume(size, count, cell.rate_per_s is None), (listener,)),
@@ -54,9 +55,12 @@ class Streams:
             ]
         return found
 
+    def _numbers(self, cell: Cell) -> list[str]:
+        return _numbers(cell.point[self.many] if self.many else 1)
+
     def judge(self, cell: Cell, results: Results) -> list[str]:
         """Judge stream by stream, so that a message of another stream is noticed."""
-        streams = [(f"publisher{number}", f"consumer{number}") for number in _numbers(self.streams(cell))]
+        streams = [(f"publisher{number}", f"consumer{number}") for number in self._numbers(cell)]
         return [
             wrong
             for publisher, consumer in streams

@@ -55,15 +55,23 @@ def _bar(console: Console, what: str, total: int | None, of_total: str) -> Itera
 
 
 def _lines(what: str, of_total: str, done: str) -> OnCount:
-    printed_s = time.monotonic()
+    return now_and_then(
+        lambda count: say(f"{what}: {count:,}{of_total} {done}"),
+        lambda: HEARD_EVERY_S if has_listener() else SAY_EVERY_S,
+    )
 
-    def on_count(count: int) -> None:
-        nonlocal printed_s
-        if time.monotonic() - printed_s >= (HEARD_EVERY_S if has_listener() else SAY_EVERY_S):
-            printed_s = time.monotonic()
-            say(f"{what}: {count:,}{of_total} {done}")
 
-    return on_count
+def now_and_then(on_count: OnCount, every_s: Callable[[], float]) -> OnCount:
+    """Pass a count on once the time since the one before is over."""
+    passed_s = time.monotonic()
+
+    def on_each(count: int) -> None:
+        nonlocal passed_s
+        if time.monotonic() - passed_s >= every_s():
+            passed_s = time.monotonic()
+            on_count(count)
+
+    return on_each
 
 
 def screen(file: IO[str] | None = None) -> Console:

@@ -126,10 +126,17 @@ class Nagle(SettingType[tuple[str, ...]]):
 
     name = "role,.."
 
-    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> tuple[str, ...]:
+    def __init__(self, roles: Collection[str] = ()) -> None:
+        """`roles`: the only ones that there are, whatever the transport."""
+        self._roles = roles
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        return () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+        found = () if value == "none" else tuple(part.strip() for part in str(value).split(","))
+        if self._roles and (unknown := sorted(set(found) - set(self._roles))):
+            self.fail(f"{unknown[0]!r} is none of {', '.join(self._roles)}", param, ctx)
+        return found
 
     def write(self, value: tuple[str, ...]) -> str:
         return ",".join(value) or "none"

@@ -40,11 +40,8 @@ def packed(cell: Cell) -> int:
 
 def frames(cell: Cell) -> int:
     """Number of frames that hold the messages. If few messages fit in a frame, fewer messages are sent."""
-    asked_for: int | None = cell.settings.get("count")
-    messages = asked_for or cell.times_longer * COUNTS.of(
-        MESSAGE_BYTES, cell.has_broker, bool(cell.settings.get("quick"))
-    )
-    return max(2, -(-messages // packed(cell)) if asked_for else min(messages // packed(cell), messages // 8))
+    messages, many = cell.count(COUNTS, MESSAGE_BYTES), packed(cell)
+    return max(2, -(-messages // many) if cell.settings.get("count") else min(messages // many, messages // 8))
 
 
 STREAM = Streams(frames, size=lambda cell: packed(cell) * MESSAGE_BYTES)

@@ -18,9 +18,7 @@ from messaging.options import COUNT, numbers, sizes
 from messaging.streams import Streams
 
 COUNTS = Counts(broker=50_000, brokerless=500_000, total_bytes=1 << 27)
-STREAMS = Streams(
-    lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["pairs"]), of_each="pair_messages_per_s"
-)  # fmt: skip
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", of_each="pair_messages_per_s")
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
 

@@ -17,7 +17,7 @@ from messaging.streams import Streams, with_megabits
 
 COUNTS = Counts(broker=50_000, brokerless=1_000_000, total_bytes=1 << 27)
 ONE = "stream_messages_per_s"
-STREAMS = Streams(lambda cell: cell.count(COUNTS), lambda cell: int(cell.point["streams"]), of_each=ONE)
+STREAMS = Streams(lambda cell: cell.count(COUNTS), "streams", of_each=ONE)
 MANY = numbers("--streams", "streams", 256, "1,2,4,8", "S", "How many streams at the same time.")
 ALL = Published("small messages, all streams on 8 cores", "about 4 M/s", level=4e6)
 FULL = Published("10 GbE is full (on its slot) from 512 bytes on", "5.6 Gb/s", level=5_600.0)
