@@ -47,8 +47,7 @@ class Chain:
     @property
     def locations(self) -> list[Location]:
         """The locations that take part in an interaction which is on."""
-        messages = [each for number in self.topology.interactions for each in INTERACTIONS[number].messages]
-        kinds = {kind for each in messages for kind in (each.source, each.target)}
+        kinds = {kind for each in self.topology.messages for kind in (each.source, each.target)}
         return [Location(kind, number) for kind in Kind if kind in kinds for number in range(self.many(kind))]
 
     def many(self, kind: Kind) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from messaging.roles import LinkEnd, Links, Role, Sharing
 from messaging.supply_chain.agent import ROUTES, Agent
 from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times
-from messaging.supply_chain.messages import INTERACTIONS, MESSAGES, Kind, Message, To
+from messaging.supply_chain.messages import MESSAGES, Kind, Message, To
 from transports.base import AS, CONSUMED, Pattern
 
 BROKERLESS = (5, 6, 7)
@@ -59,7 +59,7 @@ def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconne
 
 def descriptors_of_broker(chain: Chain, most_agents: int) -> int:
     """A file for each durable queue, as RabbitMQ has it, and two connections for each agent."""
-    durable = [message for message in _messages(chain) if message.group.is_assured]
+    durable = [message for message in chain.topology.messages if message.group.is_assured]
     queues = sum(chain.copies(message, to) for message in durable for to in chain.destinations(message))
     return queues + 2 * len(agents_of(chain, most_agents))
 
@@ -77,10 +77,6 @@ class _Wires:
     routes: ROUTES
     receives: tuple[int, ...]
     publishes: tuple[int, ...] = ()
-
-
-def _messages(chain: Chain) -> list[Message]:
-    return [message for number in chain.topology.interactions for message in INTERACTIONS[number].messages]
 
 
 def _kind_of_link(message: Message) -> str:
@@ -123,7 +119,7 @@ def _at_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Li
 
 def _consumed(chain: Chain, locations: Sequence[Location], kind: str) -> list[str]:
     """Queues of these locations, and their subscriptions."""
-    own = [message for message in _messages(chain) if _kind_of_link(message) == kind]
+    own = [message for message in chain.topology.messages if _kind_of_link(message) == kind]
     return [
         name
         for location in locations
@@ -149,7 +145,7 @@ def _sent_to(chain: Chain, locations: Sequence[Location], kind: str) -> list[tup
     """(message, destination) of all that these locations may send."""
     return [
         (NUMBER_OF[message.name], number)
-        for message in _messages(chain)
+        for message in chain.topology.messages
         if message.source is locations[0].kind and _kind_of_link(message) == kind
         for number in chain.destinations(message)
     ]

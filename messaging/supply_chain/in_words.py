@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from exchange.words import counted
@@ -64,17 +64,22 @@ def _interactions(plan: Plan) -> FoldingTable:
     table = plain_table(key(from_right=True), key("interaction"), key("by"), "each/s", "all/s", "sent/s",
                         "received/s", "%")  # fmt: skip
     for each in plan.topology.interactions:
-        interaction = INTERACTIONS[each]
+        interaction, topology = INTERACTIONS[each], plan.topology
 
         def own(flow: Flow, each: int = each) -> bool:
             return flow.interaction == each
 
         table.add_row(
-            str(each), interaction.about, interaction.initiator.name, number(plan.topology.rates[each]),
-            number(plan.topology.initiations_per_s(each)), number(plan.sent(own)), number(plan.received(own)),
-            _share(plan.received(own), plan.received()),
+            str(each), interaction.about, interaction.initiator.name, number(topology.rates[each]),
+            number(topology.initiations_per_s(each)), *_traffic(plan, own),
         )  # fmt: skip
     return table
+
+
+def _traffic(plan: Plan, own: Callable[[Flow], bool]) -> list[str]:
+    """Messages sent, and received, a second; percent of all that are received."""
+    received = plan.received(own)
+    return [number(plan.sent(own)), number(received), _share(received, plan.received())]
 
 
 def _messages(plan: Plan) -> FoldingTable:
@@ -102,9 +107,7 @@ def _groups(plan: Plan) -> FoldingTable:
 
         messages, kilobytes = paper.get(group.value, (None, None))
         table.add_row(
-            WORDS[group], number(plan.sent(own)), number(plan.received(own)),
-            _share(plan.received(own), plan.received()),
-            f"{messages}" if messages else "-", number(plan.received_kb(own)),
+            WORDS[group], *_traffic(plan, own), f"{messages}" if messages else "-", number(plan.received_kb(own)),
             _share(plan.received_kb(own), plan.received_kb()), f"{kilobytes}" if kilobytes else "-",
         )  # fmt: skip
     return table

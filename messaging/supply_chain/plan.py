@@ -47,8 +47,7 @@ class Plan:
         """UserError if an interaction has nobody to begin it or to serve it, or if the rates cannot be met."""
         for number in topology.interactions:
             _check_served(topology, number)
-        flows = [_flow(topology, each) for number in topology.interactions for each in INTERACTIONS[number].messages]
-        plan = cls(topology, tuple(flows))
+        plan = cls(topology, tuple(_flow(topology, message) for message in topology.messages))
         plan._check_rates()
         return plan
 

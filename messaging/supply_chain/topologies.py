@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from messaging.supply_chain.messages import INTERACTIONS, Kind
+from messaging.supply_chain.messages import INTERACTIONS, Kind, Message
 from runs.errors import UserError
 
 VERTICAL, HORIZONTAL, FREEFORM = TOPOLOGIES = ("vertical", "horizontal", "freeform")
@@ -61,6 +61,10 @@ class Topology:
     @property
     def interactions(self) -> list[int]:
         return [number for number in INTERACTIONS if self.rates.get(number, 0.0) > 0]
+
+    @property
+    def messages(self) -> list[Message]:
+        return [message for number in self.interactions for message in INTERACTIONS[number].messages]
 
     def only(self, numbers: Collection[int]) -> Topology:
         """The same with all other interactions off."""
