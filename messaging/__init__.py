@@ -10,11 +10,11 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 
 | file | what |
 |---|---|
-| benchmark.py | Benchmark, Cell, Counts, Column, Plot, Published; `by_size`, `by_size_and(option)`: the usual points |
+| benchmark.py | Benchmark, Cell, Counts, Column, Plot, Published; by_size and `by_size_and(option)`: points |
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, AskOwn, AnswerAll |
-| streams.py, requests.py | roles, judge and figures of usual benchmarks: Streams, PingPong; `wrong_with`, ... |
+| streams.py, destinations.py, requests.py | roles, judge, figures: Streams, Destination, PingPong; `wrong_with` |
 | session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | payload.py | Source and Receipt: kernels that number, stamp and check messages |
 | supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |

@@ -199,6 +199,11 @@ class Scale:
     unit: str = ""
 
 
+def by_size(settings: Settings) -> list[Point]:
+    """A point for each of `--sizes`."""
+    return [{"size_bytes": size} for size in settings["sizes"]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     name: str = ""
@@ -207,7 +212,7 @@ class Benchmark:
     """One line: what flows from whom to whom."""
     paper: str
     """Which paper, and where in it."""
-    points: Callable[[Settings], Sequence[Point]]
+    points: Callable[[Settings], Sequence[Point]] = by_size
     roles: Callable[[Cell, Links], list[Role]]
     """A cell's roles, receivers before senders. Opens nothing, since the rig first counts the roles of all cells."""
     figures: Callable[[Cell, Results], Figures]
@@ -250,11 +255,6 @@ class Benchmark:
     quick_help: str = QUICK_HELP
     lacks: Collection[str] = ()
     """Shared options that have no say here."""
-
-
-def by_size(settings: Settings) -> list[Point]:
-    """A point for each of `--sizes`."""
-    return [{"size_bytes": size} for size in settings["sizes"]]
 
 
 def by_size_and(name: str) -> Callable[[Settings], list[Point]]:

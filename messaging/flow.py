@@ -158,27 +158,24 @@ def ceiling_per_s(size: int) -> float:
 
 
 def _await_replies(session: Session, replies: int) -> int:
-    """Receive `replies` empty messages; returns how many came."""
-    batch, came = FrameBatch(max(replies, 1), 1, 1), 0
+    """Receive `replies` empty messages; returns how many came.
+
+    One may still be under way on a connection of its own when its sender has left.
+    """
+    batch, came, gone_ns = FrameBatch(max(replies, 1), 1, 1), 0, 0
     session.progressed()
     while came < replies:
         batch.clear()
-        if not session.link.receive(batch):
-            _await_one(session, batch)
-        came += sum(not frame for frame in batch)
-    return came
-
-
-def _await_one(session: Session, batch: FrameBatch) -> None:
-    """Wait a moment for a reply. One may still be under way on a connection of its own when its sender has left."""
-    try:
-        session.wait(session.link, "no reply came")
-    except PeerGone:
-        until_ns = time.monotonic_ns() + UNDER_WAY_NS
-        while not session.link.receive(batch):
-            if time.monotonic_ns() > until_ns:
+        try:
+            session.receive(session.link, batch, "no reply came")
+        except PeerGone:
+            now_ns = time.monotonic_ns()
+            gone_ns = gone_ns or now_ns
+            if now_ns > gone_ns + UNDER_WAY_NS:
                 raise
             time.sleep(0.001)
+        came += sum(not frame for frame in batch)
+    return came
 
 
 @dataclass(frozen=True)
@@ -205,7 +202,9 @@ class Consume:
             three_quarters_ns = _take(session, receipt, 3 * self.count // 4, batch, result.first_ns, few)
             result.details["three_quarters"] = (receipt.received, three_quarters_ns)
             result.last_ns = _take(session, receipt, self.count, batch, three_quarters_ns, few)
-            _take_surplus(session.link, receipt, batch)
+            batch.clear()
+            if session.link.receive(batch):  # more than was expected
+                receipt.add(batch, time.monotonic_ns())
             session.send_all(session.link, REPLY)
         except (Silence, PeerGone) as why:
             result.stopped = f"{why}; {receipt.received:,} of {self.count:,} messages came"
@@ -224,13 +223,6 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
         if batch.count < few and until - receipt.received > NEAR_THE_END:
             time.sleep(REST_S)
     return now_ns
-
-
-def _take_surplus(link: Link, receipt: Receipt, batch: FrameBatch) -> None:
-    """Count surplus messages, which come after the last expected one."""
-    batch.clear()
-    if link.receive(batch):
-        receipt.add(batch, time.monotonic_ns())
 
 
 def _with_receipt(result: RoleResult, receipt: Receipt, link: Link) -> RoleResult:

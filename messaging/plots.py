@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from messaging.benchmark import Benchmark, Plot, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of
 from reports.drawing.canvas import empty_axes, linear_x, linear_y, log_x, log_y, time_x
-from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
+from reports.drawing.chart import Chart, EndLabel, Numbers, draw, draw_medians, label_ends, level, name_parts
 from reports.drawing.colours import MUTED, line_colours
 from reports.drawing.figures import Drawing, Figure, drawings
 from reports.exports import grouped
@@ -74,9 +74,7 @@ def _chart(plot: Plot, rows: list[Row]) -> Chart:
     labels = [_line(axes, plot, name, own, *looks[name]) for name, own in lines.items()]
     for published in plot.beside:
         if published.level is not None:
-            line = axes.axhline(published.level, color=MUTED, linestyle="--", linewidth=1.3)
-            name_parts("the paper", line, [])
-            labels.append(EndLabel(published.level, "the paper", MUTED))
+            labels.append(draw(axes, level(published.level), text="the paper", colour=MUTED))
         if published.points:
             labels.append(_published_line(axes, published, max(float(row["point"][plot.x]) for row in rows)))
     _x_axis(axes, plot, sorted({float(row["point"][plot.x]) for row in rows}))

@@ -10,7 +10,7 @@ The round trip is from handing the message over to having its reply, by the publ
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Column, Counts, Plot, by_size, on_gige
+from messaging.benchmark import Benchmark, Column, Counts, Plot, on_gige
 from messaging.options import COUNT, SIZES
 from messaging.requests import PingPong
 
@@ -19,7 +19,6 @@ PING_PONG = PingPong("publisher", "consumer", Counts(broker=2_000, brokerless=10
 BENCHMARK = Benchmark(
     about="one message at a time through a direct exchange, and a reply of its size: round trip by size",
     paper="AMQP over InfiniBand, 3.3 and figures 4c, 4d",
-    points=by_size,
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,
     figures=PING_PONG.figures,

@@ -12,7 +12,7 @@ its last. Latency is from handing over to receipt, so here it is mostly a wait i
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, by_size, on_gige
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Plot, Published, Results, on_gige
 from messaging.options import COUNT, SIZES
 from messaging.streams import Streams, by_publishers_clock
 
@@ -31,7 +31,6 @@ PLATEAU = Published("bandwidth over IPoIB, the plateau", "350 MB/s", level=350.0
 BENCHMARK = Benchmark(
     about="one publisher, a direct exchange, one consumer: rate and bandwidth by size",
     paper="AMQP over InfiniBand, 3.1 and figure 3",
-    points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,

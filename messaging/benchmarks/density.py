@@ -8,7 +8,7 @@ came after the first. ZeroMQ's authors prefer it to messages/s, since costs of a
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Published, Results, by_size
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Published, Results
 from messaging.benchmarks import throughput
 from messaging.benchmarks.throughput import STREAM
 from messaging.options import COUNT, sizes
@@ -24,7 +24,6 @@ def figures(cell: Cell, results: Results) -> Figures:
 BENCHMARK = Benchmark(
     about="the mean time between two arrivals, in ns, by size",
     paper="ZeroMQ 0.2 tests, density",
-    points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,

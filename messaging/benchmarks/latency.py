@@ -8,7 +8,7 @@ One way is the time of all bounces over 2n, as ZeroMQ reckons it; percentiles ar
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published, by_size
+from messaging.benchmark import Benchmark, Column, Counts, Makes, Plot, Published
 from messaging.options import COUNT, sizes
 from messaging.requests import PingPong
 
@@ -17,7 +17,6 @@ PING_PONG = PingPong("here", "there", Counts(broker=5_000, brokerless=20_000, to
 BENCHMARK = Benchmark(
     about="one message bounced, with raw TCP beside: one way by size",
     paper="ZeroMQ 0.2 tests, latency",
-    points=by_size,
     roles=PING_PONG.roles,
     judge=PING_PONG.judge,
     figures=PING_PONG.figures,

@@ -7,7 +7,7 @@ The rate is the consumer's, from its first message to its last, so whatever is s
 
 from __future__ import annotations
 
-from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results, by_size
+from messaging.benchmark import Benchmark, Cell, Column, Counts, Figures, Makes, Plot, Published, Results
 from messaging.options import COUNT, sizes
 from messaging.streams import Streams, with_megabits
 
@@ -23,7 +23,6 @@ def figures(cell: Cell, results: Results) -> Figures:
 BENCHMARK = Benchmark(
     about="messages blasted one way, timed where they arrive: messages/s and Mb/s by size",
     paper="ZeroMQ 0.2 tests, throughput",
-    points=by_size,
     roles=STREAM.roles,
     judge=STREAM.judge,
     figures=figures,
