@@ -18,7 +18,7 @@ import numpy as np
 
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Cell, Counts, Figures, Results
-from messaging.roles import Links, Role, RoleResult, stopped_in_words
+from messaging.roles import Links, Role, RoleResult, of_kind, stopped_in_words
 from messaging.session import Session, Silence
 from messaging.streams import latency_figures, wrong_with
 from transports.base import Link, PeerGone, TransportError
@@ -240,10 +240,9 @@ class AnswerAll:
 
 def wrong_with_asking(results: Results) -> list[str]:
     """Sentences unless every client has an answer to each request, as it was sent, and the server had all of them."""
-    clients = {name: result for name, result in results.items() if name != "server"}
-    reasons = [
-        wrong for name, client in clients.items() for wrong in wrong_with({name: client}, {name: client}, client.sent)
-    ]
+    clients = of_kind(results, "client")
+    each = [({name: client}, client.sent) for name, client in clients.items()]
+    reasons = [wrong for client, sent in each for wrong in wrong_with(client, client, sent)]
     asked, server = sum(client.sent for client in clients.values()), results["server"]
     reasons += stopped_in_words({"server": server})
     if server.received != asked:

@@ -161,11 +161,14 @@ def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
     begun = [result for result in receivers if result.received]
     span_ns = max((each.last_ns for each in begun), default=0) - min((each.first_ns for each in begun), default=0)
     messages = sum(each.received for each in begun) - 1
-    latency = latency_figures(receivers, "latency")
+    return {**_rates(size, messages, span_ns), **latency_figures(receivers, "latency")}
+
+
+def _rates(size: int, messages: int, span_ns: int) -> Figures:
     if span_ns < LEAST_SPAN_NS or messages < 1:
-        return latency
+        return {}
     per_s = messages * 1e9 / span_ns
-    return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9, **latency}
+    return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
 
 
 def published_figures(size: int, results: Results) -> Figures:
@@ -182,11 +185,7 @@ def _mean_ns(roles: Sequence[RoleResult]) -> int:
 
 def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
     """The rates as the paper computes them: from the first message to the reply. No rates if that was too short."""
-    span_ns = publisher.details["replied_ns"] - publisher.first_ns
-    if span_ns < LEAST_SPAN_NS:
-        return {}
-    per_s = publisher.sent * 1e9 / span_ns
-    return {"messages_per_s": per_s, "megabytes_per_s": per_s * size / 1e6, "seconds": span_ns / 1e9}
+    return _rates(size, publisher.sent, publisher.details["replied_ns"] - publisher.first_ns)
 
 
 def with_megabits(figures: Figures) -> Figures:

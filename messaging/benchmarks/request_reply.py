@@ -24,7 +24,7 @@ from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, P
 from messaging.options import SAMPLE_SECONDS, numbers, sizes
 from messaging.peaks import PEAK_PLOTS, PRELOADED, PUBLISHED, in_words, peaks_by_size
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
-from messaging.roles import Links, Role, check_descriptors
+from messaging.roles import Links, Role, check_descriptors, of_kind
 from runs.option_types import Listed, OneOf
 from transports.base import Pattern
 
@@ -94,7 +94,7 @@ def preload(cell: Cell, roles: Sequence[Role]) -> None:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    clients = [result for name, result in results.items() if name != "server"]
+    clients = list(of_kind(results, "client").values())
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
     looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
     found = reply_figures(cell.size, clients, cell.settings["sample_s"])

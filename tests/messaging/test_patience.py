@@ -42,6 +42,23 @@ def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -
         waits(session, 1)
 
 
+class Full(Stuck):
+    """A link through which questions come, and no answer goes."""
+
+    def receive(self, batch: FrameBatch) -> int:
+        batch.append(b"question")
+        return 1
+
+    def send(self, _batch: FrameBatch, first: int) -> int:
+        return first
+
+
+def test_who_answers_gives_up_where_no_answer_can_be_sent() -> None:
+    session = Session([Full()], Pipe()[0], 0.0)  # type: ignore[list-item]
+    with pytest.raises(Silence, match="no message could be sent for 0 s"):
+        session.echo(FrameBatch(1), 1)
+
+
 class Trickle:
     """A link that has ten messages at a time."""
 
