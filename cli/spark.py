@@ -17,6 +17,10 @@ master_option = click.option(
     "--master", default="local[2]", show_default=True, metavar="URL",
     help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...",
 )  # fmt: skip
+reading_master_option = click.option(
+    "--master", default="local[2]", show_default=True, metavar="URL",
+    help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://..., or Spark Connect, sc://HOST:PORT.",
+)  # fmt: skip
 
 
 def _settings(_context: click.Context, _option: click.Parameter, confs: tuple[str, ...]) -> dict[str, str]:
@@ -110,7 +114,7 @@ OUTPUT_OPTIONS = (
         metavar="URL",
         help="Where exchange spark ingest made them.",
     ),
-    master_option,
+    reading_master_option,
     conf_option,
     packages_option,
     click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names."),

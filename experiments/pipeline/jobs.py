@@ -167,12 +167,19 @@ def open_dataset(
     master: str, tables: str, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
     """Open a session and its tables' folder; a failure is shown as a sentence instead of a stack trace."""
-    try:
+    with in_sentences():
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)
         with open_session(master, java=java, settings=settings) as spark, typed_errors(tables):
             yield spark, DatasetFolder(spark, tables)
+
+
+@contextmanager
+def in_sentences() -> Iterator[None]:
+    """Show an error of Spark's as a sentence, with the exit code that says whose fault it is."""
+    try:
+        yield
     except (SparkUnavailableError, DatasetUnreadableError) as error:
         raise UserError(str(error)) from error
     except SparkError as error:

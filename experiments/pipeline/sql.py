@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ import click
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from exchange.words import counted
-from experiments.pipeline.jobs import open_dataset
+from experiments.pipeline.jobs import in_sentences, open_dataset
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError
 from spark.dataset.bars import STRETCHES, create_partial_bars
+from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.dataset.views import create_views, query
-from spark.errors import BadQueryError
+from spark.errors import BadQueryError, typed_errors
+from spark.sessions.connect import connected_session, is_connect
 from spark.sessions.settings import DRIVER_OPTIONS, with_given
 
 MOST_ROWS = 40
@@ -63,7 +66,7 @@ def sql(
     """
     # Python makes partial bars of tables on this machine, and leaves Java little to do.
     tuning = compilers_for(tables) if bars_ns is None or "://" in tables else {}
-    with open_dataset(master, tables, with_given(tuning, settings)) as (spark, folder):
+    with _open_tables(master, tables, tuning, settings) as (spark, folder):
         there = create_views(spark, folder)
         if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
             create_partial_bars(spark, folder, there, bars_ns)
@@ -72,6 +75,19 @@ def sql(
         except BadQueryError as error:
             raise UserError(str(error)) from error
     return 0
+
+
+@contextmanager
+def _open_tables(
+    master: str, tables: str, tuning: Mapping[str, str], settings: Mapping[str, str]
+) -> Iterator[tuple[SparkSession, DatasetFolder | ServedFolder]]:
+    """Open a session of our own, which `tuning` is for, or one of a Spark Connect server."""
+    if not is_connect(master):
+        with open_dataset(master, tables, with_given(tuning, settings)) as opened:
+            yield opened
+        return
+    with in_sentences(), connected_session(master, settings) as spark, typed_errors(tables):
+        yield spark, ServedFolder(spark, tables)
 
 
 def compilers_for(tables: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.errors import DatasetUnreadableError
 from spark.sessions.partitions import each_number
 
@@ -73,12 +73,14 @@ READ = ("run", "instrument", "sequence", "time_ns")
 ROWS_AT_ONCE = 1 << 18
 
 
-def create_partial_bars(spark: SparkSession, folder: DatasetFolder, there: Collection[str], every_ns: int) -> None:
+def create_partial_bars(
+    spark: SparkSession, folder: DatasetFolder | ServedFolder, there: Collection[str], every_ns: int
+) -> None:
     """Make the views that BARS reads. A simulation may lack some of the three tables, which are then empty."""
     for table in STRETCHES:
         if table not in there:
             rows = spark.createDataFrame([], from_arrow_schema(_schema(table)))
-        elif folder.local is None:
+        elif isinstance(folder, ServedFolder) or folder.local is None:
             rows = spark.sql(PARTIAL[table].format(every_ns=every_ns))
         else:
             files = [_path_and_experiment(folder, file) for file in folder.files(table)]

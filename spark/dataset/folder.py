@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
-from spark.tables.files import escaped
+from spark.tables.files import PATH, escaped
 
 
 class DatasetFolder:
@@ -100,9 +102,51 @@ class DatasetFolder:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
 
 
+class ServedFolder:
+    """A folder that a Spark Connect server sees: to read, and not to change. The server lists it once.
+
+    DatasetUnreadableError if the server does not see it.
+    """
+
+    def __init__(self, spark: SparkSession, url: str) -> None:
+        self.url = as_url(url).rstrip("/")
+        root = f"{_without_scheme(self.url)}/"
+        self._files = [_without_scheme(path).removeprefix(root) for path in self._paths(spark)]
+
+    def names(self) -> list[str]:
+        """Return all names directly in this folder that are of files, or of folders with some, sorted."""
+        return sorted({file.split("/")[0] for file in self._files})
+
+    def files(self, name: str) -> list[str]:
+        """Return every part anywhere below the folder `name`, relative to this folder."""
+        return sorted(file for file in self._files if re.match(rf"{re.escape(name)}/(.*/)?part-", file))
+
+    def pattern(self, name: str) -> str:
+        """Return a path as Spark's readers take it."""
+        return escaped(f"{self.url}/{name}")
+
+    def _paths(self, spark: SparkSession) -> list[str]:
+        """List all files, and read none; Spark leaves out names that begin with a dot."""
+        reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
+        try:
+            return [str(path) for path in reader.load(escaped(self.url)).select(PATH).toArrow()[PATH].to_pylist()]
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            raise DatasetUnreadableError(
+                f"the Spark Connect server sees no folder {self.url}: "
+                "give tables that it reaches, on its own disk, a shared one, or another file system"
+            ) from error
+
+
 def as_url(location: str) -> str:
     """Turn a path of this machine into a URL; a URL stays as it is."""
     return location if len(urlsplit(location).scheme) > 1 else f"file://{Path(location).resolve()}"
+
+
+def _without_scheme(url: str) -> str:
+    """Return the path alone; Spark writes file:/a where we write file:///a."""
+    return re.sub(r"^[\w+.-]+:(//[^/]*)?", "", url)
 
 
 def local_uri(spark: SparkSession, folder: Path) -> str:

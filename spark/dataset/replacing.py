@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.errors import DatasetUnreadableError, TablesBusyError
 
 STAGED, DECIDED, LOCK = ".staged", ".decided", ".lock"
@@ -38,7 +38,7 @@ def changing(folder: DatasetFolder) -> Iterator[None]:
         _move_files(folder)
 
 
-def refuse_older(folder: DatasetFolder) -> None:
+def refuse_older(folder: DatasetFolder | ServedFolder) -> None:
     """Raise DatasetUnreadableError if the tables have an older layout."""
     if older := [name for name in folder.names() if name.startswith("manifest-")]:
         raise DatasetUnreadableError(

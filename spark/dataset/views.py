@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
 
-from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.dataset.replacing import refuse_older
 from spark.dataset.runs import RUNS
 from spark.errors import BadQueryError, DatasetUnreadableError
 from spark.tables.schemas import KEYS
 
-LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 WITHOUT_RUNS = ("orders", "trades", "confirmations", "quotes", "live")
 """A simulation makes events, and a follower its rows, without a table of runs."""
-LOOKING = ("Show", "Describe", "Explain")
-"""The commands among SQL's statements that change nothing, by the beginnings of their plans' names in Spark."""
+LOOKING = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", re.IGNORECASE)
+"""The beginnings of statements that change nothing and are no queries."""
+END = re.compile(r"(;\s*(--.*\s*)*)?$")
 
 
-def create_views(spark: SparkSession, folder: DatasetFolder) -> list[str]:
+def create_views(spark: SparkSession, folder: DatasetFolder | ServedFolder) -> list[str]:
     """Name every table that has rows; return the names.
 
     DatasetUnreadableError if there are no runs, no simulation and no live rows, or if tables have an older layout.
@@ -48,22 +46,29 @@ def query(spark: SparkSession, sql: str) -> DataFrame:
     BadQueryError, a sentence, if the statement does not parse, names what is not there, or would write.
     """
     try:
-        if _writes(spark, sql):
+        if not _reads(spark, sql):
             raise BadQueryError(
                 "this SQL would write; exchange spark sql takes what only reads: SELECT, WITH, SHOW, DESCRIBE"
             )
-        return spark.sql(sql)
+        rows = spark.sql(sql)
+        _ = rows.schema  # Spark Connect looks for tables and columns only now
+        return rows
     except ParseException as error:
         raise BadQueryError(f"this SQL does not parse: {_first_line(error)}") from error
     except AnalysisException as error:
         raise BadQueryError(_what_there_is(spark, error)) from error
 
 
-def _writes(spark: SparkSession, sql: str) -> bool:
-    plan = cast(Any, spark)._jsparkSession.sessionState().sqlParser().parsePlan(sql)
-    kind, gateway = str(plan.getClass().getSimpleName()), cast(Any, spark.sparkContext._gateway)
-    is_statement = any(is_instance_of(gateway, plan, f"{LOGICAL}.{name}") for name in ("Command", "ParsedStatement"))
-    return (is_statement and not kind.startswith(LOOKING)) or "InsertIntoStatement" in str(plan.toString())
+def _reads(spark: SparkSession, sql: str) -> bool:
+    """True if it looks, or is a query: only a query can stand in brackets. ParseException if it is no SQL."""
+    if LOOKING.match(sql):
+        return True
+    try:
+        spark.sql(f"SELECT * FROM (\n{END.sub('', sql, count=1)}\n)")
+    except ParseException:
+        spark.sql(f"EXPLAIN {sql}")
+        return False
+    return True
 
 
 def _what_there_is(spark: SparkSession, error: AnalysisException) -> str:

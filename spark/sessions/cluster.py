@@ -29,6 +29,7 @@ from spark.sessions.package import package_zip
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
 LOOPBACK = "127.0.0.1"
+CONNECT = "sc://"
 PR_SET_PDEATHSIG = 1
 SECRET = "EXCHANGE_SPARK_SECRET"
 """The environment variable with the secret of a standalone cluster, its spark.authenticate.secret."""
@@ -51,8 +52,13 @@ def is_local(master: str) -> bool:
 def driver_address(master: str) -> str | None:
     """Return the address on which the driver listens: loopback for a local master, None if Spark is to choose.
 
-    SparkUnavailableError if no one answers at the address of a standalone master.
+    SparkUnavailableError if no one answers at the address of a standalone master, or if the master has no driver.
     """
+    if master.startswith(CONNECT):
+        raise SparkUnavailableError(
+            f"{master} is Spark Connect, which exchange spark sql, bars and samples take, and nothing else: "
+            "give local[N], spark://HOST:PORT, yarn or k8s://..."
+        )
     if master.startswith("spark://"):
         return _address_towards(master)
     return LOOPBACK if master.startswith("local") else None

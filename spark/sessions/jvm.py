@@ -122,7 +122,7 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
         del os.environ[name]
     os.environ.update(environment)
     try:
-        with _quiet_loggers():
+        with quiet_loggers():
             yield
     finally:
         # pyspark's class attributes keep a JVM that died too early to be stopped properly.
@@ -137,7 +137,8 @@ def own_process_state(environment: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_loggers() -> Iterator[None]:
+def quiet_loggers() -> Iterator[None]:
+    """Keep the loggers of pyspark from the terminal: what they say is raised as well."""
     loggers = [PySparkLogger.getLogger(name) for name in CHATTY_LOGGERS]
     former = [logger.disabled for logger in loggers]
     for logger in loggers:

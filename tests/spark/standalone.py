@@ -1,4 +1,4 @@
-"""A Spark master and one worker, from the classes of the pyspark wheel, on free ports of this machine."""
+"""A Spark master with one worker, and a Spark Connect server, from the pyspark wheel, on free ports of this machine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from typing import IO
 
 from spark.sessions.cluster import home_of
 from spark.sessions.java import find_java
-from spark.sessions.session import spark_environment
+from spark.sessions.session import LOGGING, spark_environment
 
 DEPLOY = "org.apache.spark.deploy"
+CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+BINDING = "spark.connect.grpc.binding"
+ADDRESS_LOGGING = f"""\
+appender.console.target = SYSTEM_ERR
+logger.address.name = {CONNECT_SERVER}
+logger.address.level = info
+"""
 LOCAL = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
 
 
@@ -27,6 +34,19 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
         with _daemon(folder, f"{DEPLOY}.worker.Worker", work) as worker:
             _said(worker, "(Successfully registered) with master")
             yield url
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """Its URL; it is gone at the end. It logs its address alone: no one reads what it would say later."""
+    (folder / "log4j2.properties").write_text(LOGGING.format(level="off") + ADDRESS_LOGGING)
+    settings = {f"{BINDING}.address": "127.0.0.1", f"{BINDING}.port": "0", "spark.ui.enabled": "false"}
+    confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    logging = ["--driver-java-options", f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
+    submitted = ["--master", "local[2]", "--class", CONNECT_SERVER, *logging, *confs, "spark-internal"]
+    with _daemon(folder, f"{DEPLOY}.SparkSubmit", submitted) as server:
+        port = _said(server, r"Spark Connect server started at: .*:(\d+)")
+        yield f"sc://127.0.0.1:{port}"
 
 
 @contextmanager

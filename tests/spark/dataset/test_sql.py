@@ -16,6 +16,15 @@ pytestmark = pytest.mark.jvm
 
 ORDERS = "select experiment, run, sum(orders_sent) as orders from traffic group by all order by experiment, run"
 EXPECTED = [("a-trial", "first", 201), ("a-trial", "second", 401), ("alone", "run [2]", 1001)]
+MISTAKES = [
+    ("selec 1", "this SQL does not parse: "),
+    ("select * from trade", "there is no table trade; there are: arms, comparison, completion"),
+    ("select cpu from summary", "there is no column cpu; near it are: "),
+    ("drop view traffic", "this SQL would write"),
+    ("create table x as select 1", "this SQL would write"),
+    ("insert into traffic select * from traffic", "this SQL would write"),
+    ("select sum(arm, 1) from arms", "this SQL cannot be answered: "),
+]
 
 
 def test_tables_have_their_names_and_every_run_its_orders(dataset: Dataset, typed: Typed) -> None:
@@ -40,18 +49,7 @@ def test_csv_json_and_parquet_hold_the_same_rows(dataset: Dataset, typed: Typed,
     assert list(tmp_path.glob(".*")) == []
 
 
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        ("selec 1", "this SQL does not parse: "),
-        ("select * from trade", "there is no table trade; there are: arms, comparison, completion"),
-        ("select cpu from summary", "there is no column cpu; near it are: "),
-        ("drop view traffic", "this SQL would write"),
-        ("create table x as select 1", "this SQL would write"),
-        ("insert into traffic select * from traffic", "this SQL would write"),
-        ("select sum(arm, 1) from arms", "this SQL cannot be answered: "),
-    ],
-)
+@pytest.mark.parametrize(("statement", "message"), MISTAKES)
 def test_a_mistake_in_sql_is_one_sentence(dataset: Dataset, typed: Typed, statement: str, message: str) -> None:
     done = typed("sql", statement, "--tables", dataset.folder.url)
     assert done.exit_code == 2

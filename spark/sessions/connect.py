@@ -1,0 +1,86 @@
+"""Sessions of Spark Connect: a server that runs already does the work, and this process starts no Java."""
+
+from __future__ import annotations
+
+import socket
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from pyspark.errors import AnalysisException, PySparkException, PySparkImportError, PySparkValueError
+from pyspark.sql import SparkSession
+
+from spark.errors import SparkUnavailableError
+from spark.sessions.cluster import ANSWER_PATIENCE_S, CONNECT
+from spark.sessions.jvm import quiet_loggers
+
+SETTINGS = {"spark.sql.session.timeZone": "UTC"}
+MOST_RETRIES = 4
+"""After each, the client waits four times as long as before: 4 s in all. Its own number, 15, takes ten minutes."""
+
+
+def is_connect(master: str) -> bool:
+    """True if the master is a server of Spark Connect."""
+    return master.startswith(CONNECT)
+
+
+@contextmanager
+def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Open a session on the server at `url`, with these settings of SQL's.
+
+    SparkUnavailableError if the client lacks a package, if no such server answers, or if it refuses a setting.
+    """
+    with quiet_loggers(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # an exception follows
+        session = _session(url)
+        try:
+            _set(session, url, {**SETTINGS, **settings})
+            yield session
+        finally:
+            session.stop()
+
+
+def _session(url: str) -> SparkSession:
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+    except PySparkImportError as missing:
+        package = (missing.getMessageParameters() or {}).get("package_name", "a package")
+        raise SparkUnavailableError(
+            f"{url} needs {package}, which is not here or too old: pip install 'exchange-simulation[connect]'"
+        ) from missing
+    _see_that_it_answers(url)
+    session: Any = ConnectSession.builder.remote(url).create()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=MOST_RETRIES)])
+    return cast(SparkSession, session)
+
+
+def _see_that_it_answers(url: str) -> None:
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    try:
+        host, _, port = DefaultChannelBuilder(url).endpoint.rpartition(":")
+    except (PySparkValueError, ValueError) as error:
+        raise SparkUnavailableError(f"{url} is no address of Spark Connect: give sc://HOST:PORT") from error
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_PATIENCE_S).close()
+    except OSError as error:
+        raise SparkUnavailableError(
+            f"no Spark Connect server answers at {url} ({error.strerror or error}): "
+            "start one, with start-connect-server.sh of Spark, or correct the address"
+        ) from error
+
+
+def _set(session: SparkSession, url: str, settings: Mapping[str, str]) -> None:
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+    except AnalysisException as error:
+        raise SparkUnavailableError(
+            f"{url} lets no session set {name}: start its server with it, or leave it out"
+        ) from error
+    except PySparkException as error:
+        raise SparkUnavailableError(
+            f"what answers at {url} is no Spark Connect server, or wants ;use_ssl=true or ;token=... in its address"
+        ) from error

@@ -1,0 +1,92 @@
+"""`exchange spark sql`, `bars` and `samples` through a Spark Connect server."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import main
+from tests.machine import lacks
+from tests.spark.dataset.conftest import Dataset, Typed
+from tests.spark.dataset.test_sql import EXPECTED, MISTAKES, ORDERS
+from tests.spark.standalone import connect_server
+
+PACKAGES = ("grpc", "grpc_status", "google.rpc", "zstandard")
+
+
+def asked(*words: object) -> Result:
+    return CliRunner().invoke(main, ["spark", *map(str, words)])
+
+
+def are_here() -> bool:
+    try:
+        return all(map(importlib.util.find_spec, PACKAGES))
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if not are_here():
+        lacks("Spark Connect's client: pip install 'exchange-simulation[connect]'")
+    with connect_server(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
+@pytest.mark.jvm
+def test_a_server_answers_as_a_session_of_our_own(server: str, dataset: Dataset) -> None:
+    done = asked("sql", ORDERS, "--json", "--tables", dataset.folder.url, "--master", server)
+    assert done.exit_code == 0, done.output
+    assert [tuple(json.loads(line).values()) for line in done.stdout.splitlines()] == EXPECTED
+
+
+@pytest.mark.jvm
+def test_samples_are_the_same_through_a_server(server: str, dataset: Dataset, typed: Typed) -> None:
+    words = ("samples", "--csv", "--tables", dataset.folder.url)
+    assert asked(*words, "--master", server).stdout == typed(*words).stdout != ""
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(("statement", "message"), MISTAKES)
+def test_a_mistake_in_sql_is_one_sentence_too(server: str, dataset: Dataset, statement: str, message: str) -> None:
+    done = asked("sql", statement, "--tables", dataset.folder.url, "--master", server)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.jvm
+def test_what_the_server_does_not_have_is_one_sentence(server: str, dataset: Dataset, tmp_path: Path) -> None:
+    elsewhere = asked("sql", "select 1", "--tables", tmp_path / "none", "--master", server)
+    assert f"the Spark Connect server sees no folder file://{tmp_path}/none: give tables" in elsewhere.stderr
+    driver = ("--conf", "spark.driver.memory=2g")
+    refused = asked("sql", "select 1", "--tables", dataset.folder.url, "--master", server, *driver)
+    assert f"{server} lets no session set spark.driver.memory: start its server with it" in refused.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_missing_package_is_named_with_how_to_get_it(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pyspark.sql.connect", package))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    done = asked("sql", "select 1", "--master", "sc://127.0.0.1:1")
+    assert done.exit_code == 2
+    assert "which is not here or too old: pip install 'exchange-simulation[connect]'" in done.stderr
+
+
+def test_a_server_that_does_not_answer_is_told_at_once() -> None:
+    if not are_here():
+        lacks("Spark Connect's client: pip install 'exchange-simulation[connect]'")
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"sc://127.0.0.1:{gone.getsockname()[1]}"
+    done = asked("sql", "select 1", "--master", url)
+    assert done.exit_code == 2
+    assert f"no Spark Connect server answers at {url} (Connection refused): start one" in done.stderr
+    assert "is no address of Spark Connect" in asked("sql", "select 1", "--master", "sc://").stderr
