@@ -58,6 +58,17 @@ def test_a_mistake_in_sql_is_one_sentence(dataset: Dataset, typed: Typed, statem
     assert "SQLSTATE" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "statement", ["-- which\nshow views; -- all", "select 1; -- one\n", "with a as (select 1) from a"]
+)
+def test_a_statement_may_have_comments_and_an_end(
+    dataset: Dataset, typed: Typed, tmp_path: Path, statement: str
+) -> None:
+    (tmp_path / "statement.sql").write_text(statement)
+    done = typed("sql", "--file", tmp_path / "statement.sql", "--tables", dataset.folder.url)
+    assert done.exit_code == 0, done.output
+
+
 def test_a_list_is_for_json_and_not_for_csv(dataset: Dataset, typed: Typed) -> None:
     where = ("--tables", dataset.folder.url)
     refused = typed("sql", "select bucket from completion", "--csv", *where)
