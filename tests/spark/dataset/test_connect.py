@@ -21,6 +21,12 @@ from tests.spark.standalone import connect_server
 PACKAGES = ("grpc", "grpc_status", "google.rpc", "zstandard")
 
 
+@pytest.fixture(autouse=True)
+def with_a_main_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of pytest-xdist has none, which pyspark takes for doctests: it ends the process without a package."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
+
+
 def asked(*words: object) -> Result:
     return CliRunner().invoke(main, ["spark", *map(str, words)])
 
