@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 
 from messaging.report import write_page
 
-FIGURES = {"de-spsc": 3 - 1, "request-reply": 2 * 2 + 1 - 1, "perftest": 0}
+FIGURES = {"de-spsc": 3 - 1, "request-reply": 2 + 1 - 1, "perftest": 0}
 """Those of request-reply by threads are one for each way to match: 8 lines each, not 16.
 
 One of each benchmark is on its card.
