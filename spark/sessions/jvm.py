@@ -143,11 +143,14 @@ def quiet_loggers() -> Iterator[None]:
     former = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
-    logging.getLogger().addFilter(_is_no_broken_command)
+    root = logging.getLogger()
+    is_outermost = _is_no_broken_command not in root.filters
+    root.addFilter(_is_no_broken_command)
     try:
         yield
     finally:
-        logging.getLogger().removeFilter(_is_no_broken_command)
+        if is_outermost:
+            root.removeFilter(_is_no_broken_command)
         for logger, was_disabled in zip(loggers, former, strict=True):
             logger.disabled = was_disabled
 

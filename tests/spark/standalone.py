@@ -54,7 +54,9 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
     home = home_of("spark://", folder)
     environment = {**os.environ, **spark_environment(find_java(), home), "SPARK_LOCAL_DIRS": str(folder)}
     command = [str(home / "bin" / "spark-class"), name, *arguments]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
     try:
         yield process
     finally:

@@ -63,6 +63,8 @@ def typed(spark: SparkSession) -> Iterator[Typed]:
 
     @contextmanager
     def open_ours(*_: object, **__: object) -> Iterator[SparkSession]:
+        for view in spark.sql("SHOW VIEWS").collect():  # of another command, with tables of its own
+            spark.catalog.dropTempView(view.viewName)
         yield spark
 
     with pytest.MonkeyPatch.context() as patch:
