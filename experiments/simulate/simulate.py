@@ -86,7 +86,7 @@ def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dic
 
 
 def _place(tables: str, master: str) -> str:
-    """Where the tables go: a URL, or an absolute path, since executors have other working directories."""
+    """Return the place of the tables: a URL, or an absolute path, since executors have other working directories."""
     if len(urlsplit(tables).scheme) > 1 and not tables.startswith("file:"):
         if master == "none":
             raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")

@@ -30,7 +30,7 @@ def test_the_same_seed_gives_the_same_streams_on_every_transport(
 
 
 def record_of(results: Path, *words: object) -> dict[str, Any]:
-    """Of a run that is complete; what runs in threads is run in this process."""
+    """Run to a complete end and return the record; a run in threads is one of this process."""
     here = "memory" in words or "zeromq+inproc" in words
     said = (measured_here if here else measured)(results, *words)
     assert said.code == 0, said.err

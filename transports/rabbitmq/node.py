@@ -101,7 +101,7 @@ class Node(NodeAddress):
             return self._up(left, server, port, settings, None, outlives_us, patience_s, where)
 
     def set_memory_mark(self, mark: float) -> None:
-        """As `rabbitmqctl set_vm_memory_high_watermark`: publishers pause soon if the node has more."""
+        """Limit the node's memory, as rabbitmqctl does: publishers pause soon if the node has more."""
         self.evaluate(f"vm_memory_monitor:set_vm_memory_high_watermark({memory_term(mark)})")
 
     def evaluate(self, expression: str) -> None:

@@ -69,7 +69,7 @@ def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -
 
 
 def test_a_socket_that_drops_a_tenth_gets_all_in_the_end() -> None:
-    """Of 200 packets one is dropped, but for one try in 10^9."""
+    """The kernel drops at least one of 200 packets, except in one try of 10^9."""
     ours, theirs = connected()
     with ours, theirs:
         ours.settimeout(PATIENCE_S)
