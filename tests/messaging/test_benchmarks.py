@@ -17,7 +17,7 @@ SHORT = "--repeats 1 --count"
 FLOOD = "--repeats 1 --quick"
 """As many messages as it takes to be timed."""
 COMMANDS = {
-    "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 8,64,256 {SHORT} 1000000",
+    "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 8,64 {FLOOD}",
     "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 3 {FLOOD}",
     "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
