@@ -45,7 +45,7 @@ def command(*words: object) -> list[str]:
 def exchange(*words: object, **env: str) -> Said:
     """Run it to its end; one that only reads what is there, in this process."""
     if words[0] in READERS and "rerun" not in words and not env:
-        return _here(*words)
+        return exchange_here(*words)
     done = subprocess.run(
         command(*words), capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **env}, check=False
     )
@@ -60,16 +60,17 @@ def measured(results: Path, *words: object) -> Said:
 def measured_here(results: Path, *words: object) -> Said:
     """The same in this process, for what runs in threads of one: `--transport memory`."""
     given = () if "--transport" in words else ("--transport", "memory")
-    return _here("run", "--json", "--no-spark", "--no-page", "--results", results, *given, *words)
+    return exchange_here("run", "--json", "--no-spark", "--no-page", "--results", results, *given, *words)
 
 
 def matched_here(tape: Path, answers: Path) -> dict[str, Any]:
     """The record of `exchange match`, in this process."""
-    return _here("match", tape, "--answers", answers, "--json").record
+    return exchange_here("match", tape, "--answers", answers, "--json").record
 
 
-def _here(*words: object) -> Said:
-    done = CliRunner().invoke(main, list(map(str, words)))
+def exchange_here(*words: object, **env: str) -> Said:
+    """Run it in this process: for what is refused, or runs in threads of one, where a new process adds nothing."""
+    done = CliRunner().invoke(main, list(map(str, words)), env=env)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)
@@ -87,7 +88,7 @@ STREAM = ("--rate", "max", "--orders", ORDERS, "--seed", 7)
 def matched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """The record that `exchange match` prints about STREAM's tape."""
     tape = tmp_path_factory.mktemp("tape") / "tape.bin"
-    assert _here("tape", *STREAM[2:], "--output", tape).code == 0
+    assert exchange_here("tape", *STREAM[2:], "--output", tape).code == 0
     return matched_here(tape, tape.with_name("answers.bin"))
 
 

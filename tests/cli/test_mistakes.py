@@ -13,7 +13,7 @@ from cli.main import main
 from exchange.messages import Order, encode
 from matching_engine.order_book import HIGHEST_CAPACITY
 from runs.options import MAX_CAPACITY
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, exchange_here
 
 
 def refused(*words: object) -> str:
@@ -91,7 +91,7 @@ def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_p
 
 
 def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> None:
-    said = exchange("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
+    said = exchange_here("run", "--transport", "zeromq+inproc?calls=slow", "--no-spark", "--results", tmp_path)
     assert said.code == 2
     assert said.err.startswith("Error: zeromq+inproc?calls=slow: ")
     assert "compiled, plain" in said.err

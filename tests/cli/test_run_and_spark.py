@@ -9,17 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.exchange_command import command, exchange
-from tests.spark.fake_java import java_that
+from tests.exchange_command import command, exchange_here
+from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
 WORDS = ("run", "--transport", "memory", "--rate", "1000", "--orders", "500", "--name", "first")
+NO_MEMORY = "echo no memory >&2; exit 1"
 
 
+@leaves_its_pipe_open
 @pytest.mark.parametrize("given", [(), pytest.param(("--json",), marks=pytest.mark.long)])
 def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:
-    said = exchange(*WORDS, *given, "--results", tmp_path, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    said = exchange_here(*WORDS, *given, "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
     assert said.code == 0, said
     assert "no tables: Spark's JVM did not start (no memory)" in said.err
     assert "page: " in (said.err if given else said.out)
@@ -27,8 +29,9 @@ def test_a_failure_of_spark_comes_after_the_page_and_changes_no_exit_code(
     assert "Traceback" not in said.err
 
 
+@leaves_its_pipe_open
 def test_quiet_says_nothing_of_spark_but_what_went_wrong(tmp_path: Path) -> None:
-    said = exchange(*WORDS, "-q", "--results", tmp_path, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    said = exchange_here(*WORDS, "-q", "--results", tmp_path, **java_that(NO_MEMORY, tmp_path / "java"))
     assert said.code == 0, said
     assert [line for line in said.err.splitlines() if "no tables: " not in line] == []
 
@@ -53,5 +56,5 @@ def test_ctrl_c_leaves_out_the_tables_of_a_run_whose_page_is_there(tmp_path: Pat
 
 
 def test_a_setting_leaves_spark_out_for_good(tmp_path: Path) -> None:
-    said = exchange(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
+    said = exchange_here(*WORDS, "--results", tmp_path, EXCHANGE_NO_SPARK="1")
     assert (said.code, said.err.count("tables")) == (0, 0)

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
-from tests.exchange_command import Said, command, exchange
+from tests.exchange_command import Said, command, exchange, exchange_here
 from tests.machine import PATIENCE_S, until
-from tests.spark.fake_java import java_that
+from tests.spark.fake_java import java_that, leaves_its_pipe_open
 
 FAST = ("--transports", "memory,memory", "--rates", "2000", "--seconds", "0.2", "--repeats", "2", "--keep-noisy",
         "--no-spark")  # fmt: skip
@@ -59,16 +59,17 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
     }  # fmt: skip
 
 
+@leaves_its_pipe_open
 def test_spark_follows_a_whole_comparison_and_its_failure_changes_no_exit_code(
     small: tuple[Path, Said], tmp_path: Path
 ) -> None:
     words = ("compare", "--resume", "small", "--results", small[0].parent)
-    said = exchange(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
+    said = exchange_here(*words, **java_that("echo no memory >&2; exit 1", tmp_path / "java"))
     assert said.code == 0, said
     assert "Spark makes the tables of small; Ctrl-C leaves them out" in said.err
     assert "no tables: Spark's JVM did not start (no memory)" in said.err
     assert "page: " in said.out
-    assert not exchange(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
+    assert not exchange_here(*words, EXCHANGE_NO_SPARK="1").err.count("tables")
 
 
 @pytest.mark.jvm

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fake_java import fake_java
+from fake_java import fake_java, leaves_its_pipe_open
 from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -80,8 +80,7 @@ def test_a_jvm_whose_start_is_interrupted_is_gone_with_it(tmp_path: Path, monkey
     assert there == (False, True)
 
 
-# pyspark drops its pipe to a JVM that did not start, and the garbage collector complains.
-@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
+@leaves_its_pipe_open
 @pytest.mark.parametrize(
     ("printed", "reason"),
     [

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from experiments.trials import trial
 from experiments.trials.plan import Plan
 from runs.record.machine import host_facts, versions
-from tests.exchange_command import exchange, measured
+from tests.exchange_command import exchange_here, measured_here
 from tests.experiments.trials.sample_trials import plan
 
 HERE = {"host": {**host_facts(), "load_before": [99.0, 98.0, 97.0]}, "versions": versions()}
@@ -45,8 +45,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_a_run_that_is_run_again_has_the_same_settings_and_the_same_streams(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--rate", 20_000, "--orders", 400, "--seed", 7, "--packing", 3, "--name", "first")
-    first = measured(tmp_path, *words).record
-    said = exchange("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")
+    first = measured_here(tmp_path, *words).record
+    said = exchange_here("results", "rerun", "first", "--name", "second", "--results", tmp_path, "--no-spark", "--json")
     assert said.code == 0, said.err
     assert said.out.encode() == (tmp_path / "second" / "run.json").read_bytes()
     assert said.record["checksums"] == first["checksums"]

@@ -16,12 +16,12 @@ from experiments.capacity import exchange_rates
 from experiments.capacity.capacity import measured_capacity
 from experiments.capacity.exchange_rates import ExchangeRates, least_rate_per_s, objective_of, probe_s
 from experiments.capacity.search import SearchSettings
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange_here
 
 
 def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Path) -> None:
     words = ("--transport", "memory", "--slo", "p50 <= 9s", "--from", 200_000, "--seconds", 0.1, "--probes", 4)
-    said = exchange("capacity", *words, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
+    said = exchange_here("capacity", *words, "--pause", 0, "--results", tmp_path, "--name", "it", "--json")
     assert said.code == 0, said.err
     folder, record = tmp_path / "it", said.record
     assert record["ceiling_orders_per_s"] > 10_000
@@ -32,7 +32,7 @@ def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Pat
     assert all("noise_share" in probe for probe in record["probes"])
     page = (folder / "capacity.html").read_text()
     (folder / "capacity.html").unlink()
-    assert exchange("report", folder).code == 0
+    assert exchange_here("report", folder).code == 0
     assert (folder / "capacity.html").read_text() == page
 
 
@@ -74,17 +74,17 @@ def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -
 
 def test_a_tape_with_too_few_orders_starts_nothing(tmp_path: Path) -> None:
     tape, results = tmp_path / "short.bin", tmp_path / "results"
-    assert exchange("tape", "--orders", 500, "--output", tape).code == 0
-    refused = exchange("capacity", "--tape", tape, "--results", results)
+    assert exchange_here("tape", "--orders", 500, "--output", tape).code == 0
+    refused = exchange_here("capacity", "--tape", tape, "--results", results)
     assert (refused.code, results.exists()) == (2, False)
     assert "has 500 orders; p99 <= 1ms needs 1,000" in refused.err
 
 
 def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: Path) -> None:
     tape = tmp_path / "tape.bin"
-    assert exchange("tape", "--orders", 2_000, "--output", tape).code == 0
+    assert exchange_here("tape", "--orders", 2_000, "--output", tape).code == 0
     words = ("--transport", "memory", "--slo", "p99 <= 9s", "--from", 100_000, "--seconds", 0.1, "--probes", 3)
-    said = exchange("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
+    said = exchange_here("capacity", *words, "--tape", tape, "--pause", 0, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     assert said.record["ceiling_orders_per_s"] > 0
     assert said.record["probes"]

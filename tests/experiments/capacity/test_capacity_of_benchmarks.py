@@ -14,7 +14,7 @@ from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from messaging.turned_up import load_of
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, exchange_here
 
 WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
 BASE = LoadAxis("base", "base", "base", "the highest base", whole=True)
@@ -56,7 +56,7 @@ def test_a_search_is_made_again_from_its_record(searched: tuple[Path, dict[str, 
 def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: Path) -> None:
     words = ("--slo", "p99 <= 30s", "--from", 500, "--probes", 3, "--pause", 0, "--keep-noisy")
     bench = "de-spsc --transport memory --sizes 64 --seconds 0.1"
-    said = exchange("capacity", "--bench", bench, *words, "--results", tmp_path, "--json")
+    said = exchange_here("capacity", "--bench", bench, *words, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     record = said.record
     assert (record["objective"], record["subject"]) == ("p99 <= 30s", "de-spsc over memory (64 B)")

@@ -13,7 +13,7 @@ from experiments.faults.matrix import planned
 from reports.faults.table import answer, cell_of, fails, in_short, measured, show
 from runs.errors import UserError
 from tests.broker import need_rabbitmq
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, exchange_here
 from tests.machine import PATIENCE_S, lacks
 from transports.sockets import counters
 
@@ -152,7 +152,7 @@ def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault
 
 
 def test_the_list_has_every_fault_with_what_it_does() -> None:
-    said = exchange("faults", "--list").out.splitlines()
+    said = exchange_here("faults", "--list").out.splitlines()
     assert [line.split()[0] for line in said] == list(FAULTS)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.broker import need_rabbitmq
 from tests.transports.conftest import TOKEN, deadline_ns, until
 from transports.amqp.address import PASSWORD
-from transports.base import Pattern, PeerGone
+from transports.base import Link, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.rabbitmq import Node
 from transports.registry import connect, listen
@@ -21,13 +21,19 @@ NUMBERED = [n.to_bytes(4, "little") for n in range(3000)]
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Node]]:
+def nodes(tmp_path: Path) -> Iterator[list[Node]]:
     """A node, and behind it those that followed; one folder, one address, one password."""
+    with started(tmp_path / "node") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[list[Node]]:
     need_rabbitmq()
-    with contextlib.ExitStack() as stopping:
-        made = [Node.start(tmp_path / "node")]
+    with contextlib.ExitStack() as stopping, pytest.MonkeyPatch.context() as patch:
+        made = [Node.start(folder)]
         stopping.callback(_stop_last, made)
-        monkeypatch.setenv(PASSWORD, made[0].password)
+        patch.setenv(PASSWORD, made[0].password)
         yield made
 
 
@@ -51,16 +57,53 @@ def left_at(url: str, expected: int) -> list[bytes]:
     return list(batch)
 
 
+SUBSCRIBED = (("all", Pattern.FANOUT, ()), ("some", Pattern.TOPIC, ("news.usa",)))
+"""Run, pattern and keys."""
+
+
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a node that was killed with durable messages in a pair's queue and in those of subscribers."""
+    with started(tmp_path_factory.mktemp("durable") / "node") as nodes:
+        url = f"{nodes[0].url}/?delivery=durable"
+        publish_and_confirm(url, FrameBatch.of(*NUMBERED))
+        links = list(published_to_subscribers(url))
+        nodes[0].process.kill()
+        nodes[0].process.wait()
+        for link in links:
+            link.close(0)
+        nodes.append(nodes[0].restart())
+        yield url
+
+
+def published_to_subscribers(url: str) -> Iterator[Link]:
+    """Publishers and subscribers whose messages are confirmed and lie at the node."""
+    for run, pattern, keys in SUBSCRIBED:
+        yield connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys)
+        publisher, frames, sent = listen(url, run, pattern, keys), FrameBatch.of(*NUMBERED), 0
+        while sent < frames.count or not publisher.drain(deadline_ns(10)):
+            sent = publisher.send(frames, sent)
+        yield publisher
+
+
+def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(restarted: str) -> None:
+    assert left_at(restarted, len(NUMBERED)) == NUMBERED
+
+
+def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(restarted: str) -> None:
+    for run, pattern, keys in SUBSCRIBED:
+        heir = connect(f"{restarted}&subscriber=shop", run, deadline_ns(), pattern, keys)
+        batch = FrameBatch(1 << 16)
+        until(lambda heir=heir, batch=batch: heir.receive(batch) >= 0 and batch.count >= len(NUMBERED), heir)
+        heir.close()
+        assert list(batch) == NUMBERED
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("client", "number"),
-    [
-        ("compiled", signal.SIGKILL),
-        pytest.param("compiled", signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param("joined", signal.SIGKILL, marks=pytest.mark.long),
-        pytest.param("pika", signal.SIGTERM, marks=pytest.mark.long),
-    ],
+    ("client", "number"), [("compiled", signal.SIGTERM), ("joined", signal.SIGKILL), ("pika", signal.SIGTERM)]
 )
-def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(
+def test_confirmed_messages_are_there_however_they_were_sent_and_the_broker_ended(
     client: str, number: signal.Signals, nodes: list[Node]
 ) -> None:
     url = f"{nodes[0].url}/?client={client}&delivery=durable"
@@ -96,24 +139,3 @@ def test_what_is_not_durable_is_gone_with_the_broker(nodes: list[Node]) -> None:
     publish_and_confirm(url, FrameBatch.of(*NUMBERED))
     nodes.append(nodes[0].restart())
     assert left_at(url, 0) == []
-
-
-def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(nodes: list[Node]) -> None:
-    url, links = f"{nodes[0].url}/?delivery=durable", []
-    kinds = (("all", Pattern.FANOUT, ()), ("some", Pattern.TOPIC, ("news.usa",)))
-    for run, pattern, keys in kinds:
-        links.append(connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys))
-        publisher, frames, sent = listen(url, run, pattern, keys), FrameBatch.of(*NUMBERED), 0
-        while sent < frames.count or not publisher.drain(deadline_ns(10)):
-            sent = publisher.send(frames, sent)
-        links.append(publisher)
-    nodes[0].process.kill()
-    nodes[0].process.wait()
-    for link in links:
-        link.close(0)
-    nodes.append(nodes[0].restart())
-    for run, pattern, keys in kinds:
-        heir, batch = connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys), FrameBatch(1 << 16)
-        until(lambda heir=heir, batch=batch: heir.receive(batch) >= 0 and batch.count >= len(NUMBERED), heir)
-        heir.close()
-        assert list(batch) == NUMBERED
