@@ -17,14 +17,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from benchmarks.comparison import Row
 from benchmarks.exact_figures import known
 from benchmarks.exchange import Limit
 from benchmarks.synthetic_runs import ROWS, write_runs
+from spark.sessions.session import open_session
+from spark.tables.files import CONTENT, PATH, whole_files
+from spark.tables.histograms import row_figures
 
 HEAP = {"spark.driver.memory": "4g"}
 FEW = 3
+SUMMARY, FIGURES = "summary", "figures"
+"""Folders: of the table of runs, and of what `summarize_rows` writes."""
 BUCKETS, SINGLY = "100 runs from their buckets", "100,000,000 rows, local[2], 4 GB"
 
 
@@ -34,7 +41,7 @@ def rows(repeats: int) -> Iterator[Row]:
         exact = write_runs(folder)
         ways = _ways(str(folder))
         rounds = [[_timed(words) for words in ways.values()] for _ in range(min(repeats, FEW))]
-        errors = [max(_errors(path, exact)) * 100 for path in (_summary(folder), folder / "figures")]
+        errors = worst_errors_percent(folder, exact)
     targets = {BUCKETS: {"reach": 15.0}, SINGLY: {"reach": 15.0, "aim": 10.0}}
     for what, seconds in zip(ways, zip(*rounds, strict=True), strict=True):
         yield Limit(what, "", "s", list(seconds), [], **targets.get(what, {}))
@@ -48,38 +55,35 @@ def _ways(folder: str) -> dict[str, list[str]]:
     return {BUCKETS: summary, SINGLY: ["benchmarks.spark_summary", folder], **exact}
 
 
+def worst_errors_percent(folder: Path, exact: list[dict[str, float]]) -> list[float]:
+    """Percentiles against numpy's, the worst of all runs: those of the table of runs, then those of FIGURES."""
+    tables = {SUMMARY: "due_", FIGURES: ""}
+    return [max(_errors(folder / table, prefix, exact)) * 100 for table, prefix in tables.items()]
+
+
 def _timed(words: list[str]) -> float:
     start = time.monotonic()
     subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True)
     return time.monotonic() - start
 
 
-def summarize_rows(folder: Path) -> None:
-    """Write the figures of all rows, in a Spark session with HEAP; this runs in a process of its own."""
-    from pyspark.sql import functions as fn
-
-    from spark.sessions.session import open_session
-    from spark.tables.files import CONTENT, PATH, whole_files
-    from spark.tables.histograms import row_figures
-
-    with open_session(settings=HEAP) as spark:
-        files = whole_files(spark, [f"file://{folder / ROWS}"])
-        run = fn.regexp_extract("path", "run=([0-9]+)", 1).alias("run")
-        figures = row_figures(files.select(run, PATH, CONTENT), ["run"]).coalesce(1)
-        figures.write.mode("overwrite").parquet(f"file://{folder / 'figures'}")
+def summarize_rows(spark: SparkSession, folder: Path) -> None:
+    """Write the figures of all rows."""
+    files = whole_files(spark, [f"file://{folder / ROWS}"])
+    run = fn.regexp_extract("path", "run=([0-9]+)", 1).alias("run")
+    figures = row_figures(files.select(run, PATH, CONTENT), ["run"]).coalesce(1)
+    figures.write.mode("overwrite").parquet(f"file://{folder / FIGURES}")
 
 
-def _summary(folder: Path) -> Path:
-    return max((folder / "summary").glob("summary=*"))
-
-
-def _errors(figures: Path, exact: list[dict[str, float]]) -> Iterator[float]:
-    """Relative error of every percentile of every run."""
-    prefix = "due_" if figures.name.startswith("summary=") else ""
-    for row in pq.read_table(figures, partitioning=None).to_pylist():
+def _errors(table: Path, prefix: str, exact: list[dict[str, float]]) -> Iterator[float]:
+    """Relative error of every percentile of every run. AssertionError if a run has no row, or two."""
+    rows = pq.read_table(table, partitioning=None).to_pylist()
+    assert sorted(int(row["run"]) for row in rows) == list(range(len(exact))), f"{table} has not one row a run"
+    for row in rows:
         for name, value in exact[int(row["run"])].items():
             yield abs(row[f"{prefix}{name}_us"] / value - 1)
 
 
 if __name__ == "__main__":
-    summarize_rows(Path(sys.argv[1]))
+    with open_session(settings=HEAP) as session:
+        summarize_rows(session, Path(sys.argv[1]))
