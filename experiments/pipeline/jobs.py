@@ -19,10 +19,10 @@ from exchange.words import counted
 from experiments.pipeline.run_sources import RunSources, find_runs
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, dataset_folder
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
-from spark.dataset.summarizing import read_table, summarize_runs
+from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
 from spark.jobs import prepare as write_archive
 from spark.sessions.java import find_java
@@ -67,7 +67,7 @@ def ingest_and_summarize(spark: SparkSession, results: Path, tables: str | None,
     """Make all tables of the finished runs below `results`; return their folder. SparkError, UserError."""
     found, url = _finished_runs(results), tables or default_tables(results)
     with typed_errors(url):
-        folder = DatasetFolder(spark, url)
+        folder = dataset_folder(spark, url)
         ingest_runs(spark, folder, found.sources, again=False, events=_event_tables() if events else None)
         summarize_runs(spark, folder)
     return folder
@@ -77,7 +77,7 @@ def ingest_trial(trial: Path) -> str | None:
     """Put the runs of a trial into the tables beside it; return what is to be said of them, if anything. SparkError."""
     found, java, url = find_runs(trial), find_java(), str(trial.parent / TABLES)
     with open_session(INGEST_MASTER, java=java) as spark, typed_errors(url):
-        ingested = ingest_runs(spark, DatasetFolder(spark, url), found.sources, again=False)
+        ingested = ingest_runs(spark, dataset_folder(spark, url), found.sources, again=False)
     return "\n".join(filter(None, (java.note, *_not_in_tables(ingested, found.left_out)))) or None
 
 
@@ -95,7 +95,7 @@ def summary(results: str, master: str, tables: str | None, as_json: bool, settin
     url = tables or default_tables(Path(results))
     with open_dataset(master, url, settings) as (spark, folder):
         runs = summarize_runs(spark, folder)
-        print_summary(spark, folder, len(runs), as_json)
+        print_summary(folder, len(runs), as_json)
     _warn_of_missing(Path(results), runs)
     return 0
 
@@ -172,7 +172,7 @@ def open_dataset(
         if java.note:
             click.echo(java.note, err=True)
         with open_session(master, java=java, settings=settings) as spark, typed_errors(tables):
-            yield spark, DatasetFolder(spark, tables)
+            yield spark, dataset_folder(spark, tables)
 
 
 @contextmanager
@@ -204,9 +204,9 @@ def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[
             yield f"{run}: {counted(unread.lines, 'lines')} in quarantine, {problem}"
 
 
-def print_summary(spark: SparkSession, folder: DatasetFolder, runs: int, as_json: bool) -> None:
+def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
     """Print a row an arm; with `as_json` all columns of the table of arms."""
-    rows = [row.asDict() for row in read_table(spark, folder, "arms").collect()]
+    rows = [row for file in folder.files("arms") for row in folder.rows(file)]
     if as_json:
         click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
         return

@@ -25,7 +25,7 @@ from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, O
 from experiments.simulate.rows import in_order, of_files
 from runs.errors import UserError
 from runs.interrupts import beside, ended_as_by_ctrl_c
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, dataset_folder
 from spark.dataset.replacing import refuse_older
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError
 from spark.sessions.cluster import wait_for_executor
@@ -72,7 +72,7 @@ def _written(
 ) -> tuple[pa.Table, dict[str, WrittenTable]]:
     """Write the files; return the rows of all instruments, and what was written by table."""
     with job_errors():
-        folder = DatasetFolder(spark, tables)
+        folder = dataset_folder(spark, tables)
         refuse_older(folder)
         refuse_existing(events, tables, [name for name in events.tables if folder.files(f"{name}/{events.folder}")])
         hidden = hidden_folder(events)

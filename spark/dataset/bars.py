@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark.dataset.folder import DatasetFolder, ServedFolder
+from spark.dataset.folder import DatasetFolder, ServedFolder, experiment_of_file
 from spark.errors import DatasetUnreadableError
 from spark.sessions.partitions import each_number
 
@@ -90,8 +90,7 @@ def create_partial_bars(
 
 
 def _path_and_experiment(folder: DatasetFolder, file: str) -> tuple[str, str]:
-    experiment = folder.unescaped(file.split("/")[1].removeprefix("experiment="))
-    return folder.path(file).removeprefix("file:"), experiment
+    return folder.path(file).removeprefix("file:"), experiment_of_file(file)
 
 
 def _schema(table: str) -> pa.Schema:

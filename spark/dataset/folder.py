@@ -1,12 +1,16 @@
-"""A folder on any of Hadoop's file systems: file:, hdfs:, s3a: and whatever else Spark was given jars for."""
+"""The folder of the tables: on this machine, on a file system of Hadoop's, or as a Spark Connect server sees it."""
 
 from __future__ import annotations
 
 import re
+import shutil
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -15,14 +19,104 @@ from spark.errors import DatasetUnreadableError, root_cause
 from spark.tables.files import PATH, escaped
 
 
-class DatasetFolder:
-    """Names are relative to the folder, with / between their parts. DatasetUnreadableError if Spark cannot reach it."""
+class DatasetFolder(ABC):
+    """Names are relative to the folder, with / between their parts."""
+
+    local: Path | None = None
+    """The folder, if it is on this machine."""
+
+    def __init__(self, url: str, path: str) -> None:
+        self.url, self._root_path = url, path
+
+    def path(self, name: str) -> str:
+        """Return the full path as Spark's writers take it; its readers take names with brackets for patterns."""
+        return f"{self._root_path}/{name}"
+
+    def pattern(self, name: str) -> str:
+        """Return a path as Spark's readers take it."""
+        return escaped(self.path(name))
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Return all names directly in this folder, sorted; none if it does not exist."""
+
+    @abstractmethod
+    def files(self, name: str) -> list[str]:
+        """Return every part anywhere below the folder `name`, relative to this folder; none if it does not exist."""
+
+    def rows(self, file: str) -> list[dict[str, Any]]:
+        """Read a small file in this process: a job of Spark's takes seconds in a JVM that is new."""
+        rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(self._content(file))).to_pylist()
+        return rows
+
+    @abstractmethod
+    def _content(self, file: str) -> bytes: ...
+
+    @abstractmethod
+    def size(self, name: str) -> int:
+        """Return the bytes of a file, or of all files in a folder; 0 if it does not exist."""
+
+    @abstractmethod
+    def touch(self, name: str) -> None:
+        """Make an empty file."""
+
+    @abstractmethod
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file or folder; a file of the new name is replaced at once."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder and all in it, if it is there."""
+
+
+class LocalFolder(DatasetFolder):
+    """A folder on this machine, which is changed without Java."""
+
+    def __init__(self, url: str) -> None:
+        self.local: Path = Path(_without_scheme(url)).resolve()
+        super().__init__(url, f"file:{self.local}")
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.local.iterdir()) if self.local.exists() else []
+
+    def files(self, name: str) -> list[str]:
+        below = (self.local / name).rglob("part-*")
+        return sorted(path.relative_to(self.local).as_posix() for path in below if path.is_file())
+
+    def _content(self, file: str) -> bytes:
+        return (self.local / file).read_bytes()
+
+    def size(self, name: str) -> int:
+        path = self.local / name
+        return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
+
+    def touch(self, name: str) -> None:
+        (self.local / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.local / name).touch()
+
+    def rename(self, old: str, new: str) -> None:
+        target = self.local / new
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (self.local / old).replace(target)
+
+    def remove(self, name: str) -> None:
+        path = self.local / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class HadoopFolder(DatasetFolder):
+    """A folder on any of Hadoop's file systems: hdfs:, s3a: and whatever else Spark was given jars for.
+
+    DatasetUnreadableError if Spark cannot reach it.
+    """
 
     def __init__(self, spark: SparkSession, url: str) -> None:
         self._jvm: Any = cast(Any, spark._jvm)  # pyspark has no types for it
-        self.url = as_url(url)
         self._conf: Any = spark._jsc.hadoopConfiguration()
-        root = self._jvm.org.apache.hadoop.fs.Path(self.url)
+        root = self._jvm.org.apache.hadoop.fs.Path(url)
         try:
             self._files: Any = root.getFileSystem(self._conf)
         except Py4JJavaError as error:
@@ -30,29 +124,14 @@ class DatasetFolder:
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
             ) from error
         self._root: Any = self._files.makeQualified(root)
-        self._root_path = str(self._root.toString())
-
-    def path(self, name: str) -> str:
-        """Return the full path as Spark's writers take it; its readers take names with brackets for patterns."""
-        return f"{self._root_path}/{name}"
-
-    @property
-    def local(self) -> Path | None:
-        """The folder, if it is on this machine."""
-        return Path(self._root_path.removeprefix("file:")) if self._root_path.startswith("file:/") else None
-
-    def pattern(self, name: str) -> str:
-        """Return a path as Spark's readers take it."""
-        return escaped(self.path(name))
+        super().__init__(url, str(self._root.toString()))
 
     def names(self) -> list[str]:
-        """Return all names directly in this folder, sorted; none if it does not exist."""
         if not self._files.exists(self._root):
             return []
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._root))
 
     def files(self, name: str) -> list[str]:
-        """Return every part anywhere below the folder `name`, relative to this folder; none if it does not exist."""
         if not self._files.exists(self._path(name)):
             return []
         found, below = self._files.listFiles(self._path(name), True), []
@@ -63,22 +142,21 @@ class DatasetFolder:
                 below.append(str(path.toString())[start:])
         return sorted(below)
 
+    def _content(self, file: str) -> bytes:
+        stream = self._files.open(self._path(file))
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
     def size(self, name: str) -> int:
-        """Return the bytes of a file, or of all files in a folder; 0 if it does not exist."""
         path = self._path(name)
         return int(self._files.getContentSummary(path).getLength()) if self._files.exists(path) else 0
 
     def touch(self, name: str) -> None:
-        """Make an empty file."""
         self._files.create(self._path(name), True).close()
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or folder; a file of the new name is replaced at once."""
-        if self.local is not None:
-            target = self.local / new
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (self.local / old).replace(target)
-            return
         self._files.mkdirs(self._path(new).getParent())
         hadoop = self._jvm.org.apache.hadoop.fs
         options = self._jvm.java.lang.reflect.Array.newInstance(
@@ -90,16 +168,32 @@ class DatasetFolder:
         )
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder and all in it, if it is there."""
         self._files.delete(self._path(name), True)
-
-    def unescaped(self, name: str) -> str:
-        """Undo the escapes in a folder's name that Spark made of a value."""
-        catalog = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
-        return str(catalog.unescapePathName(name))
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+
+
+def dataset_folder(spark: SparkSession, location: str) -> DatasetFolder:
+    """Return the folder at a path of this machine or a URL. DatasetUnreadableError if Spark cannot reach it."""
+    url = as_url(location)
+    return LocalFolder(url) if is_local(url) else HadoopFolder(spark, url)
+
+
+def is_local(url: str) -> bool:
+    """True if the folder is on this machine."""
+    return url.startswith("file:/")
+
+
+def experiment_and_part(file: str) -> tuple[str, int]:
+    """Return what the name KIND/experiment=E/part-N.parquet says."""
+    number = file.rpartition("/part-")[2].removesuffix(".parquet")
+    return experiment_of_file(file), int(number)
+
+
+def experiment_of_file(file: str) -> str:
+    """Return the experiment that the name KIND/experiment=E/... says; Spark has escaped some of its characters."""
+    return unquote(file.split("/")[1].partition("=")[2])
 
 
 class ServedFolder:

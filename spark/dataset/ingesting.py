@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StructField, StructType
 
-from spark.dataset.folder import DatasetFolder, local_uri
+from spark.dataset.folder import DatasetFolder, experiment_and_part, local_uri
 from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
 from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
 from spark.run_facts import RunFacts
@@ -78,7 +78,7 @@ def ingest_runs(
     With `events`, add the recorded streams, too, also of runs whose other rows are there.
     """
     with changing(folder):
-        there = read_runs(spark, folder)
+        there = read_runs(folder)
         old = {(run.name, run.fingerprint) for run in there}
         without = _without_events(spark, folder, sources) if events else set()
         new = [
@@ -209,11 +209,4 @@ class _Replacement:
         return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")
 
     def _is_touched(self, file: str) -> bool:
-        return experiment_and_part(self._folder, file) in self._parts
-
-
-def experiment_and_part(folder: DatasetFolder, file: str) -> tuple[str, int]:
-    """Return what the name KIND/experiment=E/part-N.parquet says."""
-    _, experiment, name = file.split("/")
-    number = name.removeprefix("part-").removesuffix(".parquet")
-    return folder.unescaped(experiment.partition("=")[2]), int(number)
+        return experiment_and_part(file) in self._parts

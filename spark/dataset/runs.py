@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StructField as Field
 from pyspark.sql.types import StructType
 
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, experiment_and_part
 from spark.run_facts import RunFacts
 from spark.summary import FACTS
 from spark.tables.schemas import DOUBLE, INT, TEXT
@@ -58,20 +58,16 @@ def part_of_file() -> Column:
     return fn.regexp_extract(fn.col("_metadata.file_name"), r"^part-(\d+)", 1).cast("int").alias(PART)
 
 
-def read_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedRun]:
+def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
     """Read the runs that are in the tables, in order; none if there are no tables."""
-    if not folder.files(RUNS):
-        return []
-    rows = spark.read.schema(RUNS_SCHEMA).parquet(folder.pattern(RUNS)).select("*", part_of_file()).collect()
-    return sorted((_ingested(row.asDict()) for row in rows), key=lambda run: run.name)
+    runs = (_ingested(row, *experiment_and_part(file)) for file in folder.files(RUNS) for row in folder.rows(file))
+    return sorted(runs, key=lambda run: run.name)
 
 
-def _ingested(row: dict[str, Any]) -> IngestedRun:
-    record = RunFacts(
-        **{name: row[name] for name in ("experiment", "run", *RUN_FIELDS)},
-        facts={name: row[name] for name in FACTS},
-    )
-    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=row[PART])
+def _ingested(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
+    known: dict[str, Any] = {name: row.get(name) for name in ("run", *RUN_FIELDS)}
+    record = RunFacts(experiment=experiment, **known, facts={name: row.get(name) for name in FACTS})
+    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=part)
 
 
 def free_parts(there: Iterable[IngestedRun], names: Sequence[Name]) -> list[int]:

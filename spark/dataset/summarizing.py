@@ -18,8 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from spark.dataset.folder import DatasetFolder
-from spark.dataset.ingesting import experiment_and_part
+from spark.dataset.folder import DatasetFolder, experiment_and_part
 from spark.dataset.replacing import changing, staged
 from spark.dataset.runs import IngestedRun, read_runs
 from spark.errors import DatasetUnreadableError
@@ -36,7 +35,7 @@ COMPARED = ("due_p50_us", "due_p99_us", "handed_over_mean_us", RATE, "cpu_s_per_
 def summarize_runs(spark: SparkSession, folder: DatasetFolder) -> list[IngestedRun]:
     """Replace the summary's tables; return the runs that they are made of."""
     with changing(folder):
-        runs = read_runs(spark, folder)
+        runs = read_runs(folder)
         if not runs:
             raise DatasetUnreadableError(
                 f"no runs have tables at {folder.url}: make them first, with exchange spark ingest"
@@ -57,15 +56,10 @@ def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[st
     for run in runs:
         in_file[run.record.experiment, run.part].append(run.record)
     return {
-        folder.path(file): RecordsFile(kind, tuple(in_file[experiment_and_part(folder, file)]))
+        folder.path(file): RecordsFile(kind, tuple(in_file[experiment_and_part(file)]))
         for kind in READ
         for file in folder.files(kind)
     }
-
-
-def read_table(spark: SparkSession, folder: DatasetFolder, name: str) -> DataFrame:
-    """Read one of the summary's tables."""
-    return spark.read.parquet(folder.pattern(name))
 
 
 def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:

@@ -16,7 +16,7 @@ from spark_runs import MadeUpRun
 from cli.main import main
 from experiments.pipeline import jobs
 from experiments.pipeline.run_sources import RunSources, find_runs
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, dataset_folder
 
 Typed = Callable[..., Result]
 
@@ -74,6 +74,6 @@ def typed(spark: SparkSession) -> Iterator[Typed]:
 
 @pytest.fixture(scope="session")
 def dataset(spark: SparkSession, recorded: RecordedRuns, typed: Typed) -> Dataset:
-    folder = DatasetFolder(spark, str(recorded.results / "tables"))
+    folder = dataset_folder(spark, str(recorded.results / "tables"))
     ingest, summary = typed("ingest", recorded.results), typed("summary", recorded.results)
     return Dataset(folder, ingest, summary)

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +12,7 @@ from spark_runs import MadeUpRun
 from spark_tables import run_record, summary_of
 
 from experiments.pipeline.run_sources import find_runs
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
 from spark.dataset.replacing import changing
 from spark.dataset.runs import RUNS_A_FILE, IngestedRun, free_parts, read_runs
@@ -79,8 +80,8 @@ def test_arms_are_medians_of_repeats_and_a_comparison_holds_transports_against_e
 
 
 @pytest.fixture
-def tables(spark: SparkSession, tmp_path: Path) -> DatasetFolder:
-    return DatasetFolder(spark, str(tmp_path / "tables"))
+def tables(tmp_path: Path) -> DatasetFolder:
+    return LocalFolder(str(tmp_path / "tables"))
 
 
 def counted_rows(tables: DatasetFolder) -> dict[tuple[str, str], int]:
@@ -98,15 +99,15 @@ def test_a_killed_ingest_changes_nothing_or_is_completed_by_the_next_job(
     first, second = find_runs(tmp_path / "results").sources
     ingest_runs(spark, tables, [first], again=False)
     before, renames = counted_rows(tables), iter(range(100))
-    rename = DatasetFolder.rename
+    rename = LocalFolder.rename
 
-    def killed(folder: DatasetFolder, old: str, new: str) -> None:
+    def killed(folder: LocalFolder, old: str, new: str) -> None:
         if next(renames) == (0 if moved is None else moved + 1):
             raise KeyboardInterrupt
         rename(folder, old, new)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DatasetFolder, "rename", killed)
+        patch.setattr(LocalFolder, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
             ingest_runs(spark, tables, [first, second], again=True)
     seen = counted_rows(tables)
@@ -140,22 +141,35 @@ def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> Non
         raise AssertionError("both are in")
 
 
-def test_a_file_system_beyond_this_machine_replaces_files_by_rename(
-    tables: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("old", "new"):
-        (tmp_path / "tables" / "kind" / name).mkdir(parents=True)
-        (tmp_path / "tables" / "kind" / name / "part-0").write_text(name)
-    monkeypatch.setattr(DatasetFolder, "local", None)
-    tables.rename("kind/new/part-0", "kind/old/part-0")
-    assert tables.files("kind") == ["kind/old/part-0"]
-    assert (tmp_path / "tables" / "kind" / "old" / "part-0").read_text() == "new"
+def test_a_folder_on_this_machine_and_one_of_hadoop_s_do_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    local = _changed(LocalFolder(f"file://{tmp_path}/a"))
+    assert local == _changed(HadoopFolder(spark, f"file://{tmp_path}/b"))
+    assert local[-1] == ["kind/experiment=a [1] *ä/part-0.parquet"]
+
+
+def _changed(folder: DatasetFolder) -> list[object]:
+    """What a folder says of itself while its files change."""
+    old, new = ("kind/experiment=a [1] *ä/part-0.parquet", "kind/new/part-0.parquet")
+    told: list[object] = [folder.names(), folder.files("kind"), folder.size("kind")]
+    for name, value in ((old, 1), (new, 2)):
+        folder.touch(name)
+        pq.write_table(pa.table({"value": [value]}), folder.path(name).removeprefix("file:"))
+    folder.touch("kind/no part")
+    told += [folder.rows(old), folder.files("kind"), folder.size("kind"), folder.size(old)]
+    folder.rename(new, old)
+    told += [folder.rows(old), folder.names()]
+    folder.rename("kind", "deeper/below/kind")
+    told += [folder.names(), folder.files("kind"), folder.files("deeper")]
+    folder.rename("deeper/below/kind", "kind")
+    for name in ("deeper", "kind/no part", "not there"):
+        folder.remove(name)
+    return [*told, folder.names(), folder.files("kind")]
 
 
 def test_missing_tables_and_those_of_an_older_version_are_each_told(
     spark: SparkSession, tables: DatasetFolder, tmp_path: Path
 ) -> None:
-    assert read_runs(spark, tables) == []
+    assert read_runs(tables) == []
     with pytest.raises(DatasetUnreadableError, match=r"no runs have tables.*exchange spark ingest"):
         summarize_runs(spark, tables)
     (tmp_path / "tables" / "manifest-000001.json").write_text("{}")

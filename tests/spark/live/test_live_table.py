@@ -13,7 +13,7 @@ from growing import GrowingRun, countable, followed, in_order, in_table, in_tabl
 from pyspark.sql import SparkSession
 from spark_runs import MadeUpRun, completion_payload, record
 
-from spark.dataset.folder import DatasetFolder
+from spark.dataset.folder import dataset_folder
 from spark.dataset.views import create_views
 from spark.live.query import FollowedRun
 from spark.summary import MEASURED, RATE
@@ -116,7 +116,7 @@ def test_four_readers_and_sql_see_each_second_once_while_the_run_goes_on(
             for name, rows in seen_by_readers(spark, table_folder).items():
                 assert rows == expected, (name, number)
     assert list(table(growing.folder)) == [0, 1, 2, 3]
-    views = create_views(spark, DatasetFolder(spark, str(results / "tables")))
+    views = create_views(spark, dataset_folder(spark, str(results / "tables")))
     assert views == ["live"]
     keys = spark.sql("select distinct experiment, run from live").collect()
     assert [tuple(key) for key in keys] == [("a [1] trial" if trial else "alone", "run")]
