@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
 from runs.network.profile import parse
 from runs.process_group import ProcessGroup
-from runs.transport_settings import network_fits, settled
+from runs.transport_settings import network_fits, settled, those_that
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import RunningBroker, Server
 from transports.frames import FrameBatch
@@ -101,9 +102,10 @@ def _unfit(cell: Cell) -> str | None:
     if "broker" in nagle and not cell.has_broker:
         return "--nagle broker, and it has no broker"
     if "broker" in nagle and "://" in cell.transport:
-        return "--nagle broker, and that broker is not ours: say amqp"
+        return f"--nagle broker, and that broker is not ours: say {scheme} alone"
     if not network_fits(network, transport, cell.transport):
-        return f"--network is {network}, and it cannot be there; tcp, zeromq and amqp can, by name alone"
+        can = those_that(partial(network_fits, network))
+        return f"--network is {network}, and it cannot be there: use {can}, by name alone"
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
     return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from runs.errors import UserError
 from runs.notices import say
 from transports.base import LEFT_AS_THEY_ARE, Address, Pattern, TransportError, mask
 from transports.declaration import Transport
-from transports.registry import scheme_of, transport_of
+from transports.registry import known_schemes, scheme_of, transport_of
 
 
 def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSettings:
@@ -61,33 +62,59 @@ def _check_url(settings: RunSettings, transport: Transport, scheme: str, pattern
         raise UserError(typed.replace("://somewhere", "")) from error
 
 
+Fits = Callable[[Transport, str], bool]
+"""True if a transport has what is asked for, at this one of its schemes."""
+
+
+def has_tcp(transport: Transport, scheme: str) -> bool:
+    return scheme in transport.over_tcp
+
+
+def has_simplex(transport: Transport, scheme: str) -> bool:
+    return scheme in transport.simplex
+
+
+def has_processes(transport: Transport, scheme: str) -> bool:
+    return scheme not in transport.one_process
+
+
+def has_encryption(transport: Transport, scheme: str) -> bool:
+    return "keys" in transport.options and has_processes(transport, scheme)
+
+
 def runs_in_one_process(settings: RunSettings) -> bool:
     """True if the transport cannot leave a process. UserError if it lacks what the settings ask for."""
-    transport, scheme = _declared(settings.transport), scheme_of(settings.transport)
-    if settings.nagle and scheme not in transport.over_tcp:
-        raise UserError(f"--nagle is {','.join(settings.nagle)}; {scheme} has no TCP sockets: use tcp, zeromq or amqp")
-    if settings.topology == "simplex" and scheme not in transport.simplex:
-        lacks = f"--topology is simplex; {scheme} has no connection for each direction"
-        raise UserError(f"{lacks}: use tcp, zeromq or amqp")
+    transport, scheme, nagle = _declared(settings.transport), scheme_of(settings.transport), ",".join(settings.nagle)
+    asked_for: list[tuple[object, Fits, str]] = [
+        (nagle, has_tcp, f"--nagle is {nagle}; {scheme} has no TCP sockets"),
+        (settings.topology == "simplex", has_simplex,
+         f"--topology is simplex; {scheme} has no connection for each direction"),
+        (settings.recover, has_processes, f"--recover starts processes again; {scheme} has one for all"),
+        (settings.secure, has_encryption, f"--secure is {settings.secure}; {scheme} has no encryption"),
+        (settings.capture, has_tcp, f"--capture is for TCP; {scheme} has no packets"),
+    ]  # fmt: skip
+    for is_asked_for, fits, sentence in asked_for:
+        if is_asked_for and not fits(transport, scheme):
+            raise UserError(f"{sentence}: use {those_that(fits)}")
     if max(settings.pairs, settings.reporters) > 1 and transport.has_broker(scheme) and "pair" not in transport.options:
         raise UserError(f"--pairs is {settings.pairs}; {scheme} carries one pair only: it has no option `pair`")
-    if settings.recover and scheme in transport.one_process:
-        raise UserError(f"--recover starts processes again; {scheme} has one for all: use tcp, zeromq or amqp")
-    if settings.secure:
-        _check_keys(settings.secure, transport, scheme)
-    elif "://" in settings.transport:
-        check_exposure(settings.transport, settings.insecure)
-    if settings.capture and scheme not in transport.over_tcp:
-        raise UserError(f"--capture is for TCP; {scheme} has no packets: use tcp, zeromq or amqp")
     if settings.network != "local" and not network_fits(settings.network, transport, settings.transport):
         lacks = f"--network is {settings.network}; {settings.transport} cannot be there"
-        raise UserError(f"{lacks}: use tcp, zeromq or amqp, by name alone")
-    return scheme in transport.one_process
+        raise UserError(f"{lacks}: use {those_that(partial(network_fits, settings.network))}, by name alone")
+    if settings.secure:
+        _check_keys(settings.secure)
+    elif "://" in settings.transport:
+        check_exposure(settings.transport, settings.insecure)
+    return not has_processes(transport, scheme)
 
 
-def _check_keys(folder: str, transport: Transport, scheme: str) -> None:
-    if "keys" not in transport.options or scheme in transport.one_process:
-        raise UserError(f"--secure is {folder}; {scheme} has no encryption: use tcp, zeromq or amqp")
+def those_that(fits: Fits) -> str:
+    """The schemes of all transports that fit, as in: amqp, tcp or zeromq; for sentences that say what to use."""
+    *others, last = known_schemes(fits)
+    return " or ".join(filter(None, (", ".join(others), last)))
+
+
+def _check_keys(folder: str) -> None:
     from transports.keys import Keys
 
     try:

@@ -49,15 +49,16 @@ def transport_of(scheme: str) -> Transport:
     raise BadAddress("; ".join([f"unknown transport {scheme!r}: known are {', '.join(known)}{meant}", *broken]))
 
 
-def known_schemes() -> list[str]:
-    """Every scheme that a transport serves, of this package or of another distribution, if it can be imported."""
+def known_schemes(fits: Callable[[Transport, str], bool] = lambda _transport, _scheme: True) -> list[str]:
+    """The schemes that fit, of transports of this package and of other distributions that can be imported."""
     found = set()
     for _, load in _candidates():
         try:
             transport = load()
         except Exception:  # noqa: BLE001 (who asks for it by name is told)
             continue
-        found |= set(transport.places if transport else ())
+        if transport is not None:
+            found |= {scheme for scheme in transport.places if fits(transport, scheme)}
     return sorted(found)
 
 

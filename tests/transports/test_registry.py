@@ -10,7 +10,7 @@ import pytest
 import transports
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.transport_settings import settled
+from runs.transport_settings import runs_in_one_process, settled
 from tests.transports.distributions import add_distribution, installed
 from transports import registry
 from transports.base import BadAddress, NotInstalled
@@ -18,6 +18,10 @@ from transports.registry import GROUP, built_in, connect, has_broker, known_sche
 
 BROKEN = "import a_client_that_nobody_has\n"
 LACKS = "'broken' needs the Python module 'a_client_that_nobody_has', which is not installed: try `pip install"
+WIRE = """
+from transports.declaration import Transport
+TRANSPORT = Transport(places={"wire": "port"}, listen=None, connect=None, over_tcp=frozenset({"wire"}))
+"""
 OURS = ["amqp", "amqps", "memory", "tcp", "zeromq", "zeromq+inproc", "zeromq+ipc", "zeromq+tcp"]
 
 
@@ -49,6 +53,19 @@ def test_a_file_of_this_package_that_cannot_be_imported_harms_no_other(tmp_path:
         with pytest.raises(NotInstalled, match=LACKS):
             transport_of("broken")
     registry._of_this_package.cache_clear()
+
+
+def test_a_refusal_says_which_transports_have_it_another_distribution_s_among_them(tmp_path: Path) -> None:
+    add_distribution(tmp_path, "wire", "exchange_wire", WIRE)
+    with installed(tmp_path), pytest.raises(UserError) as refused:
+        runs_in_one_process(RunSettings(transport="memory", nagle=("gateway",)))
+    assert str(refused.value) == (
+        "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, tcp, wire, zeromq or zeromq+tcp"
+    )
+    for asked in ({"topology": "simplex"}, {"secure": "keys"}, {"network": "veth"}):
+        with installed(tmp_path), pytest.raises(UserError, match=r"use amqp, .*tcp, .*zeromq") as refused:
+            runs_in_one_process(RunSettings(transport="memory", **asked))
+        assert ("wire" in str(refused.value)) == ("network" in asked)
 
 
 def test_an_entry_point_without_a_transport_says_so(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from messaging import running
 from tests.exchange_command import STREAM, VALID, Said, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
@@ -80,7 +82,8 @@ class Relay(Broker):
 def at_broker(address):
     assert os.environ["RELAY_PASSWORD"] == "open"
     assert address.options["delivery"] == "acked"
-    return replace(address, place=f"{address.place}/{address.pattern.value}{address.options.get('pair', '')}")
+    meeting = f"{address.token[-4:]}-{address.pattern.value}{address.options.get('pair', '')}"
+    return replace(address, place=f"{address.place}/{meeting}")
 
 
 TRANSPORT = Transport(
@@ -140,3 +143,17 @@ def test_any_transport_s_broker_is_measured_and_inspected(distribution: Path, tm
     assert (broker["product"], broker["version"], broker["is_private"]) == ("a relay", "1", True)
     assert broker["deepest_queue"] == {"pair": 0, "pair2": 0, "fan-in": 0}
     assert not psutil.pid_exists(broker["pid"])
+
+
+def test_a_suite_of_benchmarks_goes_over_transports_of_other_distributions(
+    distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With and without a broker; of all benchmarks the quickest, which asks and answers."""
+    monkeypatch.setattr(running, "names", lambda: ["de-pp"])
+    settings = {"quick": True, "repeats": 1, "delivery": "acked", "transport": ("unix", "relay"), "timeout_s": 60}
+    with installed(distribution):
+        code = running.run_suite(settings, running.Output(str(tmp_path), "suite", as_json=True))
+    record = json.loads(capsys.readouterr().out)
+    (part,) = record["parts"]
+    assert (code, record["status"], part["left_out"]) == (0, "complete", [])
+    assert {row["transport"] for row in part["rows"] if row["figures"]["round_trip_p50_us"]} == {"unix", "relay"}
