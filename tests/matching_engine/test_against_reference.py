@@ -8,8 +8,8 @@ from order_streams import Reference, TinyBook, handled, packs, settings_of_books
 
 from exchange.messages import ASK, BID, encode
 from matching_engine.engine import MatchingEngine
-from matching_engine.invariants import check
 from tests.machine import EXAMPLES
+from tests.matching_engine.invariants import check
 
 thorough = settings(max_examples=2 * EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 

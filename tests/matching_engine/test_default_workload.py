@@ -6,8 +6,8 @@ from order_streams import batch_of, uniform_orders
 
 from exchange.messages import LAYOUTS, Confirmation, Quote, Trade
 from matching_engine.engine import MatchingEngine
-from matching_engine.invariants import check
 from matching_engine.order_book import OrderBook
+from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
 
 ORDERS = 1_000_000

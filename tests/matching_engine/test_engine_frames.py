@@ -24,8 +24,8 @@ from exchange.messages import (
 )  # fmt: skip
 from matching_engine import kernels
 from matching_engine.engine import Counts, Handled, MatchingEngine, Stop
-from matching_engine.invariants import check
 from matching_engine.order_book import OrderBook
+from tests.matching_engine.invariants import check
 from transports.frames import FrameBatch
 
 ORDER = encode(Order(1, ASK, 500, 10))

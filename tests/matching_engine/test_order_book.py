@@ -6,8 +6,8 @@ from order_streams import TinyBook, batch_of, handled, uniform_orders
 from exchange.messages import ASK, BID, Cancel, Order, encode
 from matching_engine import arena as a
 from matching_engine.engine import MatchingEngine
-from matching_engine.invariants import BrokenInvariant, check
 from matching_engine.order_book import OrderBook, RestingOrder
+from tests.matching_engine.invariants import BrokenInvariant, check
 from transports.frames import FrameBatch
 
 
