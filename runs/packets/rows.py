@@ -88,13 +88,6 @@ def exchange_total(record: Mapping[str, Any]) -> PacketRow | None:
     return total(rows) if rows else None
 
 
-def self_check(row: PacketRow, duration_s: float) -> float:
-    """The share of the run's duration by which packets x gap misses it; 0 is agreement."""
-    if row.mean_gap_us is None:
-        return 0.0
-    return abs(row.segments * row.mean_gap_us / 1e6 / duration_s - 1)
-
-
 def _counted(end: Socket) -> bool:
     """True if the system has counters."""
     return all(isinstance(end.get(name), int) for name in ("segments_out", "bytes_out", "segments_in", "bytes_in"))

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from reports.run.terminal import show_packets
-from runs.packets.rows import ALL, packet_rows, self_check, total
+from runs.packets.rows import ALL, PacketRow, packet_rows, total
 from tests.runs.packets.sample_records import BROKER, ENGINE, GATEWAY, duplex, end, over_a_broker, record
 
 
@@ -58,6 +58,13 @@ def test_ends_without_counters_have_no_rows():
 def test_a_partial_record_has_counts_without_means_over_what_is_unknown():
     row = packet_rows(duplex() | {"duration_s": None, "counts": {}})[0]
     assert (row.segments, row.mean_bytes, row.mean_gap_us, row.per_order) == (100, 50.0, None, None)
+
+
+def self_check(row: PacketRow, duration_s: float) -> float:
+    """The share of the run's duration by which packets x gap misses it; 0 is agreement."""
+    if row.mean_gap_us is None:
+        return 0.0
+    return abs(row.segments * row.mean_gap_us / 1e6 / duration_s - 1)
 
 
 def test_a_direction_without_packets_has_no_mean_and_is_shown(capsys):
