@@ -63,7 +63,7 @@ def _length(orders_per_s: float | None, seconds: float) -> dict[str, Any]:
 def transport_factor(transports: Sequence[str]) -> Factor:
     """A level for each transport; a repeated one gets a number, so that it is compared with itself."""
     if len(transports) < 2:
-        raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is held against itself")
+        raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is compared with itself")
     times_seen = {place: transports[: place + 1].count(name) for place, name in enumerate(transports)}
     words = [name if times_seen[place] == 1 else f"{name}#{times_seen[place]}" for place, name in enumerate(transports)]
     return Factor("transport", dict(zip(words, transports, strict=True)))

@@ -36,28 +36,28 @@ FILE = "capacity.json"
 
 
 class Load(Protocol):
-    """What a search offers more and more of: orders a second to the exchange, or the scale of a benchmark."""
+    """The load that a search turns up: orders a second to the exchange, or the scale of a benchmark."""
 
     @property
     def axis(self) -> LoadAxis: ...
 
     def least(self) -> float:
-        """The lowest value that can be judged. UserError if the search would start below it, or can measure nothing."""
+        """The lowest value that can be judged. UserError if the search starts below it, or nothing can be measured."""
 
     def known(self) -> Record:
-        """The record's objective and settings."""
+        """The objective and the settings, as the record has them."""
 
     def ready(self) -> AbstractContextManager[None]:
-        """Holds what all probes share."""
+        """A context with what all probes share."""
 
     def ceiling(self, folder: Path) -> float:
-        """The highest value that can be offered; what it takes to find out is left in `folder`."""
+        """The highest value that can be offered; the run that measures it leaves its files in `folder`."""
 
     def probe(self, folder: Path, value: float) -> Record:
         """Measure at a value in `folder`. UserError if that cannot start.
 
-        The probe's part of the record: the value by the axis's name, `holds`, `why` not, the `log_ratio` of its figure
-        and the bound if it has one, `noise_share`, and more.
+        Returns the probe's part of the record: the value under the axis's name, `holds`, `why` if it does not hold,
+        `log_ratio` of figure and bound if there is a figure, `noise_share`, and more.
         """
 
 
@@ -69,12 +69,12 @@ class Prober:
     load: Load
     pause_s: float
     rule: RedoRule | None
-    """The rule on noise, which stands before the first probe; None if every probe counts."""
+    """The rule on noisy probes, fixed before the first probe; None if every probe counts."""
     on_probe: Callable[[Record], None]
     interrupted: Callable[[], bool]
     probes: list[Record] = field(default_factory=list)
     set_aside: list[Record] = field(default_factory=list)
-    """Probes that were made again because the machine was not theirs."""
+    """Noisy probes, which were made again."""
     _begun: int = 0
 
     def probe(self, value: float) -> Outcome:
@@ -124,7 +124,7 @@ def _noise_of(probe: Record) -> Record:
 
 
 class MeasuredCapacity(NamedTuple):
-    """A capacity that was searched, its record and page written."""
+    """A search that was made, with its folder, record and page."""
 
     record: dict[str, Any]
     page: Path

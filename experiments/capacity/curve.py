@@ -1,15 +1,17 @@
-"""The dose-response curve of a capacity: how the chance of holding an objective falls with the rate. Knows no exchange.
+"""The dose-response curve of a capacity: how the chance of holding an objective falls with the rate.
+
+This module knows nothing of an exchange.
 
 With y, the logarithm of a probe's figure over its bound, and x, the logarithm of its rate, the model is
 
     y = A (exp(b (x - c) / A) - 1) + noise        c the capacity, b the slope there, -A the floor of an idle system
 
 A probe holds if y <= 0, so at the capacity c half of all probes hold: the noise has the median 0. On either side of
-that it is normal with an unknown deviation, since noise that slows runs down often has the longer tail. In four of a
-hundred probes it is anything at all, so that one bad probe moves the answer little. Beyond a factor of two on either
-side of the bound a probe counts only as `at least` or `at most` that much. A probe of which only holding or failing is
-known counts as that. The interval is that of the posterior of c over a grid of all unknowns;
-`python -m benchmarks coverage` prints how often it contains a known capacity.
+that it is normal with an unknown deviation, since noise that slows runs down often has the longer tail. Four of a
+hundred probes may have any noise at all, so one bad probe moves the answer little. Beyond a factor of two on either
+side of the bound a probe counts only as `at least` or `at most` that much. If a probe has no figure, only whether it
+held counts. The interval is that of the posterior of c over a grid of all unknowns; `python -m benchmarks coverage`
+prints how often it contains a known capacity.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from exchange.estimates import TAIL, Estimate
 FAR = 0.8
 """The logarithm of a ratio beyond which its size does not count: a factor of two."""
 STRAY_SHARE, STRAY_DEVIATION = 0.04, 2.0
-"""The share of probes whose noise is anything, and the deviation of these."""
+"""The share of stray probes, whose noise may be anything, and the deviation of that noise."""
 SLOPES = np.geomspace(0.2, 40.0, 8, dtype=np.float32)[:, None, None]
 FLOORS = -np.log(np.array([0.05, 0.3, 0.5, 0.65, 0.8], np.float32))[:, None]
 DEVIATIONS = np.geomspace(0.04, 1.0, 6)
 SKEWS = np.array([0.4, 1.0, 2.5])
-"""How many times the deviation above the median is that below it."""
+"""The noise's deviation above its median over that below it."""
 BELOW, ABOVE = (np.outer(SKEWS**power, DEVIATIONS).ravel().astype(np.float32) for power in (-0.5, 0.5))
 """The grid of the unknowns beside the capacity: slope and floor in an axis of their own, both deviations in one."""
 FLATNESS = 0.25
-"""Before any probe a slope b is as likely as b ** -FLATNESS: if all were, noise would pass for steepness."""
+"""The prior of a slope b is b ** -FLATNESS. With equal priors, noise would pass for steepness."""
 STEP = 0.05
 """The logarithm of a step between two capacities of the first grid."""
 POINTS = 100
@@ -125,13 +127,13 @@ class Posterior:
 
 
 def _likelihood(expected: Floats, low: float, high: float) -> Floats:
-    """The likelihood of a logarithm between `low` and `high`, by the expected one and the noise's deviations."""
+    """The likelihood of a logarithm from `low` to `high`, for each expected one and each deviation of the noise."""
     usual = _noise(low - expected, high - expected)
     return np.asarray((1 - STRAY_SHARE) * usual + STRAY_SHARE * _stray(low, high))
 
 
 def _noise(low: Floats, high: Floats) -> Floats:
-    """The noise's density at `low` if both are equal, else the probability from one to the other; one is infinite."""
+    """The noise's density at `low` if both are equal, else the probability between them, of which one is infinite."""
     if np.isneginf(low).all():
         return _share_below(high)
     if np.isposinf(high).all():
@@ -147,6 +149,6 @@ def _share_below(noise: Floats) -> Floats:
 
 
 def _stray(low: float, high: float) -> float:
-    """The same of the outcomes that are anything at all."""
+    """The same for stray probes."""
     stray = NormalDist(0.0, STRAY_DEVIATION)
     return stray.pdf(low) if low == high else stray.cdf(high) - stray.cdf(low)

@@ -41,16 +41,16 @@ LOSS = re.compile(r"loss *(?:<=|==?) *0")
 ALLOWED = "FIGURE <= TIME, with commas between several: p99 <= 1ms, lag p99 <= 500us, max <= 20ms, loss = 0"
 CEILING_ORDERS = 500_000
 CEILING_S = 20.0
-"""The ceiling's run takes a second at most on a machine with a processor to spare."""
+"""The time limit of the run that measures the ceiling; with a processor to spare it takes a second at most."""
 LEFT_OUT = 2
-"""The last order is no part of a run's figures, and a duration may round one away."""
+"""Orders that a run's figures lack: the last one, and one that rounding the duration may cost."""
 SPARE = 1.2
-"""Random arrivals bring some more or fewer orders in a time."""
+"""The margin for random arrivals, which may bring fewer orders than the rate says."""
 NOT_IN_MEMORY: dict[str, Any] = {
     "amqp_client": None, "delivery": None, "nagle": (), "topology": "duplex", "network": "local",
     "tape": None, "speed": None, "arrivals": "fixed",
 }  # fmt: skip
-"""Defaults of the settings that the memory transport lacks, and of those that a rate without limit has no use for."""
+"""The defaults of settings that the ceiling's run cannot use: it is over memory, and has no rate."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class ExchangeRates:
     def ceiling(self, folder: Path) -> float:
         """Orders/s of the generator and the engine with no messaging between them, in threads that share memory.
 
-        A machine that is too busy for all of the orders offers them for CEILING_S only.
+        On a machine that is too busy for all orders, the run ends after CEILING_S.
         """
         settings = replace(
             self.settings, **NOT_IN_MEMORY, transport="memory", orders_per_s=None, duration_s=CEILING_S,
@@ -184,7 +184,7 @@ class ExchangeRates:
 
 
 def _refuse_few_orders(objective: Objective, orders: int | None, source: str, has: str) -> None:
-    """UserError if the tape or the run of that name has too few orders for the objective; None is any number."""
+    """UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
     if orders is not None and orders < objective.needed_orders:
         raise UserError(
             f"{source} {has} {counted(orders, 'orders')}; {objective.words} needs {objective.needed_orders:,}: offer "
@@ -198,7 +198,7 @@ def probe_s(rate_per_s: float, settings: RunSettings, objective: Objective, sear
 
 
 def offered_orders(settings: RunSettings, objective: Objective) -> float:
-    """Orders of a fixed rate in the time in which a probe has as many as the objective needs."""
+    """Orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
     arrivals = Arrivals.parse(settings.arrivals)
     spare = 1.0 if settings.arrivals == "fixed" else SPARE
     return spare * (objective.needed_orders + LEFT_OUT) / arrivals.mean_share

@@ -1,7 +1,9 @@
-"""The search for a capacity: the rate at which half of all probes hold. Knows no exchange.
+"""The search for a capacity: the rate at which half of all probes hold.
 
-A bracket first: from a start, by factors of four, to a rate that holds below one that does not. Then probe after probe
-where the capacity may still be, until its interval is narrow enough. A failed probe is made again at the same rate.
+This module knows nothing of an exchange.
+
+The search first finds a bracket: from its start, by factors of four, to a rate that holds below one that does not. Then
+it probes where the capacity may still be, until the interval is narrow enough. A failed probe is repeated at its rate.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ GROWTH = 4.0
 """Factor from one rate of the bracket to the next."""
 LEAST_PROBES = 12
 MAJORITY = 2
-"""Probes of three that decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
+"""Two probes of three decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
 COARSE_STEPS = 4
 NEAR_THE_CEILING = 0.8
 """A capacity above this share of the generator's own ceiling says little about the transport."""

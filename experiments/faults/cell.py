@@ -22,7 +22,7 @@ from transports.declaration import Server
 
 LOOK_S = 0.05
 ENDING_S = 30.0
-"""Beyond its length and its patience, a run has this long to end; then it hangs."""
+"""The time that a run has to end, beyond its length and its timeouts; after that it counts as hung."""
 COMMAND = [sys.executable, "-m", "cli"]
 
 
@@ -42,7 +42,7 @@ class Load:
 
     @property
     def interval(self) -> int:
-        """Every so many orders one is a sample: 200 samples a second, which tell 5 ms."""
+        """The number of orders from one sample to the next: 200 samples a second resolve 5 ms."""
         return max(1, round(self.rate_per_s / 200))
 
 
@@ -100,7 +100,7 @@ Meeting = tuple[str, Mapping[str, str], Server]
 
 
 def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, further: list[str]) -> dict[str, Any]:
-    """Run the cell; its entry in the record. `further`: words for `exchange run`."""
+    """Run the cell; returns its entry in the record. `further` are more words for `exchange run`."""
     url, environment, server = broker or (cell.transport, {}, None)
     words = ["--transport", url, *(["--delivery", cell.delivery] if cell.delivery else []),
              *(["--network", cell.fault.network] if cell.fault.network else []), *_words(load), *further,
@@ -139,7 +139,7 @@ def _under_way(run: Run, folder: Path, load: Load) -> int | None:
 
 
 def _with_fault(run: Run, target: Target, fault: Fault, load: Load, start_ns: int) -> tuple[Window, bool, str]:
-    """(when the fault was there, whether the run hangs, why it could not be injected)."""
+    """Inject the fault; returns (when it was there, whether the run hangs, why it could not be injected)."""
     run.ends_within((start_ns - time.monotonic_ns()) / 1e9 + load.fault_s)
     began_ns, lifted_ns = time.monotonic_ns(), None
     length_ns = int(load.seconds * 1e9)
@@ -194,7 +194,7 @@ def _why_not(run: Run, folder: Path) -> str:
 
 
 def _own_words(record: dict[str, Any] | None, run: Run) -> str:
-    """The first sentence that the run said about what happened; of its record, behind the numbers of orders."""
+    """The run's first sentence about what happened. In a record it stands behind the numbers of orders."""
     reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
     if reasons:
         return str(reasons[0])

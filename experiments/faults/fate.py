@@ -22,7 +22,7 @@ from runs.record.reading import records
 
 Longs = npt.NDArray[np.int64]
 LEAST_SAMPLES = 100
-"""A p99 of fewer samples is one order's luck."""
+"""A p99 of fewer samples would depend on one order."""
 BIN_NS = 100_000_000
 
 

@@ -1,7 +1,7 @@
 """The faults, and the run that they are injected into: its processes, its broker, and the gateway's connections.
 
-A connection is broken by its own sockets, borrowed from the process that has them. So no proxy stands in between, which
-would change what is measured, and nobody needs to be root.
+A connection is broken through its own sockets, which are borrowed from their process. So no proxy is needed, which
+would change the figures, and nobody needs to be root.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BROKER = "broker"
 
 
 class Target:
-    """A run under way; `broker` is the one that its links meet at."""
+    """A run under way; `broker` is the one that its links go through."""
 
     def __init__(self, launcher: psutil.Process, folder: Path, broker: Server | None) -> None:
         self.launcher, self.folder, self.broker = launcher, folder, broker
@@ -138,7 +138,7 @@ def _reset(target: Target) -> Iterator[None]:
 
 
 def disconnect(sock: socket.socket) -> None:
-    """connect(2) to an address of no family, which Python's own call has no words for."""
+    """Dissolve a connection by connect(2) to AF_UNSPEC, an address that Python's own connect cannot express."""
     nowhere = ctypes.create_string_buffer(struct.pack("H14x", socket.AF_UNSPEC))
     if ctypes.CDLL(None, use_errno=True).connect(sock.fileno(), nowhere, 16) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -181,7 +181,7 @@ def packet_filter(share: float) -> bytes:
 
 @contextlib.contextmanager
 def _delayed(target: Target) -> Iterator[None]:
-    """Tell the process that holds the run's network, whose stdin is a pipe that its user may open."""
+    """Set the delay of the run's network: its holder reads commands on stdin, a pipe that its user may open."""
     stdin = Path(f"/proc/{target.process('runs.network.holder').pid}/fd/0")
     stdin.write_text(f"delay_us {DELAY_US}\n")
     try:

@@ -34,7 +34,7 @@ from transports.registry import has_broker, transport_of
 
 FILE = "faults.json"
 START_S = 4.0
-"""A run's start and end, and what its components take to notice."""
+"""The time that a run takes to start, to notice the fault, and to end."""
 
 
 @dataclass(frozen=True, kw_only=True)

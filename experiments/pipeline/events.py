@@ -88,7 +88,7 @@ class RecordedRun:
 
     def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
         """Return where in the answers those to each order end, by matching the orders again."""
-        # With packing, all answers to a frame are one frame, and here a frame is one order.
+        # Each order is a frame of its own. With packing, the engine puts all answers to a frame into one frame.
         engine = MatchingEngine(OrderBook(self.max_price, self.policy), packing=2)
         found, ends, at = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES), [], 0
         for batch in batches(orders, cut(orders)):
@@ -135,7 +135,7 @@ def event_tables(spark: SparkSession, sources: Sequence[RunSource], parts: Seque
 
 
 def write_events(folder: Path) -> Path:
-    """Write a file a table to FOLDER/events, without a JVM; each appears whole. UserError if there can be none."""
+    """Write a file for each table to FOLDER/events, without a JVM; each appears whole. UserError if that fails."""
     from spark.run_facts import experiment_of
 
     run, events = RecordedRun.of(folder, experiment_of(folder), folder.name), folder / "events"
@@ -159,5 +159,5 @@ def write_events(folder: Path) -> Path:
 
 
 def _of_one_run(schema: pa.Schema) -> pa.Schema:
-    """Return the columns without the number of the file that holds the run among others."""
+    """Return the columns without `part`, which tells the runs of a table of many runs apart."""
     return schema.remove(schema.get_field_index("part"))

@@ -82,7 +82,7 @@ def ingest_trial(trial: Path) -> str | None:
 
 
 def _event_tables() -> EventTables:
-    """Imported here: it loads the engine's kernels, which a submitted job, in its zip file, cannot."""
+    """Import `event_tables` late: it loads the engine's kernels, which a submitted job cannot do from its zip file."""
     if not Path(__file__).exists():
         raise UserError("a submitted job has no engine to make events with: exchange spark ingest RESULTS --events")
     from experiments.pipeline.events import event_tables

@@ -62,9 +62,9 @@ def sql(
 ) -> int:  # fmt: skip
     """Answer one statement; return the exit code. UserError if the statement or the tables are wrong.
 
-    `bars_ns` makes partial bars of this length, which BARS puts together.
+    With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges.
     """
-    # Python makes partial bars of tables on this machine, and leaves Java little to do.
+    # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
     tuning = compilers_for(tables) if bars_ns is None or "://" in tables else {}
     with _open_tables(master, tables, tuning, settings) as (spark, folder):
         there = create_views(spark, folder)
@@ -91,10 +91,10 @@ def _open_tables(
 
 
 def compilers_for(tables: str) -> dict[str, str]:
-    """The setting by which Java uses its second compiler too, where the tables are large, or not on this machine.
+    """The setting that lets Java use its second compiler: for tables that are large, or not on this machine.
 
-    For small ones it would double the CPU time of a query, which ends before it pays. Over 100,000,000 events it is
-    three times as fast with it.
+    Over small tables that compiler would double a query's CPU time, since the query ends before it pays. A query over
+    100,000,000 events is three times as fast with it.
     """
     is_elsewhere = "://" in tables and not tables.startswith("file:")
     local = Path(tables.removeprefix("file://").removeprefix("file:"))
@@ -115,7 +115,7 @@ def to_terminal(rows: DataFrame) -> None:
 
 
 def _columns(rows: DataFrame) -> list[Column]:
-    """Columns of words that come first name a row; of the others, those of numbers stand at the right."""
+    """The table's columns: leading columns of words name a row, columns of numbers are aligned right."""
     are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
     first_number = are_numbers.index(True) if True in are_numbers else len(are_numbers)
     return [

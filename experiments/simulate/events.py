@@ -24,10 +24,10 @@ from matching_engine.tape import offsets_of
 from runs.errors import UserError
 
 BLOCK_ORDERS = 1 << 15
-"""Arrow's calls cost the same for a few rows as for ten thousand."""
+"""Orders of a block: Arrow's calls cost the same for a few rows as for ten thousand."""
 ROWS_A_GROUP = 1 << 20
 ROWS_A_FILE = 1 << 22
-"""A file passes through memory as a whole: some 20 MB."""
+"""Rows of a file, which passes through memory as a whole: some 20 MB."""
 NS = 1_000_000_000
 RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 """What Hive and Spark escape in the name of a partition's folder."""
@@ -67,7 +67,7 @@ class WrittenTable(NamedTuple):
 
 
 def hidden_folder(events: Events) -> str:
-    """Return where files are until all are written; no reader of tables looks there."""
+    """Return the folder that holds the files until all are written; readers of tables ignore it."""
     return f".simulated-{events.folder}"
 
 

@@ -4,7 +4,8 @@
                                                                          └─▶ rows of instruments, to this process
 
 Spark's Parquet writer takes rows one by one; its writer of text takes a file's bytes as they are, and ends each with
-`lineSep`, for which we leave out a Parquet file's last four bytes. docs/simulate.md has the figures.
+`lineSep`. So we drop the last four bytes of a Parquet file, and `lineSep` puts them back. docs/simulate.md has the
+figures.
 """
 
 from __future__ import annotations

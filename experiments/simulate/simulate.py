@@ -141,7 +141,7 @@ def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
     if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
     for table, about in matched.written.items():
-        if table in totals and table != "trades" and about.rows != totals[table]:  # which counts messages of trades
+        if table in totals and table != "trades" and about.rows != totals[table]:  # its total counts messages
             raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
     return {
         "totals": totals,

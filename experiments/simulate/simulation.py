@@ -28,9 +28,9 @@ from matching_engine.order_book import OrderBook
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 MAX_INSTRUMENTS = 1_000_000
-"""Every instrument's row comes back to the calling process."""
+"""The most instruments, since the row of each comes back to the calling process."""
 BLOCK_ORDERS = 1 << 12
-"""A block's orders and answers fit into the processor's cache."""
+"""Orders of a block: they and their answers fit into the processor's cache."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -97,7 +97,7 @@ class Block:
 
     instrument: int
     first: int
-    """The orders of the instrument before these."""
+    """How many orders of the instrument come before these."""
     orders: Bytes
     answers: FrameBatch
     """With `by_order`, a frame holds all answers to one order."""

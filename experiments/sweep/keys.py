@@ -15,7 +15,7 @@ from runs.errors import UserError
 from runs.options import TABLE
 
 OF_A_RUN_ALONE = {"record", "capture", "journal", "sync", "recover", "standby"}
-"""Settings that keep files or cost a run its latency, so not for hundreds of runs; recovered runs are not compared."""
+"""Settings that no sweep takes: they keep files or add latency, and runs that recovered are not compared."""
 LISTS = {"nagle", "cpus"}
 """Options whose own values have commas between them: in a list of levels they are written with +."""
 
@@ -57,9 +57,9 @@ def keys() -> dict[str, Key]:
 
 
 def shared_options(besides: Collection[str] = (), help: Mapping[str, str] | None = None) -> list[click.Option]:
-    """Options that set what all runs of a command share, besides those that it has of its own.
+    """Options that set what all runs of a command share, without `besides`, which the command has itself.
 
-    `help` is of options whose default differs from a run's.
+    `help` replaces the help of options whose default differs from a run's.
     """
     options = {key.name: copy.copy(key.option) for key in keys().values() if key.name not in {*SHORT, *besides}}
     for name, words in (help or {}).items():

@@ -201,7 +201,7 @@ def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings
 
 
 def _possible(key: str, levels: Levels, transport: str) -> Levels:
-    """The levels that a transport has: none of a setting that it lacks, and without a broker no Nagle levels of it."""
+    """The levels that a transport can have: none of a setting that it lacks, no Nagle at the broker if it has none."""
     field = keys()[key].field
     if field in TRANSPORT_SETTINGS and field not in defaults_of(transport):
         return {}

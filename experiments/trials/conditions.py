@@ -69,7 +69,7 @@ def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
 
 
 def _difference(field: str, by_run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Nothing if all values are equal."""
+    """Yield the field with the runs of each value; nothing if all values are equal."""
     values = list(by_run.values())
     if any(value != values[0] for value in values):
         groups = {orjson.dumps(value): value for value in values}

@@ -57,7 +57,7 @@ def to_do(trial: Path, plan: Plan) -> list[Step]:
 
 
 def _valid_attempts(trial: Path) -> dict[str, list[Record]]:
-    """The usable runs by the name of their step; warm-ups are no tries."""
+    """The usable runs by the name of their step, without warm-ups."""
     warm_up = f"{WARM_UP:02}-"
     found = attempts(trial).items()
     return {step: list(filter(is_valid, records)) for step, records in found if not step.startswith(warm_up)}

@@ -50,7 +50,7 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
 def resumed(trial: Path, plan: Plan) -> int:
     """How often the trial was resumed.
 
-    An older version's plan does not say; then the warm-ups tell, which are made at each look and each time again.
+    The plan of an older version does not say. Its warm-ups tell: they are made again at each look and each resumption.
     """
     if plan.resumed is not None:
         return plan.resumed
@@ -66,7 +66,7 @@ def is_warm_up(run: Path) -> bool:
 
 
 def is_valid(record: Record) -> bool:
-    """True if the run's figures can be used: its completion times hold no break of the service."""
+    """True if the run's figures can be used: it ended in order, and no recovery interrupted the service."""
     return record["status"] in VALID and not record.get("recovered")
 
 

@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every arm once in each repeat; equal plans give equal orders."""
+    """A trial's plan: every arm runs once in each repeat. Equal plans give equal orders."""
 
     arms: tuple[Arm, ...]
     repeats: int
@@ -61,9 +61,9 @@ class Plan:
     redo: RedoRule | None = None
     """Which runs are made again because others used the machine; None keeps every run."""
     seed_by_repeat: bool = True
-    """Each repeat has orders of its own, from the seed after that of the repeat before; all its arms have the same."""
+    """Each repeat has orders of its own, by a seed that is one higher than before. All arms of a repeat share them."""
     looks: tuple[int, ...] = ()
-    """The repeats after which a trial that goes on until every row is decided looks at its results; else none."""
+    """Numbers of repeats after which the trial ends if every row is decided; empty if it makes all its repeats."""
     resumed: int | None = 0
     """How often the trial was resumed; None if its plan is of an older version, which did not count that."""
 
@@ -81,7 +81,7 @@ class Plan:
         return replace(self, redo=RedoRule.of_plan(self.repeats * len(self.arms)) if redo_noisy else None)
 
     def with_looks(self, max_repeats: int) -> Plan:
-        """The same plan, in which undecided rows double the repeats, up to so many; extra runs are half of those."""
+        """The same plan, which doubles its repeats while rows are undecided; its rule on noise is for `max_repeats`."""
         if not self.repeats <= max_repeats <= MOST_REPEATS:
             allowed = f"a whole number from {self.repeats:,}, the repeats, to {MOST_REPEATS:,}"
             raise BadSetting("max_repeats", max_repeats, allowed)

@@ -1,4 +1,4 @@
-"""Which runs of a trial, or of a search, are made again because the machine was not theirs.
+"""Decides which runs of a trial, or of a search, are made again because other work used the machine.
 
 The rule stands in plan.json before the first run. It looks at a run's noise only, never at its figures, so it cannot
 prefer a result. A run whose noise is unknown is not made again.
@@ -17,11 +17,11 @@ from runs.record.noise import MOST_SHARE, noise_share
 
 MOST_TRIES = 3
 MOST_NAMES = 3
-"""More runs are not named in a sentence; the record names all."""
+"""A sentence names at most this many runs; the record names all."""
 
 
 class Step(Protocol):
-    """A run of the plan; one that is not of repeat 1 or later never counts."""
+    """A run of the plan. A warm-up has repeat 0, and never counts."""
 
     @property
     def name(self) -> str: ...
@@ -40,9 +40,9 @@ def is_noisy(record: Record, most_share: float = MOST_SHARE) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RedoRule:
-    """A run is made again if others took more than `most_share_of_all_cpus` beside it, until one of these is reached.
+    """A run is made again if other work took more than `most_share_of_all_cpus` beside it.
 
-    `most_tries` is the most runs of one step, `most_extra_runs` the most runs of the trial beyond its plan.
+    `most_tries` limits the runs of one step, `most_extra_runs` the runs of the trial beyond its plan.
     """
 
     most_extra_runs: int
@@ -116,7 +116,7 @@ class Redos:
         return within and all(map(rule.is_noisy, tries))
 
     def in_turn(self, steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
-        """The steps, and after each repeat those of it that are wanted again: close in time, and not at once.
+        """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.
 
         Each step must be noted before the next one is asked for.
         """

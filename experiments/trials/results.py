@@ -94,7 +94,7 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
 
 
 def _orders_measured(arm: Observations) -> int | None:
-    """The number of orders that every run's percentiles are of at least; None if a record does not tell."""
+    """The fewest orders that a run of the arm measured; None if a record does not tell."""
     counts = [count for run in arm.runs.values() if (count := orders_measured(run)) is not None]
     return int(min(counts)) if counts and len(counts) == len(arm.runs) else None
 

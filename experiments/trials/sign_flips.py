@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 ENUMERATED_UP_TO = 12
-"""With so many repeats every way to flip is tried; with more, FLIPS random ones."""
+"""Up to this many repeats every way to flip is tried; beyond, FLIPS random ones."""
 FLIPS = 2_048
 CLIPPED_AT = 3.0
-"""A ratio further from its row's estimate, in robust standard deviations, is moved to there: its side counts."""
+"""A ratio that lies further from its row's estimate, in robust standard deviations, is moved to this distance."""
 LENT = 0.5
 """The share of a scale that comes from the other rows of the group, where there are many."""
 CAUTION = 0.8
-"""A verdict's level over its flips', since scales are estimated: in simulation flips at 4 % err in at most 5 %."""
+"""Flips are judged at this share of the level, as scales are estimated: in simulation 4 % errs in at most 5 %."""
 RESOLUTION = float(np.log(2) / 128)
 """The width of a log bucket: percentiles show no smaller spread."""
 LEAST_SCALE = 1e-6
@@ -80,7 +80,7 @@ def _pairs(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 
 @lru_cache(maxsize=4)
 def sign_flips(repeats: int, seed: int) -> Floats:
-    """A row of signs for each way to flip; the first flips nothing. Opposite ways have equal T, so one is there."""
+    """A row of signs for each way to flip; the first flips nothing. Opposite ways have equal T, so one is left out."""
     if repeats <= ENUMERATED_UP_TO:
         bits = np.arange(2 ** (repeats - 1))[:, None] >> np.arange(repeats - 1)
         return np.hstack([np.ones((len(bits), 1)), 1.0 - 2.0 * (bits & 1)])
@@ -90,14 +90,14 @@ def sign_flips(repeats: int, seed: int) -> Floats:
 
 
 class _Chance(NamedTuple):
-    """What each flip (row) makes of each row (column)."""
+    """The statistics of each row of the trial (column) under each flip (row)."""
 
     estimates: Floats
     spreads: Floats
 
 
 class _Family:
-    """All rows of a trial, and what flipping makes of them."""
+    """All rows of a trial, which are judged together."""
 
     def __init__(self, rows: Floats, groups: Sequence[Hashable], seed: int) -> None:
         self._flips = sign_flips(rows.shape[1], seed)
@@ -137,10 +137,10 @@ class _Family:
         return p, differs, limit
 
     def _limit(self, chance: _Chance, differs: Mask, limit: float, alpha: float) -> tuple[float, Floats]:
-        """The T that chance alone exceeds in a share of alpha, each row at a ratio that its data allow.
+        """Returns (the T that chance alone exceeds in a share alpha of the flips, the largest T of each flip).
 
-        That is 1 for a row that may be equal. For others it is the end of their interval, found by iteration.
-        Beside the limit: the largest T of each flip.
+        Each row is flipped about a ratio that its data allow: 1 if its arms may be equal, else the end of its interval,
+        which is found by iteration.
         """
         largest = self._t_of(chance).max(axis=1)
         for _ in range(2 if differs.any() else 0):
@@ -150,7 +150,7 @@ class _Family:
         return max(limit, _exceeded_by(largest, alpha)), largest
 
     def _centre(self, chance: _Chance, chosen: Mask, offsets: Floats) -> None:
-        """Flip these rows about their own estimate less the offset, in place of about 1."""
+        """Flip the chosen rows about their estimate minus the offset, in place of 1."""
         moved = self._rows - (self._estimate - offsets)[:, None]
         chance.estimates[:, chosen], chance.spreads[:, chosen] = self._flipped(moved[chosen])
 
@@ -174,7 +174,7 @@ class _Family:
         return np.maximum(np.sqrt(variances), LEAST_SCALE)
 
     def _clipped(self, rows: Floats) -> Floats:
-        """Values that lie far from their row's estimate, moved nearer."""
+        """The rows, with outliers moved to CLIPPED_AT deviations from their row's estimate."""
         middle = np.array([hodges_lehmann(row[np.isfinite(row)]) for row in rows])[:, None]
         deviations = 1.4826 * np.nanmedian(np.abs(rows - middle), axis=1)
         reach = CLIPPED_AT * self._shared(np.maximum(deviations, RESOLUTION))[:, None]

@@ -1,6 +1,6 @@
-"""A trial's verdicts: two arms of a block by one metric, whether they differ beyond chance, and in which sentence.
+"""A trial's verdicts: whether two arms of a block differ in a metric beyond chance, with the sentence that says so.
 
-And the smallest difference that a plan is likely to find, said before its first run.
+The smallest difference that a plan is likely to find is computed here too; it is announced before the first run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from experiments.trials.study import Finding, cannot_tell, too_few_repeats
 from runs.metrics import Metric
 
 ALPHA = 0.05
-"""The chance of any false verdict in a trial, and of any interval without the true ratio."""
+"""The chance of any false verdict in a trial, and of any interval that misses the true ratio."""
 SAME_WITHIN = 1.05
 """A trial that goes on until every row is decided ends if all intervals without a verdict lie within this ratio."""
 LEAST_RATIO = 1.01
@@ -36,7 +36,7 @@ POWER = 0.8
 """The chance with which a difference that a plan announces is found."""
 ANNOUNCED = "due_p50_us"
 LATEST_TRIALS = 5
-"""So many earlier trials are read."""
+"""At most this many earlier trials are read."""
 
 
 def share_lower(first: Sequence[float], second: Sequence[float]) -> float:
@@ -128,7 +128,7 @@ def judge_all(plan: Plan, observed: dict[str, Observations]) -> list[Verdict]:
 
 
 def _estimate_together(rows: list[Row], plan: Plan) -> list[LogRatio]:
-    """The rows over the repeats that any of them has."""
+    """Verdicts of the rows, estimated over the repeats that any of them has."""
     repeats = sorted({repeat for row in rows for repeat in row.repeats})
     logs = [[row.log_ratios.get(repeat, nan) for repeat in repeats] for row in rows]
     return estimate_together(logs, [row.metric.name for row in rows], alpha_of(plan), plan.seed)

@@ -78,12 +78,12 @@ class PrivateServer:
         self._ended: list[NodeUsage] = []
 
     def restart(self) -> None:
-        """End the node and start it again: durable queues and persistent messages are there, nothing else is."""
+        """End the node and start it again: durable queues and persistent messages survive, nothing else does."""
         self._ended.append(self.node.usage())
         self.node = self.node.restart()
 
     def block_publishers(self) -> None:
-        """Raise the memory alarm, by what `rabbitmqctl set_vm_memory_high_watermark 0.0001` does."""
+        """Raise the memory alarm, as `rabbitmqctl set_vm_memory_high_watermark 0.0001` does."""
         self.node.set_memory_mark(0.0001)
 
     def unblock_publishers(self) -> None:
@@ -124,7 +124,7 @@ def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
 
 
 class Connection:
-    """A connection of its own. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
+    """A connection beside those of a run. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
 
     def __init__(self, broker: BrokerAddress, until_ns: int) -> None:
         self.session = Session(broker)

@@ -1,4 +1,4 @@
-"""Client: what a link needs of its AMQP client. And the two clients for which pika handles each message by itself.
+"""`Client`, the interface of an AMQP client to its link, and the two clients in which pika handles each message.
 
 `pika` is a SelectConnection as its documentation shows it, with three writes a message. `joined` gives pika a stream of
 ours, so a batch leaves in one write.
@@ -28,7 +28,7 @@ class Client(ABC):
     """Publishes batches on one route, and takes the deliveries of one channel.
 
     Counts messages: published, taken, too_long (dropped, since no batch takes them), redelivered (delivered before),
-    confirmed (the first publishes, which the broker has settled), refused (publishes it did not take).
+    confirmed (all publishes up to this number are settled), refused (publishes that the broker did not take).
     """
 
     loop_of: ClassVar[type[Any]]
@@ -59,7 +59,7 @@ class Client(ABC):
         """Append the messages that have come, as far as they fit."""
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:  # noqa: ARG002
-        """Compiled calls for what needs no Python; see Lender. None if it has none, or not now."""
+        """Compiled calls for what needs no Python; see Lender. None if this client cannot lend any, or not now."""
         return None
 
     def settle(self) -> None:  # noqa: B027 (most clients lend nothing)
@@ -134,7 +134,7 @@ class OneByOneClient(Client):
         return key, self._properties
 
     def _key_of(self, body: bytes) -> str:
-        """ValueError if the message begins with the number of no key."""
+        """The key whose number begins the message. ValueError if no key has that number."""
         keys, number = self._route.keys, int.from_bytes(body[:2], "little")
         if len(body) < 2 or number >= len(keys):
             raise ValueError(f"a message begins with the number of none of {len(keys)} destinations")

@@ -54,7 +54,7 @@ def _body_bytes(length: int, most_body: int) -> int:
 
 @njit(inline="always")
 def _put_bodies(buffer: Bytes, start: int, length: int, channel: int, most_body: int, out: Bytes, at: int) -> int:
-    """Write the body frames of a message; where they end."""
+    """Write the body frames of a message; returns where they end."""
     done = 0
     while done < length:
         size = min(length - done, most_body)
@@ -71,7 +71,10 @@ def lay_out(
     buffer: Bytes, offsets: Longs, first: int, last: int, head: Bytes, length_at: int, digits_at: int, number: int,
     channel: int, most_body: int, out: Bytes, at: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """(the first message without room, where the bytes end). Requests have `digits_at`, for their numbers."""
+    """Write messages first..last-1; returns (the first message without room, where the bytes end).
+
+    `digits_at` is the place of a request's number in `head`; 0 if the messages are no requests.
+    """
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
         if at + len(head) + _body_bytes(length, most_body) > len(out):
@@ -94,7 +97,7 @@ def _text_end(properties: Bytes, at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _request_properties(properties: Bytes) -> tuple[int, int, int]:
-    """(begin of the correlation id, its end and the reply-to's begin, end of the reply-to), or zeros."""
+    """Returns (begin of the correlation id, its end and the reply-to's begin, end of the reply-to), or zeros."""
     flags = int64(properties[0]) << 8 | properties[1] if len(properties) >= 2 else int64(0)
     at = 2
     for flag in _TEXTS_BEFORE:
@@ -145,7 +148,7 @@ def _lay_out_answers(
     buffer: Bytes, offsets: Longs, first: int, last: int, exchange: Bytes, key: Bytes, tail: Bytes, mode: Bytes,
     addresses: Bytes, lengths: Longs, ends: Longs, channel: int, most_body: int, out: Bytes, at: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """(the first message without room, where the bytes end)."""
+    """Write answers first..last-1, each to its request; returns as `lay_out` does."""
     for message in range(first, last):
         start, length = offsets[message], offsets[message + 1] - offsets[message]
         place = ends[ANSWERED] % len(lengths)

@@ -33,10 +33,10 @@ from transports.lending import (
 _FD, _TIMER_NS, _PUBLISHED, _SCANNED, _CHANNEL, _MOST_BODY, _HEAD_BYTES, _LENGTH_AT, _POLLFD = range(OTHERS, OTHERS + 9)
 _TIMESPEC = _POLLFD + 1
 _ENDS = _TIMESPEC + 2
-"""Room for the return addresses' ends, of which there are none."""
+"""The place of `ends`, which the scanner takes for return addresses; lent calls have none."""
 _STATE = _ENDS + 2
 _OUTGOING, _PIECES = INCOMING_BYTES, INCOMING_BYTES + OUTGOING_BYTES
-"""A message that comes in several frames is put together here; then comes the head of our own messages."""
+"""Places in the stream's memory: bytes to send, then room to put together a message of several frames."""
 _HEAD = _PIECES + LONGEST_FRAME
 _NOT_FOR_US = Stop.FOREIGN.value, Stop.BROKEN.value
 
@@ -116,7 +116,7 @@ class LentCalls:
         return Lent(_receive, _send, _sleep, numbers, memory, settle)
 
     def settled(self) -> tuple[int, int]:
-        """Forget the notice; messages published and bytes scanned since the last time."""
+        """Forget the notice; returns (messages published, bytes scanned) since the last call."""
         numbers = self._stream.numbers
         published, scanned = int(numbers[_PUBLISHED]), int(numbers[_SCANNED])
         numbers[[NOTICE, _PUBLISHED, _SCANNED]] = 0

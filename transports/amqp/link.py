@@ -30,7 +30,7 @@ ACK_AFTER_NS = 10_000_000
 
 
 class _Caused(NamedTuple):
-    """`taken` deliveries may be acknowledged; `next_taken` once the first `published` publishes are confirmed."""
+    """Deliveries that may be acknowledged: `taken` now, `next_taken` once `published` publishes are confirmed."""
 
     taken: int = 0
     next_taken: int = 0
@@ -124,7 +124,7 @@ class AmqpLink(Link):
             self._acknowledged, self._acknowledged_ns = taken, now_ns
 
     def _committed(self, taken: int) -> int:
-        """How many deliveries are dealt with, and everything sent until they were is confirmed: at the commit point."""
+        """How many deliveries were handled so early that the broker has confirmed everything sent because of them."""
         if self._client.confirmed >= self._caused.published:
             self._caused = _Caused(self._caused.next_taken, taken, self._client.published)
         return self._caused.taken
@@ -141,7 +141,7 @@ class AmqpLink(Link):
         return first
 
     def lend(self) -> Lent | None:
-        """The compiled calls of one connection for both ways, where the broker is asked for no word about a message."""
+        """The compiled calls; None if the link has one way only, acknowledges, waits for confirms, or is blocked."""
         is_plain = self._consumes and self._publishes and not (self._delivery.acks or self._delivery.confirms)
         return None if not is_plain or self._session.blocked_since_ns else self._client.lend(self._settle_lent)
 
@@ -152,7 +152,7 @@ class AmqpLink(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self._check()
         if not (readable and self._has_looked):
-            self._client.serve()  # what came and is no message would wake it again and again
+            self._client.serve()  # a frame that is no message would end each sleep at once
         self._has_looked = False
         if (readable and self._client.has_more) or (writable and self._free_places > 0):
             return
@@ -160,7 +160,7 @@ class AmqpLink(Link):
         self._loop.sleep(until_ns)
 
     def serve(self) -> None:
-        """Read what came and send what was written, without waiting; for a connection that another one waits for."""
+        """Read what came and send what was written, without waiting: the other connection waits for both."""
         self._client.serve()
         self._loop.flush()
         self._session.check()
@@ -193,7 +193,7 @@ class AmqpLink(Link):
         return read_back([] if self._loop.descriptor is None else [self._loop.descriptor], self._nodelay)
 
     def drain(self, until_ns: int) -> bool:
-        """Wait until the broker has taken everything: its confirms show it, or its answer to a later question."""
+        """Wait until the broker has taken everything: its confirms show it, or its answer to a last request."""
         channel = self._session.channel
         try:
             self._settle(until_ns)
@@ -204,7 +204,7 @@ class AmqpLink(Link):
         return True
 
     def _ask_anything(self, channel: Channel, done: Callable[..., None]) -> None:
-        """Ask for something that is there."""
+        """Send a request that always succeeds; its answer comes after everything before it was read."""
         if self._queues:
             channel.queue_declare(self._queues[0 if self._consumes else -1], passive=True, callback=done)
         else:
@@ -225,7 +225,7 @@ class AmqpLink(Link):
         }
 
     def _knobs(self) -> dict[str, Any]:
-        """What an address can turn, with the values that held; without those that had nothing to act upon."""
+        """The values of the address's options, without those that had nothing to act upon."""
         delivery = self._delivery
         acks = {"prefetch": delivery.prefetch, "ack_batch": delivery.ack_batch} if delivery.acks else {}
         confirms = {"confirm_window": delivery.confirm_window} if delivery.confirms else {}

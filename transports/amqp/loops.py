@@ -95,7 +95,7 @@ class OwnLoop:
 
     def sleep_beside(self, other: OwnLoop) -> None:
         self._beside = other
-        self._sleepers.clear()  # those of before know one socket
+        self._sleepers.clear()  # earlier sleepers know one socket only
 
     @property
     def _both(self) -> list[OwnLoop]:
@@ -134,7 +134,7 @@ class OwnLoop:
 
 
 def _give_pika_everything(stream: Stream) -> None:
-    """Give pika the bytes in pieces: after each frame it copies the rest of a piece, which takes quadratic time."""
+    """Give pika the bytes in pieces: after each frame pika copies the rest, which would take quadratic time."""
     begin, stream.begin = stream.begin, stream.end
     for at in range(begin, stream.end, PIECE_BYTES):
         stream.hand_over(at, min(at + PIECE_BYTES, stream.end))

@@ -31,7 +31,7 @@ NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
 OUTGOING_BYTES = 1 << 22
 BEGIN, END, FIRST, LAST, OTHERS = range(1, 6)
-"""Places in a stream's numbers; the lent calls' notice is before these, and the numbers of others behind them."""
+"""Places in a stream's numbers: place 0 has the notice of lent calls, places from OTHERS on are for compiled code."""
 NUMBERS, OTHER_BYTES = 32, LONGEST_FRAME + (1 << 14)
 _LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 

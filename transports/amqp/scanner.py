@@ -1,4 +1,4 @@
-"""Bytes to messages: a state machine takes the deliveries of our channel, and the broker's confirms of our publishes.
+"""A state machine that makes messages of bytes: the deliveries of our channel, and the broker's confirms.
 
 It points out every other whole frame, for pika. It takes whole frames only: the rest of a stream stays in place until
 more has come. A message whose body is split over frames is put together aside, so other frames and other batches may
@@ -111,7 +111,7 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     data: Bytes, at: int, end: int, largest: int, state: Longs, waiting: Bytes, aside: Bytes,
     buffer: Bytes, offsets: Longs, count: int, addresses: Bytes, lengths: Longs, ends: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """(why it stopped, bytes consumed up to, messages in the batch, where the frame it stopped at begins).
+    """Scan frames; returns (why it stopped, where it stopped, messages in the batch, where the last frame begins).
 
     The branches stay here: numba counts references of each array that is given to a helper with branches, by atomic
     operations that made the scan twice as slow.
@@ -162,7 +162,7 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
             if kind != BODY or size > state[_LEFT]:
                 return _BROKEN, at, count, at
             have, into, is_last = state[_HAVE], offsets[count], size == state[_LEFT]
-            if is_last and state[_KEEP] and have + size > largest:  # it began for a batch that takes more
+            if is_last and state[_KEEP] and have + size > largest:  # an earlier batch took longer messages
                 state[_KEEP] = 0
                 state[TOO_LONG] += 1
             if state[_KEEP] and is_last:
