@@ -7,7 +7,6 @@ text that one would type: `rate=8000`, `rate="8k"`, `rate="max"`.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from experiments.capacity.capacity import measured_capacity
 from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from experiments.capacity.search import SearchSettings
 from experiments.comparison_arms import comparison_arms
-from experiments.sweep.keys import key_of
+from experiments.sweep.keys import key_of, nearest
 from experiments.sweep.planning import Description, levels_of, sweep_arms
 from experiments.trials.plan import Plan
 from experiments.trials.study import SWEEP
@@ -186,7 +185,7 @@ def bench(
     """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
     with asking(on_progress):
         if benchmark not in names():
-            raise BadOption(f"benchmark is {benchmark!r}{_nearest(benchmark, names())}")
+            raise BadOption(f"benchmark is {benchmark!r}{nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
         words = parameters(declared)
         command = click.Command(benchmark, params=words)
@@ -205,7 +204,7 @@ def bench(
 def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> list[str]:
     """The words that set the option."""
     if option not in known:
-        raise BadOption(f"{option!r} is no option{_nearest(option, list(known))}")
+        raise BadOption(f"{option!r} is no option{nearest(option, known)}")
     words = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     name = known[option].opts[0]
     return [name] * bool(value) if isinstance(value, bool) else [name, words]
@@ -254,7 +253,7 @@ def _options() -> dict[str, click.Option]:
 def _field_of(option: str) -> str:
     found = _options().get(option)
     if found is None:
-        raise BadOption(f"{option!r} is no option{_nearest(option, list(_options()))}")
+        raise BadOption(f"{option!r} is no option{nearest(option, _options())}")
     return str(found.name)
 
 
@@ -271,8 +270,3 @@ def _value(option: str, value: Any) -> Any:
         return _options()[option].type.convert(written, None, None)
     except click.BadParameter as error:
         raise BadOption(f"{option} is {value!r}: {error.message}") from error
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

@@ -52,12 +52,9 @@ class Estimate:
         return cls(found["median"], found["low"], found["high"])
 
     def __str__(self) -> str:
-        interval = "" if self.low is None or self.high is None else f" ({_number(self.low)}..{_number(self.high)})"
-        return _number(self.median) + interval
-
-
-def _number(value: float) -> str:
-    return three_digits(value)
+        if self.low is None or self.high is None:
+            return three_digits(self.median)
+        return f"{three_digits(self.median)} ({three_digits(self.low)}..{three_digits(self.high)})"
 
 
 @dataclass(frozen=True)
