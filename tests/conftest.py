@@ -30,7 +30,7 @@ SHARING = {
     "tests/runs/network/": "network",
     "tests/reports/run/test_page_in_browser.py": "browser",
     "tests/reports/run/test_bench_page_in_browser.py": "browser",
-    "tests/cli/test_serve.py": "browser",
+    "tests/cli/test_serve": "browser",
     "tests/cli/test_pages_in_browser.py": "browser",
     "tests/transports/amqp/test_tls.py": "tls",
     "tests/transports/amqp/test_alarm.py": "alarm",
