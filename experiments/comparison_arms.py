@@ -99,7 +99,7 @@ def _nagle_arms_over(
 
 
 def _nagle_level(level: str, transport: str) -> list[tuple[str, tuple[str, ...]]]:
-    """(words, roles) of a level; none over a transport that lacks one of the roles."""
+    """The level as [(words, roles)]; empty over a transport that lacks one of the roles."""
     known = NAGLE_ROLES if has_broker(transport) else ROLES
     if level == USUAL:
         level = "broker" if has_broker(transport) else "all"

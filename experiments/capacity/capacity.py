@@ -133,7 +133,7 @@ class MeasuredCapacity(NamedTuple):
 
 
 def capacity(load: Load, search_settings: SearchSettings, folder: Path, as_json: bool) -> int:
-    """Search the capacity and show it. The exit code: 0 if the search is complete, else 1."""
+    """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
     found = measured_capacity(load, search_settings, folder)
     if as_json:
         print_json(found.record)
@@ -201,7 +201,7 @@ def _run(search: CapacitySearch, prober: Prober) -> None:
 
 
 def report_capacity(folder: Path, options: ReportOptions) -> int:
-    """Make a capacity's table, page and figure files from its record. The exit code, 0."""
+    """Make a capacity's table, page and figure files from its record. Returns the exit code, 0."""
     record = read_record(folder / FILE, CapacityRecord)
     return print_report(
         folder, "capacity", record["probes"], options, partial(show, record), partial(write_page, folder, record),

@@ -148,7 +148,7 @@ def _lives(running: RunningBroker) -> bool:
 
 
 def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
-    """Run every cell in a new folder, and show what was found. The exit code: 1 if the matrix fails."""
+    """Run every cell in a new folder, and show what was found. Returns the exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'cells')}, about {plan.expected_s / 60:.0f} min")
     record = _measured(plan, folder)
@@ -206,7 +206,7 @@ def _print(folder: Path, record: dict[str, Any], as_json: bool) -> None:
 
 
 def report_faults(folder: Path, options: ReportOptions) -> int:
-    """Make a matrix's table, page and figure files from its record. The exit code, 0."""
+    """Make a matrix's table, page and figure files from its record. Returns the exit code, 0."""
     record = read_record(folder / FILE, FaultsRecord)
     rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
     return print_report(

@@ -45,7 +45,7 @@ def simulate(
     events: Sequence[str] = (), orders_per_s: float = ORDERS_PER_S, tables: str | None = None,
     settings: Mapping[str, str] = MappingProxyType({}), as_json: bool,
 ) -> int:  # fmt: skip
-    """Make a simulation, and `tables` of its `events`; `settings` are Spark's. The exit code, 0.
+    """Make a simulation, and `tables` of its `events`; `settings` are Spark's. Returns the exit code, 0.
 
     A simulation that fails or is interrupted leaves no folder.
     """

@@ -142,7 +142,7 @@ def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
 
 
 def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(vary, run) by key."""
+    """What was typed, as (vary, run), each by key."""
     short = [f"{key}={typed[option]}" for key, option in SHORT.items() if option in typed]
     varied = [*short, *typed.get("vary", ())]
     vary = dict(map(typed_levels, varied))

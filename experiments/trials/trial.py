@@ -38,7 +38,7 @@ SHOW: dict[str, Callable[[dict[str, Any]], None]] = {COMPARE.name: show, NAGLE.n
 
 
 def show_plan(plan: Plan, as_json: bool, results: str) -> int:
-    """Print what would be run. The exit code, 0."""
+    """Print what would be run. Returns the exit code, 0."""
     if as_json:
         print_json(plan_as_dict(plan))
     else:
@@ -207,7 +207,7 @@ def duration(seconds: float) -> str:
 
 
 def report_trial(folder: Path, options: ReportOptions) -> int:
-    """Make a trial's record, table, page and figure files from the runs in its folder. The exit code, 0."""
+    """Make a trial's record, table, page and figure files from the runs in its folder. Returns the exit code, 0."""
     record = _write_results(folder, read_plan(folder))
     return print_report(
         folder, "trial", trial_rows(record), options, partial(SHOW[record["study"]], record),

@@ -52,7 +52,7 @@ class Client(ABC):
 
     @abstractmethod
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
-        """Write messages first..last-1; the first message without room."""
+        """Write messages first..last-1; returns the first message without room."""
 
     @abstractmethod
     def take(self, batch: FrameBatch) -> None:

@@ -191,7 +191,7 @@ class Layout:
         self._next = 1
 
     def write(self, batch: FrameBatch, first: int, last: int, out: Bytes, at: int) -> tuple[int, int]:
-        """Write messages first..last-1 to `out[at:]`: (the first without room, where the bytes end)."""
+        """Write messages first..last-1 to `out[at:]`; returns (the first without room, where the bytes end)."""
         message, end = lay_out(
             batch.buffer, batch.offsets, first, last, self.head, self.length_at, self.digits_at, self._next,
             self.channel, self.most_body, out, at,

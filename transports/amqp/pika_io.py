@@ -84,7 +84,7 @@ class Stream(AbstractStreamTransport):
         return self._is_open and isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def fill(self) -> int:
-        """Read what has come into `incoming`, as far as there is room; how many bytes."""
+        """Read what has come into `incoming`, as far as there is room; returns how many bytes."""
         if self.begin == self.end:
             self.begin = self.end = 0
         elif self.end == len(self.incoming):

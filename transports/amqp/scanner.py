@@ -197,7 +197,7 @@ class Scanner:
         self._aside: Bytes = untouched(LONGEST_FRAME)
 
     def scan(self, data: Bytes, begin: int, end: int, batch: FrameBatch) -> tuple[Stop, int, int]:
-        """Append the messages within data[begin:end]: (why it stopped, consumed up to, where that frame begins)."""
+        """Append the messages within data[begin:end]; returns (why it stopped, where, where the last frame begins)."""
         why, at, batch.count, frame = scan_frames(
             data, begin, end, batch.largest_frame, self._state, self._waiting, self._aside, batch.buffer, batch.offsets,
             batch.count, self._returns.addresses, self._returns.lengths, self._returns.ends,

@@ -198,7 +198,7 @@ def check_kind(kind: str, properties: Mapping[str, Any], broker: BrokerAddress) 
 
 
 def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> list[str]:
-    """Declare an end's exchanges, queues and bindings; the names of the queues, in the order of `side.declares`."""
+    """Declare an end's exchanges, queues and bindings; returns the queues' names, in the order of `side.declares`."""
     for exchange in side.exchanges:
         _declare_exchange(session, exchange, delivery, until_ns)
     if not side.declares:

@@ -48,7 +48,7 @@ def running_node() -> NodeAddress | None:
 
 
 def start_standing_node(settings: NodeSettings | None = None) -> tuple[NodeAddress, bool]:
-    """(the node, whether it had to be started). What a dead node has left is reclaimed first."""
+    """Start the node, unless it runs; returns (the node, whether it was started). A dead node is cleared away."""
     with _locked(standing_folder()) as folder:
         if up := running_node():
             return up, False

@@ -47,9 +47,10 @@ def _ask(
     buffer: Bytes, answer_ends: Longs, largest: int, took_ns: Longs,
     scratch: Bytes, inbound: Bytes, fds: Longs, clock: Longs,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """(first question without its answer, its time of sending or 0, bytes that have come, bytes of it written or ALL).
+    """Ask questions first..count-1, each after the answer before it, for MOMENT_NS and an answer at most.
 
-    It takes MOMENT_NS and an answer at most. `question_ends` and `answer_ends` are offsets.
+    Returns (the first question without its answer, its time of sending or 0, bytes that have come, bytes of it written
+    or ALL). `question_ends` and `answer_ends` are offsets.
     """
     end_ns = monotonic_ns(clock) + MOMENT_NS
     for i in range(first, count):
@@ -70,7 +71,7 @@ def _ask(
 
 @njit(cache=True, nogil=True)
 def _echo(fd: int, inbound: Bytes, most: int, until_ns: int, fds: Longs, clock: Longs) -> tuple[int, int, int]:
-    """(frames sent back, bytes that have come, bytes written of a frame that did not go whole, or NONE)."""
+    """Send frames back; returns (frames sent, bytes that have come, bytes written of a frame sent in part, or NONE)."""
     for done in range(most):
         have = _await(fd, inbound, fds, clock)
         if have != _whole(inbound, have):

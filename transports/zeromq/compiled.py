@@ -50,7 +50,7 @@ _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
 
 @njit(cache=True, nogil=True)
 def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: int) -> tuple[int, int]:
-    """(first frame not taken, errno or 0)."""
+    """Send frames first..count-1; returns (the first frame not taken, errno or 0)."""
     start = buffer.ctypes.data
     for i in range(first, count):
         while _send(handle, start + offsets[i], offsets[i + 1] - offsets[i], _DONTWAIT) < 0:
@@ -62,7 +62,7 @@ def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: 
 
 @njit(cache=True, nogil=True)
 def _receive_frames(handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int) -> tuple[int, int, int]:
-    """(new count, frames dropped because they were too long, errno or 0)."""
+    """Append the frames that have come; returns (the new count, frames dropped as too long, errno or 0)."""
     start = buffer.ctypes.data
     end = offsets[count]
     dropped = 0

@@ -18,7 +18,7 @@ _SNDMORE, _GONE = int(zmq.SNDMORE), int(zmq.EHOSTUNREACH)
 def _send_keyed(
     handle: int, buffer: Bytes, offsets: Longs, first: int, count: int, scratch: Bytes, key_bytes: int
 ) -> tuple[int, int]:
-    """(first frame not taken, errno or 0). `scratch` begins with the key."""
+    """Send each frame behind the key, with which `scratch` begins; returns (the first frame not taken, errno or 0)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
         scratch[key_bytes : key_bytes + length] = buffer[offsets[i] : offsets[i + 1]]
@@ -33,7 +33,7 @@ def _send_keyed(
 def _receive_keyed(
     handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int, scratch: Bytes
 ) -> tuple[int, int, int]:
-    """(new count, frames dropped because they were too long or had no key, errno or 0)."""
+    """Append frames without their keys; returns (the new count, frames dropped as too long or keyless, errno or 0)."""
     dropped = 0
     while count + 1 < len(offsets) and offsets[count] + largest <= len(buffer):
         length = _recv(handle, scratch.ctypes.data, len(scratch), _DONTWAIT)
@@ -66,7 +66,7 @@ def topic_calls(socket: Socket, watched: list[int], prefix: bytes) -> CompiledCa
 def _send_answers(
     handle: int, buffer: Bytes, offsets: Longs, first: int, count: int, addresses: Bytes, lengths: Longs, ends: Longs
 ) -> tuple[int, int]:
-    """(first frame not taken, errno or 0). An answer to a peer that has gone is dropped."""
+    """Send each answer to its asker, or drop it if that has gone; returns (the first answer not taken, errno or 0)."""
     start = buffer.ctypes.data
     i = first
     while i < count:
@@ -89,7 +89,10 @@ def _send_answers(
 def _receive_requests(
     handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int, addresses: Bytes, lengths: Longs, ends: Longs
 ) -> tuple[int, int, int]:
-    """(new count, frames dropped because they were too long, errno or 0). Both parts of a message come together."""
+    """Append requests, and note their askers; returns (the new count, requests dropped as too long, errno or 0).
+
+    A request is two parts, the asker and the frame, which come together.
+    """
     start = buffer.ctypes.data
     dropped = 0
     while (

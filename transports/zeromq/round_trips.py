@@ -18,7 +18,7 @@ _NOT_YET = -1
 
 @njit(cache=True, nogil=True)
 def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
-    """(length of the next message, errno); the length is _NOT_YET if none came in MOMENT_MS."""
+    """Wait for a message for MOMENT_MS; returns (its length, or _NOT_YET if none came, errno)."""
     while True:
         length = _recv(handle, buffer.ctypes.data, largest, 0)
         if length >= 0:
@@ -33,9 +33,10 @@ def _ask(
     handle: int, questions: Bytes, question_ends: Longs, first: int, count: int,
     buffer: Bytes, answer_ends: Longs, largest: int, took_ns: Longs, clock: Longs,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """(first question without its answer, its time of sending or 0, errno), after MOMENT_MS and an answer at most.
+    """Ask questions first..count-1, each after the answer before it, for MOMENT_MS and an answer at most.
 
-    `question_ends` and `answer_ends` are offsets.
+    Returns (the first question without its answer, its time of sending or 0, errno). `question_ends` and `answer_ends`
+    are offsets.
     """
     end_ns = monotonic_ns(clock) + MOMENT_MS * 1_000_000
     for i in range(first, count):
@@ -57,7 +58,7 @@ def _ask(
 
 @njit(cache=True, nogil=True)
 def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, clock: Longs) -> tuple[int, int, int]:
-    """(messages sent back, length of a message that could not be sent back, errno)."""
+    """Send messages back; returns (messages sent, length of one that could not be sent or _NOT_YET, errno)."""
     for done in range(most):
         length, error = _await(handle, buffer, largest)
         if length < 0:
