@@ -3,8 +3,8 @@
     ours   exchange bench throughput, latency, de-spsc: everything numbered, stamped, checked
     C      reference/zeromq_messages.cpp on the same libzmq; reference/amqp_flow.cpp on rabbitmq-c
 
-Messages, sizes, high-water marks and clock readings are the same, and the two sides run in turns. Over AMQP the clock
-of both sides runs from the first publish to the last delivery.
+Messages, sizes, exchanges, high-water marks and clock readings are the same, and the two sides run in turns. Over AMQP
+the clock of both sides runs from the first publish to the last delivery.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 //
 //   amqp_flow PORT USER PASSWORD MESSAGES BYTES
 //
-//   publisher (this process)  ──▶  queue at 127.0.0.1:PORT  ──▶  consumer (its child), without acknowledgements
+//   publisher (this process)  ──▶  direct exchange, queue at 127.0.0.1:PORT  ──▶  consumer (its child)
+//
+// Exchange, queue and consumer are as those of `exchange bench de-spsc`: lossy, without acknowledgements.
 //
 // Prints messages/s from the first publish to the last delivery.
 
@@ -44,10 +46,13 @@ amqp_connection_state_t connect(int port, const char* user, const char* password
     return connection;
 }
 
-int64_t consume(amqp_connection_state_t connection, const std::string& queue, int64_t messages, int ready) {
-    amqp_queue_declare(connection, kChannel, amqp_cstring_bytes(queue.c_str()), 0, 0, 0, 1, amqp_empty_table);
-    amqp_basic_consume(connection, kChannel, amqp_cstring_bytes(queue.c_str()), amqp_empty_bytes, 0, 1, 1,
-                       amqp_empty_table);
+// The name of queue, exchange and key.
+int64_t consume(amqp_connection_state_t connection, const std::string& flow, int64_t messages, int ready) {
+    amqp_bytes_t name = amqp_cstring_bytes(flow.c_str());
+    amqp_exchange_declare(connection, kChannel, name, amqp_cstring_bytes("direct"), 0, 0, 1, 0, amqp_empty_table);
+    amqp_queue_declare(connection, kChannel, name, 0, 0, 0, 1, amqp_empty_table);
+    amqp_queue_bind(connection, kChannel, name, name, name, amqp_empty_table);
+    amqp_basic_consume(connection, kChannel, name, amqp_empty_bytes, 0, 1, 1, amqp_empty_table);
     if (amqp_get_rpc_reply(connection).reply_type != AMQP_RESPONSE_NORMAL) fail("consume");
     if (write(ready, "r", 1) != 1) fail("pipe");
     for (int64_t got = 0; got < messages; ++got) {
@@ -59,14 +64,12 @@ int64_t consume(amqp_connection_state_t connection, const std::string& queue, in
     return now_ns();
 }
 
-int64_t publish(amqp_connection_state_t connection, const std::string& queue, int64_t messages, size_t bytes) {
+int64_t publish(amqp_connection_state_t connection, const std::string& flow, int64_t messages, size_t bytes) {
     std::string body(bytes, 'x');
-    amqp_bytes_t content{body.size(), body.data()};
+    amqp_bytes_t content{body.size(), body.data()}, name = amqp_cstring_bytes(flow.c_str());
     int64_t start_ns = now_ns();
     for (int64_t sent = 0; sent < messages; ++sent)
-        if (amqp_basic_publish(connection, kChannel, amqp_empty_bytes, amqp_cstring_bytes(queue.c_str()), 0, 0, nullptr,
-                               content))
-            fail("publish");
+        if (amqp_basic_publish(connection, kChannel, name, name, 0, 0, nullptr, content)) fail("publish");
     return start_ns;
 }
 
@@ -76,18 +79,18 @@ int main(int argc, char** argv) {
     if (argc != 6) fail("usage: amqp_flow PORT USER PASSWORD MESSAGES BYTES");
     int port = std::atoi(argv[1]);
     int64_t messages = std::atoll(argv[4]);
-    std::string queue = "flow-" + std::to_string(getpid());
+    std::string flow = "flow-" + std::to_string(getpid());
     int ends[2];
     if (pipe(ends)) fail("pipe");
     pid_t child = fork();
     if (child == 0) {
-        int64_t end_ns = consume(connect(port, argv[2], argv[3]), queue, messages, ends[1]);
+        int64_t end_ns = consume(connect(port, argv[2], argv[3]), flow, messages, ends[1]);
         std::_Exit(write(ends[1], &end_ns, sizeof end_ns) != sizeof end_ns);
     }
     auto connection = connect(port, argv[2], argv[3]);
     char ready;
     if (read(ends[0], &ready, 1) != 1) fail("the consumer's start");
-    int64_t start_ns = publish(connection, queue, messages, std::strtoul(argv[5], nullptr, 10));
+    int64_t start_ns = publish(connection, flow, messages, std::strtoul(argv[5], nullptr, 10));
     int64_t end_ns;
     if (read(ends[0], &end_ns, sizeof end_ns) != sizeof end_ns) fail("the consumer's end");
     waitpid(child, nullptr, 0);
