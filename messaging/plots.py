@@ -45,9 +45,8 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
             continue  # one value makes no curve: the table has it
-        for words, own in _readable(plot, measured).items():
-            title = f"{benchmark.name}: {plot.title}{_common_transport(plot, own)}{words}"
-            yield Figure(title, _chart(plot, own), plot.caption)
+        for words, own in _readable(plot, measured, _common_transport(plot, measured)).items():
+            yield Figure(f"{benchmark.name}: {plot.title}{words}", _chart(plot, own), plot.caption)
 
 
 def _seconds_as_rows(rows: Sequence[Row]) -> Iterator[Row]:
@@ -106,7 +105,7 @@ def _published_line(axes: Axes, published: Published, last: float) -> EndLabel:
     return EndLabel(float(np.interp(end, x, y)), f"the paper, {published.what}", MUTED)
 
 
-def _readable(plot: Plot, rows: list[Row], words: str = "") -> dict[str, list[Row]]:
+def _readable(plot: Plot, rows: list[Row], words: str) -> dict[str, list[Row]]:
     """Divide rows into figures of few lines, by what follows the title: one for each value of what differs.
 
     The result is empty if nothing was measured.

@@ -19,3 +19,14 @@ def row(size: int) -> dict[str, Any]:
 def test_one_value_makes_no_curve(sizes: tuple[int, ...], figures: int) -> None:
     record = {"benchmark": "de-spsc", "rows": [row(size) for size in sizes]}
     assert len(list(figures_of(record))) == figures
+
+
+def test_a_title_names_the_transport_once_where_each_has_a_drawing() -> None:
+    """Sixteen lines are too many for one."""
+    estimate = {"median": 1e3, "low": 9e2, "high": 2e3}
+    rows = [
+        {"transport": transport, "point": {"clients": clients, "ahead": ahead}, "figures": {"replies_per_s": estimate}}
+        for transport in ("amqp", "zeromq") for clients in range(1, 9) for ahead in (1, 1000)
+    ]  # fmt: skip
+    titles = [figure.title for figure in figures_of({"benchmark": "request-reply", "rows": rows})]
+    assert [title.partition("(counter-test)")[2] for title in titles] == [", amqp", ", zeromq"]
