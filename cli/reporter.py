@@ -17,7 +17,7 @@ from runs.priority import yielding
 @options_of("reporter")
 def command(
     url: str, name: str, results: str, timeout_s: float, pairs: int, reporters: int, instance: int, cpu: int | None,
-    launched: bool, secure: str | None, insecure: bool,
+    launched: bool, recover: bool, secure: str | None, insecure: bool,
 ) -> None:  # fmt: skip
     """The stats reporter: writes what gateways and engines measure to the run's folder.
 
@@ -28,7 +28,7 @@ def command(
     from runs.transport_settings import check_exposure, with_keys
 
     url = with_keys(url, secure)
-    settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters)
+    settings = run_settings(timeout_s=timeout_s, pairs=pairs, reporters=reporters, recover=recover)
     if instance > reporters:
         raise click.UsageError(f"--instance is {instance}; of --reporters {reporters} it is one of 1 to {reporters}")
     events, folder = Events(named("reporter", instance), launched), Path(results) / name

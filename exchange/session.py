@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from exchange.instances import named, tagged, untagged
+from exchange.instances import instance_of, named, role_of, tagged, untagged
 from exchange.measurements import Source
 from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
 from exchange.records import PROCESS, RESULT, RecordWriter
@@ -16,6 +16,8 @@ from exchange.results import Usage
 from exchange.settings import POLICIES
 
 SECOND_NS = 1_000_000_000
+SOURCE_BITS = 8
+"""A reporter's word to go on has the source's byte in so many bits of its session, below a random number."""
 BETWEEN_RECORDS_NS = 2_000_000
 """From writing one record of a second to writing the next; messages that are due go in between."""
 
@@ -56,7 +58,17 @@ class Terms:
 
 def source_of(hello: Hello) -> str | None:
     """The component that sent the hello, as records name it; None where it is no component of ours."""
-    number, instance = untagged(hello.source)
+    return component(hello.source)
+
+
+def source_byte(name: str) -> int:
+    """The byte of a component that reports."""
+    return tagged(Source[role_of(name).upper()], instance_of(name))
+
+
+def component(byte: int) -> str | None:
+    """The component of a source's byte."""
+    number, instance = untagged(byte)
     return named(Source(number).name.lower(), instance) if number in list(Source) else None
 
 

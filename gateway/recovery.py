@@ -131,7 +131,6 @@ class Recovery:
 
     def _ask(self) -> None:
         """Say hello and resume, in a new session."""
-        self.sessions += 1
         self._session += 1
         has = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
         self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(has)), 0
@@ -163,6 +162,7 @@ class Recovery:
         return False
 
     def _go_on(self, orders: int) -> None:
+        self.sessions += 1
         if self.before is not None:
             self._offering.take_over(orders, self.before.answered, self.before.first_handed_ns, self.before.at_ns)
             self._offering.resent, self.before = self.before.resent, None

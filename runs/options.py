@@ -161,6 +161,7 @@ TABLE = (
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
     Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
            "twice.", is_flag=True),
+    Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
     Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
            "once that is gone.", is_flag=True),
     Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "

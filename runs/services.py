@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matching_engine.standby import Standby
     from stats_reporter.service import Reporter
 
-LISTEN_AGAIN_S = 0.005
+LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
 FLUSH_EVERY_S = 1.0
 
 TOKEN = "EXCHANGE_TOKEN"
@@ -59,14 +59,15 @@ def _deadline_ns(timeout_s: float) -> int:
 
 
 def open_reporter(
-    name: str, url: str, folder: Callable[[], Path], settings: RunSettings, of_thread: bool = False, instance: int = 1
-) -> tuple[Reporter, Link]:
+    name: str, url: str, folder: Callable[[], Path], settings: RunSettings, of_thread: bool = False, instance: int = 1,
+) -> tuple[Reporter, Link]:  # fmt: skip
     """Listen, then let `folder` make the run's folder, so that a listener that fails leaves none behind."""
     from stats_reporter.service import Reporter
     from stats_reporter.writer import SpoolWriter
 
     link = listen(url, link_token(name, url), pattern=Pattern.FAN_IN)
-    spool, sources = SpoolWriter(folder() / "spool", instance=instance), Lineup.of(settings).part_of(instance).sources
+    spool = SpoolWriter(folder() / "spool", instance=instance, recovers=settings.recover)
+    sources = Lineup.of(settings).part_of(instance).sources
     return Reporter(
         run_id(name), link, spool, settings.timeout_s, sources, of_thread, instance, settings.reporters
     ), link
@@ -143,11 +144,25 @@ def _engine_service(
 ) -> EngineService:  # fmt: skip
     from matching_engine.service import EngineService
 
-    reporter = connect(reporter_url, link_token(name, reporter_url), _deadline_ns(patience_s), pattern=Pattern.FAN_IN)
+    reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, _deadline_ns(patience_s))
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
     return EngineService(
         engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread, recovery
     )
+
+
+def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:
+    """A source's link to its reporter. Where the session can be resumed, another reporter may take that one's place."""
+
+    def open_link(until_ns: int) -> Link:
+        return connect(url, link_token(name, url), until_ns, pattern=Pattern.FAN_IN)
+
+    link = open_link(until_ns)
+    if not settings.journals:
+        return link
+    from stats_reporter.recovery import SourceLink
+
+    return SourceLink(link, lambda: open_link(_deadline_ns(ATTEMPT_S)), source)
 
 
 def _journal_path(settings: RunSettings, instance: int) -> Path:
@@ -197,7 +212,7 @@ def open_gateway(
     from gateway.service import Gateway
 
     until_ns = _deadline_ns(patience_s or settings.timeout_s)
-    reporter = connect(reporter_url, link_token(name, reporter_url), until_ns, pattern=Pattern.FAN_IN)
+    reporter = _to_reporter(name, named("gateway", instance), reporter_url, settings, until_ns)
     engine = connect(engine_url, link_token(name, engine_url), until_ns)
     if settings.journals:
         from transports.renewable import RenewableLink

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -13,15 +15,16 @@ import orjson
 from exchange.instances import instance_of, named, role_of, untagged
 from exchange.json_records import check
 from exchange.measurements import Meter, Source
-from exchange.messages import End, Hello, Message, Statistics, Throughput, Timestamp, encode, read
+from exchange.messages import End, Hello, Message, Resume, Statistics, Throughput, Timestamp, encode, read
 from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
 from exchange.results import ReporterResult, Usage
-from exchange.session import source_of
+from exchange.session import SOURCE_BITS, component, source_byte, source_of
 from exchange.settings import POLICIES
 from stats_reporter.writer import SpoolWriter
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
+from transports.registry import has_broker
 
 GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
 GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
@@ -58,6 +61,10 @@ class SamplePairs:
         self._scheduled = False
         self._newest = self._given = 0
 
+    def go_on_from(self, before: dict[str, Any]) -> None:
+        """Take what another reporter's `vars` were."""
+        vars(self).update(before, open={int(key): sample for key, sample in before["open"].items()})
+
     def begin_again(self) -> None:
         """Count from 0, since the gateway was started again; samples that both report are given once."""
         self._given = self._newest
@@ -78,6 +85,25 @@ class SamplePairs:
         return found if stamp.correlation_id > self._given else None
 
 
+@dataclass
+class Received:
+    """What came from a source since it began: a source that was started again begins anew."""
+
+    began_ns: int = 0
+    """The time in its hello; 0 before that came."""
+    messages: int = 0
+    checksum: int = 0
+
+    def add(self, frame: bytes) -> None:
+        self.messages += 1
+        self.checksum = (self.checksum + frame_checksum(frame)) % 2**64
+
+    def question(self, source: str) -> Resume:
+        """Ask the source for what is behind these frames, of which the hello is the first."""
+        session = random.getrandbits(32 - SOURCE_BITS) << SOURCE_BITS | source_byte(source)
+        return Resume(session, self.messages + (self.began_ns > 0), self.began_ns)
+
+
 class Reporter:
     """Serves these sources of one run over one link that fans in; the run has `reporters` of them."""
 
@@ -93,16 +119,17 @@ class Reporter:
         self._batch = FrameBatch(1 << 12)
         self._samples: defaultdict[int, SamplePairs] = defaultdict(SamplePairs)
         """By the gateway's instance, since each gateway counts its orders from 1."""
-        self._received: defaultdict[str, int] = defaultdict(int)
-        self._checksums: defaultdict[str, int] = defaultdict(int)
-        """By source: messages, and the sum of their checksums; a source that was started again begins anew."""
-        self._greeted: set[str] = set()
+        self._received: defaultdict[str, Received] = defaultdict(Received)
+        self._asked: dict[str, Resume] = {}
+        """Questions to sources that are to go on, until they do."""
+        self._was_broken = False
         self._junk = self._refused = 0
         self._ends: list[End] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
         self._second = -1
         self._notified_ns = 0
+        self._spool.state = self._state
 
     def stop(self, reason: str) -> None:
         """Finish once the sources fall silent: until then, messages may be on their way."""
@@ -115,14 +142,19 @@ class Reporter:
 
     def close(self) -> None:
         self._link.close()
+        self._spool.close()
 
     def run(self) -> ReporterResult:
         """Serve until every source has ended or fallen silent. OSError where the spool cannot be written."""
         self._at_start = self._usage()
         heard_ns = time.monotonic_ns()
+        if self._spool.state_before is None:
+            self._spool.note_state()
+        else:
+            self._go_on_from(self._spool.state_before)
         try:
             while self._awaits_sources:
-                if self._take():
+                if self._patiently(self._take):
                     heard_ns = time.monotonic_ns()
                     self._gather()
                 elif time.monotonic_ns() - heard_ns > self._timeout_s * 1e9:
@@ -133,21 +165,43 @@ class Reporter:
                 self._spool.roll()
                 if self._awaits_sources:
                     self._notify_ended()
-                    longest_s = min(END_SLEEP_S if self._ends else LONGEST_SLEEP_S, self._timeout_s)
-                    sleep_s = min(max(self._spool.left_s, SHORTEST_SLEEP_S), longest_s)
-                    self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
+                    self._ask()
+                    self._patiently(self._wait)
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
 
+    def _wait(self) -> None:
+        longest_s = min(END_SLEEP_S if self._ends or self._asked else LONGEST_SLEEP_S, self._timeout_s)
+        sleep_s = min(max(self._spool.left_s, SHORTEST_SLEEP_S), longest_s)
+        self._link.wait(time.monotonic_ns() + int(sleep_s * 1e9))
+
+    def _patiently(self, call: Callable[[], int | None]) -> int | None:
+        """Call the link. All sources may be gone for a while where each comes back; a broker does not."""
+        try:
+            return call()
+        except PeerGone:
+            if not self._spool.recovers or has_broker(self._link.url):
+                raise
+            time.sleep(SHORTEST_SLEEP_S)
+            return None
+
     def _gather(self) -> None:
         """Let messages gather while every source is at work."""
-        if not self._ends:
+        if not (self._ends or self._asked):
             time.sleep(GATHERING_S)
 
     @property
     def _awaits_sources(self) -> bool:
-        return len(self._ends) < len(self._sources)
+        return len(self._ends) < len(self._sources) or (self._was_broken and self._announced != self._total)
+
+    @property
+    def _announced(self) -> int:
+        return sum(end.sent for end in self._ends)
+
+    @property
+    def _total(self) -> int:
+        return sum(received.messages for received in self._received.values())
 
     def _notify_ended(self) -> None:
         """Send the sources that have ended an empty frame: their confirmation has to wait for the others."""
@@ -164,15 +218,19 @@ class Reporter:
         return frames
 
     def _read(self, frame: bytes) -> None:
-        """Take a frame. Every message but hello and end counts as received, unless it is junk."""
+        """Take a frame. Every message but hello, resume and end counts as received, unless it is junk."""
         message = read(frame)
+        if self._asked and _sender(message) in self._asked:
+            return
         if isinstance(message, End):
-            self._ends.append(message)
+            if not (self._was_broken and message in self._ends):  # an end comes again with what the last one lacked
+                self._ends.append(message)
         elif isinstance(message, Hello):
             self._greet(message)
+        elif isinstance(message, Resume):
+            self._resume(message)
         elif message is not None and (source := self._note(message)):
-            self._received[source] += 1
-            self._checksums[source] += frame_checksum(frame)
+            self._received[source].add(frame)
         else:
             self._junk += 1
 
@@ -184,15 +242,49 @@ class Reporter:
         if source not in self._sources:
             stranger = f"{source}, which is none of its own, reports to the {self._name}"
             self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
-        if source in self._greeted:
-            self._received[source] = self._checksums[source] = 0
+        if self._received[source].began_ns:
+            self._received[source] = Received()
             if role_of(source) == GATEWAY:
                 self._samples[instance_of(source)].begin_again()
-        self._greeted.add(source)
+        self._received[source].began_ns = hello.monotonic_ns
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
         self._write(source, SESSION, terms, clocks)
+
+    def _resume(self, word: Resume) -> None:
+        """A source goes on as it was asked to, or wants to be asked, since its connection broke."""
+        source = component(word.session & (1 << SOURCE_BITS) - 1)
+        if source in self._asked and self._asked[source].session == word.session:
+            del self._asked[source]
+        elif source is not None and source in self._sources and not word.session >> SOURCE_BITS:
+            self._go_on(source)
+
+    def _go_on(self, *sources: str) -> None:
+        self._was_broken = True
+        self._asked |= {source: self._received[source].question(source) for source in sources}
+        self._ask()
+
+    def _ask(self) -> None:
+        for question in self._asked.values():
+            self._send(encode(question))
+
+    def _state(self) -> dict[str, Any]:
+        """What another reporter has to know to go on behind the spool files that are there."""
+        return {
+            "received": {source: asdict(received) for source, received in self._received.items()},
+            "samples": {instance: vars(samples) for instance, samples in self._samples.items()},
+            "ends": list(map(tuple, self._ends)), "results": self._results, "second": self._second,
+        }  # fmt: skip
+
+    def _go_on_from(self, state: dict[str, Any]) -> None:
+        """Take the place of a reporter that was killed."""
+        self._received.update({source: Received(**each) for source, each in state["received"].items()})
+        for instance, samples in state["samples"].items():
+            self._samples[int(instance)].go_on_from(samples)
+        self._ends, self._results = [End(*end) for end in state["ends"]], state["results"]
+        self._second = state["second"]
+        self._go_on(*self._sources)
 
     def _write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
         """Write a record that the reporter makes of a source's other messages."""
@@ -255,8 +347,8 @@ class Reporter:
             self._write(self._name, PROCESS, {"second": second, **self._usage().since(self._at_start)})
 
     def _finish(self) -> ReporterResult:
-        announced, received = sum(end.sent for end in self._ends), sum(self._received.values())
-        checksum = sum(self._checksums.values()) % 2**64
+        announced, received = self._announced, self._total
+        checksum = sum(each.checksum for each in self._received.values()) % 2**64
         closing = {"announced": announced, "received": received, "reporters": self._reporters}
         self._write(self._name, END, closing)
         self._spool.publish()
@@ -283,3 +375,17 @@ class Reporter:
         """Send to every source, even if one of them is gone."""
         with contextlib.suppress(PeerGone):
             self._link.send(FrameBatch.of(frame), 0)
+
+
+def _sender(message: Message | None) -> str | None:
+    """The source of a message that says so; None of an end, of a resume, and of junk."""
+    match message:
+        case Hello():
+            return source_of(message)
+        case Throughput(byte) | Timestamp(byte):
+            meter, instance = untagged(byte)
+            return named(GATEWAY if meter in (*GATEWAY_METERS, *TIMESTAMP_METERS) else ENGINE, instance)
+        case Statistics(document):
+            with contextlib.suppress(orjson.JSONDecodeError, KeyError, TypeError):
+                return str(orjson.loads(document)["source"])
+    return None

@@ -10,20 +10,29 @@ No broker  groups a and c only: a PUB at each headquarters with a SUB at each su
 
 from __future__ import annotations
 
+import contextlib
 import mmap
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
+from messaging.benchmark import Cell
 from messaging.roles import LinkEnd, Links, Role, Sharing
 from messaging.supply_chain.agent import ROUTES, Agent
 from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times
 from messaging.supply_chain.messages import MESSAGES, Kind, Message, To
-from transports.base import AS, CONSUMED, Pattern
+from runs.errors import UserError
+from runs.interrupts import beside
+from transports.base import AS, CONSUMED, Pattern, TransportError
+from transports.declaration import Server
 
 BROKERLESS = (5, 6, 7)
 """The interactions of which every message has a brokerless counterpart."""
 MOST_AGENTS = 40
 LARGEST_MESSAGE = 1 << 16
+LOOK_EVERY_S = 0.02
 WORDS = {Kind.SM: "supermarket", Kind.DC: "centre", Kind.SP: "supplier", Kind.HQ: "headquarters"}
 EXPRESS, ASSURED = "express", "assured"
 DELIVERY = {EXPRESS: "lossy", ASSURED: "durable"}
@@ -165,3 +174,39 @@ def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], link
             routes = {(statistics, number): (1, 0) for number in range(headquarters)}
             wired.append(_Wires((sub, push), routes, (0,)))
     return wired
+
+
+@runtime_checkable
+class Restartable(Protocol):
+    """A broker's server that can be ended and started again."""
+
+    def restart(self) -> None: ...
+
+
+@contextlib.contextmanager
+def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iterator[None]:
+    """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
+    after_s = cell.settings.get("restart_after_s")
+    if after_s is None:
+        yield
+        return
+    if not isinstance(server, Restartable):
+        raise UserError("--restart-after needs a private broker: say --transport amqp, and first exchange broker stop")
+    start: mmap.mmap = roles[0].task.start
+    failed: list[Exception] = []
+
+    def restart(over: threading.Event) -> None:
+        while not over.wait(LOOK_EVERY_S):
+            began_ns = int.from_bytes(start[:8], "little")
+            if began_ns and time.monotonic_ns() > began_ns + (cell.settings["warm_up_s"] + after_s) * 1e9:
+                break
+        try:
+            if not over.is_set():
+                server.restart()
+        except (TransportError, OSError) as error:
+            failed.append(error)
+
+    with beside(restart):
+        yield
+    if failed:
+        raise UserError(f"the broker could not be restarted: {failed[0]}")

@@ -49,7 +49,7 @@ OnSecond = Callable[[Moment], None]
 
 
 class Supervisor:
-    """Starts what was killed again, but no reporter: at most MOST_RESTARTS times, each ready within `timeout_s`."""
+    """Starts what was killed again: at most MOST_RESTARTS times, each ready within `timeout_s`."""
 
     def __init__(self, start: Callable[[str], None], timeout_s: float) -> None:
         self._start, self._timeout_s = start, timeout_s
@@ -62,10 +62,9 @@ class Supervisor:
         return self._restarts.total()
 
     def restarted(self, name: str, code: int) -> bool:
-        """Start a component again that ended with this exit code, if it is one of a pair that was killed."""
+        """Start a component again that ended with this exit code, if it was killed."""
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
-        is_killed = code < 0 and role_of(name) != "reporter"
-        if not is_killed or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
+        if code >= 0 or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
             return False
         self._restarts[name] += 1
         self._start(name)
@@ -271,7 +270,7 @@ class Watch:
         if component_of(name) in self._results or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
-        if self._has_partner(name) and self._supervisor and self._supervisor.restarted(name, code):
+        if self._may_go_on(name) and self._supervisor and self._supervisor.restarted(name, code):
             self._partial[name] = b""
             self._listen_to(name)
             return
@@ -282,8 +281,8 @@ class Watch:
         )
         self._give_up(f"the {name} {how}", *self._lineup.names)
 
-    def _has_partner(self, name: str) -> bool:
-        """Whether the run is under way, and the other end of the pair could go on with this one."""
+    def _may_go_on(self, name: str) -> bool:
+        """Whether the run is under way, and the other end could go on with another process in place of this one."""
         is_engine_gone = named("engine", instance_of(name)) in self._results
         return self._started and not (role_of(name) == "gateway" and is_engine_gone)
 

@@ -1,4 +1,4 @@
-"""An engine that is killed again and again, and a run that loses nothing."""
+"""Engines, gateways and reporters that are killed again and again, and a run that loses nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import xxhash
 
 from exchange.messages import LAYOUTS, Order
-from exchange.records import SAMPLE
+from exchange.records import COMPLETION, SAMPLE, SESSION, TRAFFIC
 from exchange.results import StreamChecksum
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
@@ -30,6 +30,7 @@ from tests.machine import until
 Start = Callable[..., Running]
 RATE_PER_S = 4_000
 ORDER_BYTES = LAYOUTS[Order].size
+KINDS = (COMPLETION, SAMPLE, SESSION, TRAFFIC)
 
 
 def matched(orders: int) -> dict[str, str]:
@@ -110,6 +111,28 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: in
     assert (run.folder / "orders.bin").stat().st_size == orders * ORDER_BYTES
     record = json.loads((run.folder / "run.json").read_bytes())
     assert record["completion_us"]["due"]["count"] < orders, "no completion counts twice; the last is apart"
+
+
+@pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
+def test_a_reporter_that_is_killed_has_every_second_in_the_end(transport: str, running: Start) -> None:
+    if transport == "amqp":
+        need_rabbitmq()
+    orders, interval = 3 * RATE_PER_S, 100
+    words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
+    run = running(*words, "--sampling-interval", interval, "--no-page").under_way()
+    until((run.folder / "spool" / "000001.jsonl").exists, "a spool file")
+    run.component("reporter").kill()
+    recovered = answered_once(run, orders)
+    assert recovered["restarts"] == 1
+    lines = [line for file in (run.folder / "spool").iterdir() for line in file.read_text().splitlines()]
+    assert len(set(lines)) == len(lines), "nothing comes twice"
+    found = {kind: [each["payload"] for each in records(run.folder) if each["kind"] == kind] for kind in KINDS}
+    assert [sample["id"] for sample in found[SAMPLE]] == list(range(interval, orders + 1, interval))
+    assert sum(second["orders_answered"] for second in found[TRAFFIC]) == orders
+    assert sum(each["count"] for each in found[COMPLETION] if each["clock"] == "due") == orders
+    assert len(found[SESSION]) == 2, "a source that goes on begins no session"
+    counts = json.loads((run.folder / "run.json").read_bytes())["counts"]
+    assert counts["statistics_sent"] == counts["statistics_received"] > orders / interval
 
 
 def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running: Start) -> None:

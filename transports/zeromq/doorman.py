@@ -95,14 +95,18 @@ class Doorman:
     def peer_left(self) -> bool:
         """True if a peer was admitted and no peer's connection is open any more; a stranger's may be.
 
-        A pair's peer has left for good once its connection broke: libzmq connects again by itself, perhaps to a
-        successor, and what was under way is lost.
+        A pair's peer, and a listener, has left for good once its connection broke: libzmq connects again by itself,
+        perhaps to a successor, and what was under way is lost.
         """
         if self._crowd:
             return self._admitted > 0 and not self._open
         return self._has_left or (
             self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._may_be_admitted)
         )
+
+    @property
+    def _connects(self) -> bool:
+        return self._connected is not None and not self._crowd
 
     def meet(self, descriptor: int) -> None:
         """Note a connection as a peer's, since a frame came through it."""
@@ -161,7 +165,7 @@ class Doorman:
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
                 self._may_be_admitted.discard(descriptor)
-                self._has_left |= self._takes_one and descriptor in self._peers
+                self._has_left |= (self._takes_one or self._connects) and descriptor in self._peers
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:

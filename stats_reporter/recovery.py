@@ -1,0 +1,122 @@
+"""Goes on after a reporter was killed: each source keeps its frames, and sends the next reporter those that it lacks.
+
+    reporter ── resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
+    gateway ── the same word again, and the frames behind the 3,120th ──▶ reporter
+
+A source whose connection broke connects again and asks for that question: resume without a number. Until a source's
+word comes, the reporter drops its frames, which may lie in a broker's queue with a gap before them. The spool is what
+a reporter has for certain, so it notes beside each spool file what it had taken by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from exchange.messages import Hello, Resume, encode, read
+from exchange.session import SOURCE_BITS, source_byte
+from transports.base import Link, PeerGone, TransportError
+from transports.frames import FrameBatch
+from transports.registry import has_broker
+
+LOOK_NS = 10_000_000
+"""Between two looks for another link."""
+
+
+class SourceLink(Link):
+    """A source's link to its reporter. It takes every frame at once, and keeps all of them."""
+
+    def __init__(self, link: Link, open_link: Callable[[], Link], source: str) -> None:
+        """`open_link` is called in a thread of its own, since a source must not wait. A broker is not sought again."""
+        self.url, self._open_link = link.url, open_link
+        self._link: Link | None = link
+        self._source = source_byte(source)
+        self._frames, self._first = FrameBatch(1024), 0
+        self._words, self._first_word = FrameBatch(1), 0
+        self._inbound, self._unread = FrameBatch(16), list[bytes]()
+        self._answered = 0
+        self._thread: threading.Thread | None = None
+        self._is_open = True
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        for index in range(first, batch.count):
+            self._frames.append(batch[index])
+        self._move()
+        return batch.count
+
+    def receive(self, batch: FrameBatch) -> int:
+        self._move()
+        frames, self._unread = self._unread, []
+        for frame in frames:
+            batch.append(frame)
+        return len(frames)
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        if self._link is None:
+            time.sleep(LOOK_NS / 1e9)
+        self._use(lambda link: link.wait(until_ns, readable, writable or self._first < self._frames.count))
+
+    def _use(self, call: Callable[[Link], None]) -> None:
+        """Use the link, if there is one now. If it breaks, another is opened."""
+        if (link := self._link) is None:
+            return
+        try:
+            call(link)
+        except PeerGone:
+            if has_broker(self.url):
+                raise
+            self._link = None
+            self._thread = threading.Thread(target=self._open_another, args=(link,), daemon=True)
+            self._thread.start()
+
+    def _move(self) -> None:
+        self._use(self._exchange)
+
+    def _exchange(self, link: Link) -> None:
+        """Take what the reporter says, then send what the link takes: words first."""
+        link.wait(0)  # some links notice a loss here only
+        self._hear(link)
+        self._first_word = link.send(self._words, self._first_word)
+        if self._first_word == self._words.count:
+            self._first = link.send(self._frames, self._first)
+
+    def _open_another(self, lost: Link) -> None:
+        lost.close(0)
+        while self._is_open and self._link is None:
+            with contextlib.suppress(TransportError):
+                link = self._open_link()
+                self._say(Resume(self._source, 0, 0))
+                self._link = link
+
+    def _hear(self, link: Link) -> None:
+        self._inbound.clear()
+        link.receive(self._inbound)
+        for frame in self._inbound:
+            match read(frame):
+                case Resume() as question:
+                    self._answer(question)
+                case _:
+                    self._unread.append(frame)
+
+    def _answer(self, question: Resume) -> None:
+        """Go on where the reporter wants to; from the first frame where it knows another source of this name."""
+        is_mine = question.session & (1 << SOURCE_BITS) - 1 == self._source
+        if not is_mine or question.session == self._answered:
+            return
+        hello = read(self._frames[0]) if self._frames.count else None
+        began_ns = hello.monotonic_ns if isinstance(hello, Hello) else 0
+        self._answered = question.session
+        self._first = question.messages if question.checksum == began_ns else 0
+        self._say(question)
+
+    def _say(self, word: Resume) -> None:
+        self._words, self._first_word = FrameBatch.of(encode(word)), 0
+
+    def close(self, linger_s: float = 1.0) -> None:
+        self._is_open = False
+        if self._thread:
+            self._thread.join()
+        if self._link:
+            self._link.close(linger_s)
