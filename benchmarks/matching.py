@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.comparison import Measure, Row, in_turns
 from benchmarks.cpp import built
 from benchmarks.reference_book import ReferenceBook
+from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Order, decode_all, encode
-from exchange.results import StreamChecksum
 from gateway.offering import OrderFlow
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine, Stop

@@ -37,8 +37,8 @@ def command(
 
 def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     """Match the tape; return counts, checksums, speed. UserError if tape, output or a book setting is wrong."""
+    from exchange.checksum import StreamChecksum
     from exchange.messages import MalformedMessage
-    from exchange.results import StreamChecksum
     from matching_engine.engine import MatchingEngine
     from matching_engine.order_book import OrderBook
     from matching_engine.tape import match_tape
@@ -83,7 +83,7 @@ def _read(tape: Path) -> Bytes:
 
 def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
     """The figures that --json prints; `answers` is a checksum."""
-    from exchange.results import NAME, StreamChecksum
+    from exchange.checksum import NAME, StreamChecksum
 
     counts, checksum = engine.counts._asdict(), StreamChecksum()
     checksum.update(orders)

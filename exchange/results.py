@@ -16,13 +16,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
-
-NAME = "xxh64"
 
 
 class Stream(Protocol):
-    """Takes the bytes of a direction in order, and has their checksum."""
+    """Takes the bytes of a direction in order, and has their checksum; see checksum.py."""
+
+    keeps_bytes: bool
+    state: npt.NDArray[np.uint64]
 
     @property
     def value(self) -> int: ...
@@ -31,30 +31,6 @@ class Stream(Protocol):
     def hex(self) -> str: ...
 
     def update(self, data: npt.NDArray[np.uint8]) -> None: ...
-
-
-class StreamChecksum:
-    """The checksum of all bytes so far."""
-
-    def __init__(self) -> None:
-        self._state = xxhash.xxh64()
-
-    def update(self, data: npt.NDArray[np.uint8]) -> None:
-        self._state.update(data.data)
-
-    def copy(self) -> StreamChecksum:
-        """The checksum so far, to go on with beside this one."""
-        other = StreamChecksum()
-        other._state = self._state.copy()
-        return other
-
-    @property
-    def value(self) -> int:
-        return self._state.intdigest()
-
-    @property
-    def hex(self) -> str:
-        return self._state.hexdigest()
 
 
 @dataclass(kw_only=True)

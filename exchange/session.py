@@ -18,6 +18,7 @@ from exchange.settings import POLICIES
 SECOND_NS = 1_000_000_000
 SOURCE_BITS = 8
 """A reporter's word to go on has the source's byte in so many bits of its session, below a random number."""
+_NEVER_NS = 2**62
 BETWEEN_RECORDS_NS = 2_000_000
 """From writing one record of a second to writing the next; messages that are due go in between."""
 
@@ -102,8 +103,8 @@ class Sink(Protocol):
 class Reporting:
     """One source's reports, second by second since its clock started.
 
-    The records of a second hold what was read when it ended, and are written one by one after that: writing all of
-    them at once takes a millisecond, in which no order would go and no answer would be read.
+    The records of a second hold what was read when it ended. They are written one by one after that, and sent after the
+    last: to do all of it at once takes a millisecond, in which no order would go and no answer would be read.
     """
 
     def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
@@ -111,7 +112,8 @@ class Reporting:
         self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._unwritten: deque[Callable[[], None]] = deque()
-        self._write_ns = 0
+        self._write_ns = _NEVER_NS
+        """When the next record is to be written, or what was written to be sent."""
         self._start_ns = 0
         self._at_start = self._at_stop = self._usage()
         self.second = 0
@@ -135,12 +137,13 @@ class Reporting:
 
     @property
     def next_ns(self) -> int:
-        """When there is something to do: the second ends, or the next record is to be written."""
-        return min(self._write_ns, self.next_second_ns) if self._unwritten else self.next_second_ns
+        """When there is something to do: the second ends, or a record is to be written or sent."""
+        return min(self._write_ns, self.next_second_ns)
 
     def next_second(self, now_ns: int) -> None:
-        """Close the current second, and begin the one that `now_ns` is in."""
+        """Close the current second, and begin the one that `now_ns` is in; its records are written from later on."""
         self._process(self._usage())
+        self._write_ns = now_ns + BETWEEN_RECORDS_NS
         self.second = (now_ns - self._start_ns) // SECOND_NS
 
     def _process(self, usage: Usage) -> None:
@@ -163,14 +166,17 @@ class Reporting:
     def record_later(self, kind: str, payload: Callable[[], dict[str, Any]]) -> None:
         """Have `write_next` make the payload; the record bears the time of now."""
         read_ns = time.time_ns(), time.monotonic_ns()
+        self._write_ns = 0 if self._write_ns == _NEVER_NS else self._write_ns
         self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
 
     def write_next(self, now_ns: int) -> bool:
-        """Write a record if it is time to. True as long as some are unwritten."""
-        if self._unwritten and now_ns >= self._write_ns:
-            self._unwritten.popleft()()
-            self._write_ns = now_ns + BETWEEN_RECORDS_NS
-        return bool(self._unwritten)
+        """Write a record if it is time to. False where what was written is to be sent."""
+        if now_ns >= self._write_ns:
+            self._write_ns = now_ns + BETWEEN_RECORDS_NS if self._unwritten else _NEVER_NS
+            if self._unwritten:
+                self._unwritten.popleft()()
+                return True
+        return self._write_ns < _NEVER_NS
 
     def write_all(self) -> None:
         while self._unwritten:

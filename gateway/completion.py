@@ -33,7 +33,7 @@ from exchange.messages import (
 )
 from exchange.results import Stream
 from transports.base import Link
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, untouched
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -45,6 +45,10 @@ _ANSWERS_AN_ORDER[[LAYOUTS[kind].code for kind in (Trade, Confirmation, Rejectio
 _order_id = field_reader("id", Trade, Confirmation, Rejection)
 _HANDED_OVER, _DUE, _LAG = 0, 1, 2
 _SUM, _MIN, _MAX = 0, 1, 2
+_NONE_NS = 2**62
+"""The shortest of no times."""
+SAMPLED = 5
+"""Columns of `Tables.sampled`."""
 
 
 @njit(inline="always")
@@ -86,7 +90,8 @@ class Tables(NamedTuple):
     by_type: Longs
     """Answers by their type byte."""
     sampled: Longs
-    """The sampled orders that one call found answered: id, when handed over, when due (0 without a schedule)."""
+    """Sampled orders that were found answered: id, when handed over, when due (0 without a schedule), when answered,
+    and how many messages had come by then."""
 
 
 class Rules(NamedTuple):
@@ -129,12 +134,15 @@ def note_handed_over(tables: Tables, first_id: int, count: int, handed_ns: int, 
 @cached_kernel(measurements, messages)
 def record_answers(
     buffer: Bytes, offsets: Longs, first: int, count: int,
-    tables: Tables, rules: Rules, newest: int, last_id: int, now_ns: int,
+    tables: Tables, rules: Rules, newest: int, last_id: int, now_ns: int, samples: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Record answer frames up to the first foreign one. Returns that frame, orders answered, and samples among them."""
+    """Record answer frames up to the first foreign one, after so many samples.
+
+    Returns that frame, the orders answered, and the samples with those among them.
+    """
     handed, due, counts, moments, by_type, sampled = tables
     scheduled, packing, interval = rules
-    answered = samples = 0
+    answered = 0
     clocks = len(counts) // 2
     for frame in range(first, count):
         at, end = offsets[frame], offsets[frame + 1]
@@ -160,7 +168,7 @@ def record_answers(
                 _count(max(handed[slot] - due[complete], 0), row + _LAG, counts, moments)
             answered += 1
             if order_id % interval == 0:
-                sampled[samples, 0], sampled[samples, 1], sampled[samples, 2] = order_id, handed[slot], due[slot]
+                sampled[samples] = order_id, handed[slot], due[slot], now_ns, by_type.sum()
                 samples += 1
             handed[slot] = 0
     return count, answered, samples
@@ -179,12 +187,10 @@ class Completion:
         self.tables = Tables(
             handed=np.zeros(slots, np.int64),
             due=np.zeros(slots, np.int64),
-            counts=np.zeros((2 * len(CLOCKS), BUCKETS), np.int64),
-            moments=np.zeros((2 * len(CLOCKS), 3), np.int64),
+            **_empty_buckets(),
             by_type=np.zeros(256, np.int64),
-            sampled=np.zeros((1 << 16, 3), np.int64),
+            sampled=np.zeros((1 << 16, SAMPLED), np.int64),
         )
-        self.tables.moments[:, _MIN] = 2**62
         self.newest = self.last_id = 0
         self.answered = 0
 
@@ -214,7 +220,7 @@ class Completion:
     def expect(self, answer_bytes: int) -> None:
         """Make room for the samples among so many bytes of answers."""
         if answer_bytes > len(self.tables.sampled) * SHORTEST_ANSWER:
-            sampled = np.zeros((answer_bytes // SHORTEST_ANSWER + 1, 3), np.int64)
+            sampled = np.zeros((answer_bytes // SHORTEST_ANSWER + 1, SAMPLED), np.int64)
             self.tables = self.tables._replace(sampled=sampled)
 
     def take(self, answers: FrameBatch, first: int, now_ns: int) -> tuple[int, Longs]:
@@ -222,23 +228,33 @@ class Completion:
         self.expect(answers.used_bytes)
         frame, answered, samples = record_answers(
             answers.buffer, answers.offsets, first, answers.count,
-            self.tables, self.rules, self.newest, self.last_id, now_ns,
+            self.tables, self.rules, self.newest, self.last_id, now_ns, 0,
         )  # fmt: skip
         self.answered += int(answered)
         return int(frame), self.tables.sampled[: int(samples)]
 
     def close_second(self, last: bool = False) -> list[tuple[str, LogBuckets]]:
-        """Times since the last call, by clock. The `last` order's are apart, since analysis leaves them out."""
-        first_row = len(CLOCKS) if last else 0
-        fresh = [(clock, self._take_out(first_row + row)) for row, clock in enumerate(self._clocks)]
-        return [(clock, buckets) for clock, buckets in fresh if buckets.count]
+        """Times since the last call, by clock. The `last` order's are apart, since analysis leaves them out.
 
-    def _take_out(self, row: int) -> LogBuckets:
-        sum_ns, min_ns, max_ns = (int(value) for value in self.tables.moments[row])
-        buckets = LogBuckets(self.tables.counts[row].copy(), sum_ns, min_ns, max_ns)
-        self.tables.counts[row] = 0
-        self.tables.moments[row] = 0, 2**62, 0
-        return buckets
+        The tables begin anew with other memory: to copy and to clear this one would take longer.
+        """
+        rows = slice(len(CLOCKS), None) if last else slice(len(CLOCKS))
+        closed, self.tables = self.tables, self.tables._replace(**_empty_buckets())
+        others = slice(len(CLOCKS)) if last else slice(len(CLOCKS), None)
+        if (closed.moments[others, _MIN] != _NONE_NS).any():
+            self.tables.counts[others], self.tables.moments[others] = closed.counts[others], closed.moments[others]
+        by_clock = zip(self._clocks, closed.counts[rows], closed.moments[rows].tolist(), strict=False)
+        return [
+            (clock, LogBuckets(counts, *moments)) for clock, counts, moments in by_clock if moments[_MIN] != _NONE_NS
+        ]
+
+
+def _empty_buckets() -> dict[str, Longs]:
+    """Counts and moments of no order."""
+    moments = np.zeros((2 * len(CLOCKS), 3), np.int64)
+    moments[:, _MIN] = _NONE_NS
+    counts = untouched(2 * len(CLOCKS) * BUCKETS * moments.itemsize).view(np.int64)
+    return {"counts": counts.reshape(-1, BUCKETS), "moments": moments}
 
 
 def _spread(table: Longs, ids: Longs) -> Longs:
@@ -262,7 +278,7 @@ class Intake:
         self.asked_to_resume = False
         """Whether an engine that was started again asks for it."""
         self.on_received: Callable[[int], None] = lambda now_ns: None
-        self.on_sampled: Callable[[npt.NDArray[np.int64], int], None] = lambda sampled, answered_ns: None
+        self.on_sampled: Callable[[Longs], None] = lambda sampled: None
 
     def take(self) -> int:
         """Receive once. Returns how many frames came."""
@@ -288,7 +304,7 @@ class Intake:
             self.last_answer_ns = now_ns
             self.stream.update(self.batch.span(first, end))
         if len(sampled):
-            self.on_sampled(sampled, now_ns)
+            self.on_sampled(sampled)
 
     def _read_foreign(self, frame: bytes) -> None:
         match read(frame):

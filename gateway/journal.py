@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,21 +45,23 @@ class Journal:
         """Note that orders up to this one were handed over."""
         self._sent = last_id
 
-    def note_answered(self, sampled: npt.NDArray[np.int64], answered_ns: int) -> None:
-        """Report sampled orders that got their first answer: id, when handed over, when due, a row each.
+    def note_answered(self, sampled: npt.NDArray[np.int64]) -> None:
+        """Report sampled orders that got their first answer, a row each, as `Tables.sampled` has them.
 
         All of their readings go now: what the gateway does between hand-over and answer, it does late for the answer.
         """
-        for order_id, handed_ns, due_ns in sampled.tolist():
-            if order_id > self._sampled and handed_ns > self._sampled_ns:
-                self._sampled, self._sampled_ns = order_id, handed_ns
-                self._reporting.message(self._orders_sent.sample(order_id, handed_ns))
-            self._reporting.message(Timestamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns))
-            if self._pacer.scheduled:
-                self._reporting.message(Timestamp(Meter.ORDER_DUE, order_id, due_ns))
-            self._reporting.message(Timestamp(Meter.ORDER_ANSWERED, order_id, answered_ns))
+        for answered_ns, together in groupby(sampled.tolist(), itemgetter(3)):
+            rows = list(together)
+            for order_id, handed_ns, due_ns, *_ in rows:
+                if order_id > self._sampled and handed_ns > self._sampled_ns:
+                    self._sampled, self._sampled_ns = order_id, handed_ns
+                    self._reporting.message(self._orders_sent.sample(order_id, handed_ns))
+                self._reporting.message(Timestamp(Meter.ORDER_HANDED_OVER, order_id, handed_ns))
+                if self._pacer.scheduled:
+                    self._reporting.message(Timestamp(Meter.ORDER_DUE, order_id, due_ns))
+                self._reporting.message(Timestamp(Meter.ORDER_ANSWERED, order_id, answered_ns))
+            self._reporting.message(self._messages_received.sample(rows[-1][-1], answered_ns))
         self.samples += len(sampled)
-        self._reporting.message(self._messages_received.sample(self.messages_received, answered_ns))
 
     @property
     def messages_received(self) -> int:

@@ -20,8 +20,8 @@ from transports.base import Link
 from transports.frames import LARGEST_FRAME, FrameBatch
 
 BATCH_ORDERS = LOOK_AHEAD
-AHEAD_ORDERS = 4 * BATCH_ORDERS
-"""Orders that lie ready for compiled turns: every return to Python costs a third of a millisecond."""
+AHEAD_ORDERS = 16 * BATCH_ORDERS
+"""Orders that lie ready for compiled turns; new ones come once fewer than half of them are left."""
 
 
 class Ahead(NamedTuple):
@@ -47,8 +47,11 @@ class Offering:
         self._packing, self._window = settings.packing, settings.window
         self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
         self._ahead_orders = max(AHEAD_ORDERS - AHEAD_ORDERS % self._packing, self._packing)
-        self._batch = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
+        self._batch = FrameBatch(BATCH_ORDERS, max(self._batch_orders * ORDER_BYTES, LARGEST_FRAME))
         self._first = self._prepared = 0
+        self._ahead = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
+        self._ahead_after = self._ahead_until = 0
+        """The orders there are those after the one, up to the other."""
         self._again, self._resumed_at = 1, 0
         """The next order to send again, and the last one."""
         self._is_stopped = False
@@ -171,10 +174,11 @@ class Offering:
         self._note_sent(span, handed_ns, handed_ns)
         return count
 
-    def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int) -> None:
-        """Hash orders that went."""
+    def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int, is_hashed: bool = False) -> None:
+        """Count orders that went, and hash them unless they are."""
         count = len(span) // ORDER_BYTES
-        self.stream.update(span)
+        if not is_hashed:
+            self.stream.update(span)
         self.first_handed_ns = self.first_handed_ns or first_handed_ns
         self.last_handed_ns = last_handed_ns
         self.sent += count
@@ -183,34 +187,54 @@ class Offering:
     def look_ahead(self) -> Ahead | None:
         """The orders that go next, to the first after which Python has something to do; None if some wait for the link.
 
-        That is the one at three quarters, the last one, or the last of a full batch.
+        That is the one at three quarters, the last one, or the last that lies ready.
         """
         if self.pending or self._goes_again or not self._pacer.scheduled:
             return None
         three_quarters = -(-3 * self.limit // 4)
         stop = three_quarters if three_quarters > self.sent else self.limit
         packs = -(-(stop - self.sent) // self._packing)
-        count = min(packs * self._packing, self._ahead_orders, self.limit - self.sent)
-        self._first = 0
-        self._flow.fill(self._batch, self.sent + 1, count)
-        due = self._pacer.due_times(self.sent + 1, count) if count else None
-        return self._ahead(NO_DUE_TIMES if due is None else due)
+        wanted = min(packs * self._packing, self.limit - self.sent)
+        return self._next(min(wanted, self._lay_ready(wanted)))
+
+    def _lay_ready(self, wanted: int) -> int:
+        """See that half of the room is filled, or as many orders as are wanted. Returns how many lie ready."""
+        gone, left = self.sent - self._ahead_after, self._ahead_until - self.sent
+        if left < min(wanted, self._ahead_orders // 2) or gone % self._packing:
+            left = min(self.limit - self.sent, self._ahead_orders)
+            self._flow.fill(self._ahead, self.sent + 1, left)
+            self._ahead_after, self._ahead_until = self.sent, self.sent + left
+        return left
 
     def nothing_ahead(self) -> Ahead:
         """No orders at all."""
-        return self._ahead(NO_DUE_TIMES)
+        return self._next(0)
 
-    def _ahead(self, due: Longs) -> Ahead:
-        batch, window = self._batch, self.limit if self._window is None else self._window
-        return Ahead(batch.buffer, batch.offsets, batch.count, due, self.sent + 1, self._packing, window)
+    def _next(self, count: int) -> Ahead:
+        """The next orders among those that lie ready."""
+        ready, frames = self._ahead, -(-count // self._packing)
+        due = self._pacer.due_times(self.sent + 1, count) if count else None
+        window = self.limit if self._window is None else self._window
+        return Ahead(
+            ready.buffer, ready.offsets[self._ahead_gone :], frames, NO_DUE_TIMES if due is None else due,
+            self.sent + 1, self._packing, window,
+        )  # fmt: skip
+
+    @property
+    def _ahead_gone(self) -> int:
+        """The frames there that have gone."""
+        return (self.sent - self._ahead_after) // self._packing
 
     def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> int:
-        """Note that so many frames of `look_ahead` went, and forget the others. Returns how many orders went."""
-        span, before = self._batch.span(0, frames), self.sent
-        self._batch.clear()
+        """Note that so many frames of `look_ahead` went, which a stream that keeps no bytes has hashed already.
+
+        Returns how many orders went.
+        """
+        before = self.sent
         if frames:
+            span = self._ahead.span(self._ahead_gone, self._ahead_gone + frames)
             self._completion.newest += len(span) // ORDER_BYTES
-            self._note_sent(span, first_handed_ns, last_handed_ns)
+            self._note_sent(span, first_handed_ns, last_handed_ns, is_hashed=not self.stream.keeps_bytes)
         self._prepared = self.sent
         if self._is_stopped:  # while these went
             self.stop()

@@ -9,10 +9,10 @@ import numpy as np
 from exchange.settings import RunSettings
 from gateway.due_times import NEVER_NS, DueTimes, Longs, due_times_of
 
-BLOCK = 512
+BLOCK = 2048
 LOOK_AHEAD = 1024
 """The orders of the largest batch."""
-WINDOW = 16 * LOOK_AHEAD
+WINDOW = 64 * LOOK_AHEAD
 """Due times in memory; at least half of them are before the latest."""
 
 

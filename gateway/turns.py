@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exchange import measurements, messages
+from exchange import checksum, measurements, messages
+from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
 from gateway.completion import (
@@ -30,6 +31,9 @@ from transports import lending
 from transports.base import Link
 from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
 
+MANY_SAMPLES = 16
+"""Sampled orders that do not wait for the second's end to be reported."""
+
 
 class Taken(NamedTuple):
     """Result of a call of `take_turns`."""
@@ -41,11 +45,11 @@ class Taken(NamedTuple):
     answered: int
     """Orders that got their first answer."""
     came: int
-    """Frames that came."""
+    """Frames that came and are not forgotten."""
     read: int
-    """Frames that came and were recorded; the loop in Python reads the others."""
+    """Those of them that were recorded; the loop in Python reads the others."""
     samples: int
-    """Sampled orders among those answered last."""
+    """Sampled orders among those answered."""
     came_ns: int
     """When the last frames came."""
     answer_ns: int
@@ -82,13 +86,17 @@ def next_due_ns(ahead: Ahead, sent: int, unanswered: int, never_ns: int) -> int:
     return ahead.due[last_order(ahead, sent) - 1]
 
 
-@cached_kernel(completion, offering, measurements, messages, lending)
+@cached_kernel(checksum, completion, offering, measurements, messages, lending)
 def take_turns(
     receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
     ahead: Ahead, answers: Bytes, offsets: Longs, largest: int,
     tables: Tables, rules: Rules, last_id: int, unanswered: int, heard_ns: int, until_ns: int, spin_ns: int,
+    orders_sum: State, answers_sum: State, forgets: bool,
 ) -> Taken:  # fmt: skip
-    """Take turns until `until_ns`, or until Python is needed."""
+    """Take turns until `until_ns`, or until Python is needed.
+
+    Where it `forgets`, the bytes that went and came are only hashed; else they stay, and Python hashes them.
+    """
     timespec = np.empty(2, np.int64)
     sent = answered = read = samples = 0
     first_handed_ns = handed_ns = answer_ns = 0
@@ -103,12 +111,15 @@ def take_turns(
         if came > read:
             newest, before = ahead.first_id - 1 + min(sent * ahead.packing, len(ahead.due)), read
             read, fresh, samples = record_answers(
-                answers, offsets, read, came, tables, rules, newest, last_id, now_ns
+                answers, offsets, read, came, tables, rules, newest, last_id, now_ns, samples
             )  # fmt: skip
             answered, unanswered = answered + fresh, unanswered - fresh
             answer_ns = now_ns if read > before else answer_ns
+            if forgets and read == came:
+                hash_into(answers_sum, answers, 0, offsets[read])
+                came = read = 0
         is_full = came + 1 == len(offsets) or offsets[came] + largest > len(answers)
-        if read < came or samples or is_full or numbers[NOTICE]:
+        if read < came or samples >= MANY_SAMPLES or is_full or numbers[NOTICE]:
             break
 
         end = frames_that_may_go(ahead, sent, unanswered, now_ns)
@@ -125,6 +136,8 @@ def take_turns(
                 first_handed_ns = handed_ns if first_handed_ns == 0 else first_handed_ns
                 heard_ns = handed_ns if unanswered == 0 else heard_ns
                 unanswered += orders - gone
+                if forgets:
+                    hash_into(orders_sum, ahead.buffer, ahead.offsets[sent], ahead.offsets[taken])
                 sent = taken
             if taken < end or sent == ahead.frames:
                 is_stuck = taken < end
@@ -175,6 +188,7 @@ class Turns:
             ahead, batch.buffer, batch.offsets, batch.largest_frame,
             waiting.tables, waiting.rules, waiting.last_id, waiting.newest - waiting.answered,
             heard_ns, until_ns, self._spin_ns,
+            self._offering.stream.state, self._intake.stream.state, not self._intake.stream.keeps_bytes,
         )  # fmt: skip
 
     def _note(self, taken: Taken) -> None:
@@ -183,6 +197,7 @@ class Turns:
         self._completion.answered += taken.answered
         batch, intake = self._intake.batch, self._intake
         batch.count = taken.came
+        intake.last_answer_ns = taken.answer_ns or intake.last_answer_ns
         intake.note(0, taken.read, self._completion.tables.sampled[: taken.samples], taken.answer_ns)
         if taken.read < taken.came:
             intake.read(taken.read, taken.came_ns)

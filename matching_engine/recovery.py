@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exchange import messages
+from exchange.checksum import StreamChecksum
 from exchange.compiled import cached_kernel
 from exchange.messages import Resume
-from exchange.results import StreamChecksum
 from exchange.session import Disagreement
 from matching_engine import encoding
 from matching_engine.encoding import ANSWER_SIZES

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.measurements import Meter, RateMeter, Source
 from exchange.messages import LAYOUTS, End, Hello, Message, Order, Resume, encode, read
-from exchange.results import EngineResult, StreamChecksum, StreamCounts
+from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import MatchingEngine, Stop
-from matching_engine.turns import Taken, Turns, warm_turns
+from matching_engine.turns import Sums, Taken, Turns, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -40,13 +40,13 @@ class EngineService:
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._recovery = recovery
         self._interval, self._timeout_s = sampling_interval, timeout_s
+        self._sums = Sums()
         self._turns = self._turns_of(engine)
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
         self._orders = FrameBatch(1 << 14)
         self._answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
-        self._sums: dict[str, StreamChecksum] = {"orders": StreamChecksum(), "answers": StreamChecksum()}
         self._junk = self._refused = self._sampled = 0
         self._greeted = self._started = False
         self._gateway_end: End | None = None
@@ -64,7 +64,7 @@ class EngineService:
         self._stop_asked = True
 
     def _turns_of(self, engine: MatchingEngine) -> Turns:
-        return Turns(self._gateway, engine, self._recovery.journal if self._recovery else None)
+        return Turns(self._gateway, engine, self._sums, self._recovery.journal if self._recovery else None)
 
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
@@ -200,10 +200,10 @@ class EngineService:
         enough_bytes = unsampled * ORDER_BYTES
         taken = self._turns.take(self._orders, self._answers, enough_bytes, self._or_beat(self._reporting.next_ns))
         if taken is not None:
-            self._heard_ns = time.monotonic_ns() if taken.came else self._heard_ns
+            self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
             if self._recovery and not self._keep(taken.journaled, taken.matched, self._recovery):
                 return taken
-            self._sums["orders"].update(self._orders.span(0, taken.matched))
+            self._sums.orders.update(self._orders.span(0, taken.matched))
             self._send_answers(0, taken.sent)
             self._take(taken.matched, taken.at, taken.byte)
         return taken
@@ -247,7 +247,7 @@ class EngineService:
             if self._recovery and not self._keep(first, end, self._recovery):
                 return
             self._send_answers(answered, answered)
-            self._sums["orders"].update(self._orders.span(first, end))
+            self._sums.orders.update(self._orders.span(first, end))
             first, at, byte = end, 0, 0
             if why is Stop.FOREIGN:
                 self._read_foreign(self._orders[first])
@@ -270,7 +270,7 @@ class EngineService:
         if self._recovery:
             unsent = self._recovery.pass_over(self._answers, unsent)
         self._hand_over(unsent)
-        self._sums["answers"].update(self._answers.span(first, self._answers.count))
+        self._sums.answers.update(self._answers.span(first, self._answers.count))
 
     def _hand_over(self, first: int = 0) -> None:
         """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
@@ -347,7 +347,7 @@ class EngineService:
     def _go_on_from(self, follower: Follower, recent: list[Recent], recovery: Recovery) -> None:
         """Go on with the book of a standby, and send the latest of its answers."""
         self._engine = follower.engine
-        self._sums = {"orders": follower.orders, "answers": follower.answers}
+        self._sums = Sums(follower.orders, follower.answers)
         for each in recent:
             each.copy_into(self._answers)
             self._hand_over(recovery.pass_over(self._answers, 0))
@@ -356,14 +356,14 @@ class EngineService:
     def _match_again(self, recovery: Recovery) -> None:
         """Match the journal from its first order, and send the answers that the gateway lacks."""
         self._engine = self._engine.renewed()
-        self._sums = {"orders": StreamChecksum(), "answers": StreamChecksum()}
+        self._sums = Sums()
         for orders in recovery.journal.batches():
             first = 0
             while first < orders.count and self._stopped is None:
                 self._answers.clear()
                 end, _ = self._engine.handle(orders, self._answers, first)
                 self._send_answers(0, 0)
-                self._sums["orders"].update(orders.span(first, end))
+                self._sums.orders.update(orders.span(first, end))
                 first = end
         recovery.done(replayed=recovery.journal.orders)
 
@@ -385,7 +385,7 @@ class EngineService:
 
     def _end(self) -> End:
         counts = self._engine.counts
-        return End(counts.answers, self._sums["answers"].value, counts.records, self._sums["orders"].value)
+        return End(counts.answers, self._sums.answers.value, counts.records, self._sums.orders.value)
 
     def _finish(self) -> EngineResult:
         if self._recovery:
@@ -401,8 +401,8 @@ class EngineService:
     def _result(self) -> EngineResult:
         counts = self._engine.counts
         return EngineResult(
-            orders=StreamCounts(messages=counts.records, checksum=self._sums["orders"].hex),
-            answers=StreamCounts(messages=counts.answers, checksum=self._sums["answers"].hex),
+            orders=StreamCounts(messages=counts.records, checksum=self._sums.orders.hex),
+            answers=StreamCounts(messages=counts.answers, checksum=self._sums.answers.hex),
             junk_frames=self._junk + self._gateway.junk,
             handshakes_refused=self._refused + self._gateway.refused,
             usage=self._reporting.usage(),

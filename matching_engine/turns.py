@@ -7,11 +7,14 @@ returns, and the loop of `service.py` goes on.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
 
+from exchange import checksum
+from exchange.checksum import State, StreamChecksum, hash_into
 from exchange.compiled import cached_kernel, kernel
 from matching_engine.engine import MatchingEngine
 from matching_engine.kernels import DONE
@@ -38,11 +41,11 @@ HANDLE = types.UniTuple(_LONG, 5)(
 """The type of every engine's kernel, so that the turn is compiled once for all."""
 APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
 """The type of what writes frames of orders into a journal; see journal_records.py."""
-TURNS = types.UniTuple(_LONG, 8)(
+TURNS = types.UniTuple(_LONG, 9)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
     types.FunctionType(APPEND), _LONGS, _BYTES,
-    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG,
+    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _ARENA,
 )  # fmt: skip
 
 
@@ -66,11 +69,19 @@ class Journal(Protocol):
         """What writes records, of the type APPEND, and its first two arguments."""
 
 
+@dataclass
+class Sums:
+    """The checksums of both directions."""
+
+    orders: StreamChecksum = field(default_factory=StreamChecksum)
+    answers: StreamChecksum = field(default_factory=StreamChecksum)
+
+
 class Taken(NamedTuple):
     """What the turns did."""
 
     came: int
-    """Frames that came."""
+    """Frames that came and are not forgotten; those are forgotten whose answers were all sent."""
     matched: int
     """Those of them that were matched wholly; the loop in Python goes on with the next one."""
     at: int
@@ -82,24 +93,30 @@ class Taken(NamedTuple):
     """Those of them that were sent."""
     journaled: int
     """Frames of orders that are in the journal; fewer than `matched` if it could not be written."""
+    heard: int
+    """1 if any frame came."""
     goes_on: int
     """1 if the next turn may be compiled too; 0 if it is the Python loop's, which can do everything."""
 
 
-@cached_kernel(lending, signature=TURNS)
+@cached_kernel(checksum, lending, signature=TURNS)
 def take_turns(
     receive: Any, send: Any, sleep: Any, numbers: Longs, memory: Bytes,
     handle: Any, packing: int, arena: Any, index: Any, append: Any, journal: Longs, record: Bytes,
     orders: Bytes, order_ends: Longs, largest_order: int, answers: Bytes, answer_ends: Longs, largest_answer: int,
-    enough_bytes: int, until_ns: int,
-) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
-    """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched."""
+    enough_bytes: int, until_ns: int, orders_sum: State, answers_sum: State,
+) -> tuple[int, int, int, int, int, int, int, int, int]:  # fmt: skip
+    """Take turns until `until_ns`, or until Python is needed, or until so many bytes of orders have been matched.
+
+    Orders whose answers were all sent are hashed and forgotten, and so are these answers.
+    """
     timespec = np.empty(2, np.int64)
-    matched = journaled = count = sent = at = byte = 0
+    matched = journaled = count = sent = at = byte = heard = 0
     is_stuck = False
     while True:
         came = receive(numbers, memory, orders, order_ends, matched, largest_order)
         if came > matched:
+            heard = 1
             why, matched, at, count, byte = handle(
                 orders, order_ends, matched, came, 0, packing,
                 answers, answer_ends, count, 0, largest_answer, arena, index,
@@ -109,23 +126,28 @@ def take_turns(
                 break
             journaled = matched
             sent = send(numbers, memory, answers, answer_ends, sent, count)
-            is_full = came + 1 == len(order_ends) or order_ends[came] + largest_order > len(orders)
             is_stuck = why != DONE or sent < count
-            if is_stuck or is_full or order_ends[matched] >= enough_bytes:
+            if is_stuck:
+                break
+            hash_into(orders_sum, orders, 0, order_ends[matched])
+            hash_into(answers_sum, answers, 0, answer_ends[sent])
+            enough_bytes -= order_ends[matched]
+            came = matched = journaled = count = sent = 0
+            if enough_bytes <= 0:
                 break
         else:
             sleep(numbers, memory, until_ns)
         if numbers[NOTICE] or monotonic_ns(timespec) >= until_ns:
             break
     goes_on = not is_stuck and numbers[NOTICE] == 0
-    return came, matched, at, byte, count, sent, journaled, int(goes_on)
+    return came, matched, at, byte, count, sent, journaled, heard, int(goes_on)
 
 
 class Turns:
     """Takes the engine's turns by compiled code while nothing needs Python."""
 
-    def __init__(self, link: Link, engine: MatchingEngine, journal: Journal | None = None) -> None:
-        self._link, self._engine, self._journal = link, engine, journal
+    def __init__(self, link: Link, engine: MatchingEngine, sums: Sums, journal: Journal | None = None) -> None:
+        self._link, self._engine, self._sums, self._journal = link, engine, sums, journal
 
     @property
     def can_append(self) -> bool:
@@ -138,7 +160,7 @@ class Turns:
         if lent is None:
             return None
         calls = self._journal.calls if self._journal else NO_JOURNAL
-        taken = _run(lent, self._engine, calls, orders, answers, enough_bytes, until_ns)
+        taken = _run(lent, self._engine, self._sums, calls, orders, answers, enough_bytes, until_ns)
         orders.count, answers.count = taken.came, taken.answers
         return taken
 
@@ -150,16 +172,16 @@ class Turns:
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    _run(idle_calls(), engine, NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
+    _run(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
 
 
 def _run(
-    lent: Lent, engine: MatchingEngine, journal: tuple[Any, Longs, Bytes], orders: FrameBatch, answers: FrameBatch,
-    enough_bytes: int, until_ns: int,
+    lent: Lent, engine: MatchingEngine, sums: Sums, journal: tuple[Any, Longs, Bytes],
+    orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int,
 ) -> Taken:  # fmt: skip
     return Taken(*take_turns(
         lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
         engine.kernel, engine.packing, engine.book.arena, engine.book.index, *journal,
         orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
-        enough_bytes, until_ns,
+        enough_bytes, until_ns, sums.orders.state, sums.answers.state,
     ))  # fmt: skip

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from exchange.checksum import StreamChecksum
 from exchange.instances import named
 from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
-from exchange.results import Stream, StreamChecksum
+from exchange.results import Stream
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from runs.errors import UserError
@@ -223,6 +224,8 @@ def open_gateway(
 
 class RecordedStream(StreamChecksum):
     """A checksum that also writes every byte to a file; `exchange match` replays it. OSError names the file."""
+
+    keeps_bytes = True
 
     def __init__(self, path: Path, anew: bool = False) -> None:
         super().__init__()

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exchange.allowed import BadSetting, whole
+from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID
-from exchange.results import StreamChecksum
 from exchange.settings import MAX_ORDERS, POLICIES
 from exchange.workload import MAX_PRICE, USUAL_PRICES, check_prices, settled_prices
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli import command as cli_command
+from exchange.checksum import StreamChecksum
 from exchange.instances import role_of
 from exchange.json_records import (
     BenchRecord,
@@ -46,7 +47,6 @@ from exchange.messages import (
 )
 from exchange.messages import decode as decode_frame
 from exchange.records import RecordWriter
-from exchange.results import StreamChecksum
 from exchange.session import Terms
 from experiments.sweep.planning import read_description
 from gateway.completion import Completion, Intake

@@ -10,12 +10,13 @@ from __future__ import annotations
 import orjson
 from scripted_links import SimulatedEngine, SimulatedReporter
 
+from exchange.checksum import StreamChecksum
 from exchange.measurements import LogBuckets, Meter
 from exchange.messages import (
     Statistics,
     Timestamp,
 )
-from exchange.results import GatewayResult, StreamChecksum
+from exchange.results import GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders

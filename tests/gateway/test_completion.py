@@ -175,7 +175,7 @@ def test_a_whole_batch_of_sampled_orders_is_reported():
     completion.handed_over(count, 1_000)
     frame, sampled = completion.take(batch, 0, 2_000)
     assert (frame, completion.answered) == (1, count)
-    assert sampled.tolist() == [[order_id, 1_000, 0] for order_id in range(1, count + 1)]
+    assert sampled.tolist() == [[order_id, 1_000, 0, 2_000, order_id] for order_id in range(1, count + 1)]
 
 
 def test_a_completion_beyond_the_last_bucket_is_counted_there():

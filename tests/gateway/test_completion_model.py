@@ -52,7 +52,8 @@ class Model:
                 if isinstance(message, Trade | Confirmation | Rejection) and message.id in self.waiting:
                     handed_ns = self._answer(message.id, now_ns)
                     if message.id % self.interval == 0:
-                        sampled.append([message.id, handed_ns, self._due_ns(message.id)])
+                        received = self.by_type.total()
+                        sampled.append([message.id, handed_ns, self._due_ns(message.id), now_ns, received])
         return len(frames), sampled
 
     def _answer(self, order_id: int, now_ns: int) -> int:

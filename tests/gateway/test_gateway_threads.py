@@ -11,6 +11,7 @@ import xxhash
 from gateway_session import RUN, stream_of
 from scripted_links import SECOND
 
+from exchange.checksum import StreamChecksum
 from exchange.measurements import Source
 from exchange.messages import (
     Confirmation,
@@ -21,7 +22,6 @@ from exchange.messages import (
     decode_all,
     encode,
 )
-from exchange.results import StreamChecksum
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.service import Gateway

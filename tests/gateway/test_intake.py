@@ -6,8 +6,8 @@ import pytest
 import xxhash
 from scripted_links import START_NS, ScriptedLink
 
+from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, End, Hello, Order, Quote, Statistics, Trade, encode
-from exchange.results import StreamChecksum
 from gateway.completion import Completion, Intake
 
 END = End(sent=1, sent_checksum=2, received=3, received_checksum=4)
@@ -87,12 +87,12 @@ def test_each_batch_is_read_once(link, intake):
 
 def test_one_reading_of_the_clock_after_receiving_serves_the_batch(link, intake, clock):
     sampled = []
-    intake.on_sampled = lambda orders, answered_ns: sampled.append((orders[:, 0].tolist(), answered_ns))
+    intake.on_sampled = lambda orders: sampled.extend(orders[:, [0, 3]].tolist())
     clock.now_ns = START_NS + 700
     put(link, Confirmation(1), b"\x00", Confirmation(2), Confirmation(4), Confirmation(5))
     intake.take()
     assert intake.last_answer_ns == START_NS + 700
-    assert sampled == [([2, 4], START_NS + 700)]
+    assert sampled == [[2, START_NS + 700], [4, START_NS + 700]]
     [(_, buckets)] = intake.completion.close_second()
     assert (buckets.count, buckets.min_ns, buckets.max_ns) == (4, 700, 700)
 

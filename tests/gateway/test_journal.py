@@ -62,7 +62,7 @@ class Office:
         frames = FrameBatch.of(*map(encode, messages))
         _, sampled = self.completion.take(frames, 0, now_ns)
         if len(sampled):
-            self.journal.note_answered(sampled, now_ns)
+            self.journal.note_answered(sampled)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_links import MS, START_NS, ScriptedLink
 
+from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, decode_all, encode
-from exchange.results import StreamChecksum
 from exchange.settings import RunSettings
 from gateway.completion import Completion
 from gateway.due_times import NEVER_NS

@@ -13,9 +13,9 @@ import psutil
 import pytest
 import xxhash
 
+from exchange.checksum import StreamChecksum
 from exchange.messages import LAYOUTS, Order
 from exchange.records import COMPLETION, SAMPLE, SESSION, TRAFFIC
-from exchange.results import StreamChecksum
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
 
+from exchange.checksum import StreamChecksum
 from exchange.messages import End
-from exchange.results import EngineResult, GatewayResult, StreamChecksum
+from exchange.results import EngineResult, GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.recovery import Progress

@@ -10,8 +10,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from benchmarks.reference_book import ReferenceBook
+from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Quote, Trade, decode_all
-from exchange.results import StreamChecksum
 from experiments.events import TABLES
 from experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
 from gateway.seeds import instrument_seed
