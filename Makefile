@@ -58,9 +58,9 @@ docs: setup-dev ## the site of all pages, in build/site; a link that leads nowhe
 
 lock: ## resolve the dependencies anew (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
-	    --extra build --extra bench --extra all -o requirements.lock pyproject.toml
+	    --extra build --extra all -o requirements.lock pyproject.toml
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-header -q \
-	    --extra build --extra bench --extra all --extra connect --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	    --extra build --extra all --extra connect --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 
 clean: ## remove .venv, caches and results
 	@rm -rf .venv results build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
