@@ -38,6 +38,7 @@ SHARING = {
     "tests/transports/rabbitmq/": "nodes",
     "tests/transports/": "shared node",
     "tests/runs/test_run_over_amqp.py": "shared node",
+    "tests/runs/test_recovery.py::test_a_standby_takes_the_place_of_an_engine_that_died_or_froze[amqp": "shared node",
     "tests/messaging/test_bench_over_amqp.py": "shared node",
     "tests/messaging/test_roles_by_hand.py": "shared node",
     "tests/messaging/supply_chain/test_restart.py::test_a_broker_that_is_not_ours": "shared node",

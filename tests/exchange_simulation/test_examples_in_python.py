@@ -1,10 +1,13 @@
-"""The scripts of examples/ and the cells of the notebook run as they stand; what they measure is made small and once.
+"""The scripts of examples/ and the cells of the notebook run as they stand.
+
+What they measure is made small and measured once, a comparison in threads of one process.
 
 The sizes that stand in the scripts are run by `make test-long`.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import runpy
 import subprocess
@@ -20,9 +23,11 @@ from tests.exchange_simulation.notebooks import cells_of, values_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-SAYS = {"one_run": "from due time ", "broker_or_none": "zeromq at 4,000 orders/s", "matching": "400 prices: "}
+SAYS = {"one_run": "from due time ", "broker_or_none": " at 4,000 orders/s", "matching": "400 prices: "}
 SMALL: dict[str, dict[str, Any]] = {
-    "run": {"orders": "4k"}, "compare": {"repeats": 1, "seconds": 0.2, "redo_noisy": False},
+    "run": {"orders": "4k"}, "compare": {
+        "transports": ["memory", "zeromq+inproc"], "repeats": 1, "seconds": 0.2, "redo_noisy": False,
+    },
 }  # fmt: skip
 
 
@@ -39,10 +44,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def smaller(measure: Callable[..., object], sizes: dict[str, Any], outcomes: dict[str, object]) -> Callable[..., Any]:
     def measured(*args: Any, on_progress: Callable[[str], None] = str, results: str = "results", **options: Any) -> Any:
-        asked = options | sizes
-        key = repr((measure.__name__, args, sorted(asked.items())))
+        asked = dict(zip(inspect.signature(measure).parameters, args, strict=False)) | options | sizes
+        key = repr((measure.__name__, sorted(asked.items())))
         if key not in outcomes:
-            outcomes[key] = measure(*args, on_progress=on_progress, results=results, **asked)
+            outcomes[key] = measure(on_progress=on_progress, results=results, **asked)
         return outcomes[key]
 
     return measured

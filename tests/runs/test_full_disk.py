@@ -24,11 +24,11 @@ FULL = "No space left on device"
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of one MiB."""
+    """A file system of its own, of 256 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", place], capture_output=True, text=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
@@ -47,9 +47,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: Path) -> None:
-    said = exchange("tape", "--orders", 200_000, "--output", disk / "tape")
+    said = exchange("tape", "--orders", 50_000, "--output", disk / "tape")
     assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'tape'}: {FULL}\n")
-    exchange("tape", "--orders", 200_000, "--output", tmp_path / "tape")
+    exchange("tape", "--orders", 50_000, "--output", tmp_path / "tape")
     said = exchange("match", tmp_path / "tape", "--answers", disk / "answers")
     assert (said.code, said.err) == (1, f"Error: cannot write {disk / 'answers'}: {FULL}\n")
     assert names(disk) == []
@@ -57,7 +57,7 @@ def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: 
 
 @pytest.mark.parametrize("transport", [pytest.param("memory", marks=pytest.mark.long), "zeromq"])
 def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, disk: Path) -> None:
-    words = ("--transport", transport, "--rate", "max", "--orders", 300_000, "--record", "--no-spark", "--name", "x")
+    words = ("--transport", transport, "--rate", "max", "--orders", 75_000, "--record", "--no-spark", "--name", "x")
     said = exchange("run", *words, "--results", disk)
     assert said.code == 1
     assert FULL in said.err + said.out
@@ -66,7 +66,7 @@ def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, dis
 
 
 def test_orders_that_a_journal_cannot_take_are_refused_and_no_answer_to_them_leaves(disk: Path, tmp_path: Path) -> None:
-    said = measured(tmp_path, "--rate", "max", "--orders", 150_000, "--recover", "--journal", disk, "--timeout", 400)
+    said = measured(tmp_path, "--rate", "max", "--orders", 40_000, "--recover", "--journal", disk, "--timeout", 400)
     record = said.record
     assert (said.code, record["status"]) == (1, "partial")
     assert any(f"cannot write {disk / 'engine.journal'}: {FULL}; orders behind" in each for each in record["reasons"])
@@ -97,7 +97,7 @@ def test_a_run_that_finds_the_disk_full_makes_no_folder(disk: Path) -> None:
 
 @pytest.mark.parametrize("master", ["none", pytest.param("local[2]", marks=pytest.mark.long)])
 def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: Path) -> None:
-    words = ("--instruments", 4, "--orders", 1_000_000, "--trades", "--master", master, "--name", "x")
+    words = ("--instruments", 4, "--orders", 250_000, "--trades", "--master", master, "--name", "x")
     said = exchange("simulate", *words, "--results", disk)
     assert said.code == 1
     assert FULL in said.err.splitlines()[-1]

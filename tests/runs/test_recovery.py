@@ -26,6 +26,8 @@ from runs.record.reading import records
 from tests.broker import need_rabbitmq
 from tests.exchange_command import VALID, Running
 from tests.machine import until
+from transports.amqp.address import PASSWORD
+from transports.rabbitmq import Node
 
 Start = Callable[..., Running]
 RATE_PER_S = 4_000
@@ -75,7 +77,7 @@ def test_twenty_kills_in_a_million_orders_leave_the_checksums_as_they_were(
 
 @pytest.mark.parametrize(
     ("transport", "kills"),
-    [("zeromq", 2), ("tcp", 1), pytest.param("amqp", 2, marks=pytest.mark.long)],
+    [("zeromq", 2), *(pytest.param(each, kills, marks=pytest.mark.long) for each, kills in (("tcp", 1), ("amqp", 2)))],
 )
 def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
     transport: str, kills: int, running: Start
@@ -136,7 +138,8 @@ def test_a_reporter_that_is_killed_has_every_second_in_the_end(transport: str, r
 
 
 def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running: Start) -> None:
-    run = running("--transport", "tcp", "--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 3).under_way()
+    words = ("--transport", "tcp", "--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 3)
+    run = running(*words, "--no-page").under_way()
     run.component("engine").suspend()
     said = run.finish()
     assert (said.code, said.record["status"]) == (1, "partial")
@@ -159,6 +162,13 @@ def answered_once(run: Running, orders: int) -> dict[str, Any]:
     return recovered
 
 
+@pytest.fixture
+def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of the node that all tests share."""
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    return rabbitmq_node.url
+
+
 @pytest.mark.parametrize(
     ("transport", "signals"),
     [
@@ -168,10 +178,10 @@ def answered_once(run: Running, orders: int) -> dict[str, Any]:
     ],
 )
 def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
-    transport: str, signals: tuple[int, ...], running: Start
+    transport: str, signals: tuple[int, ...], running: Start, request: pytest.FixtureRequest
 ) -> None:
     if transport == "amqp":
-        need_rabbitmq()
+        transport = request.getfixturevalue("at_broker")
     orders = 3 * RATE_PER_S
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--standby", "--timeout", 60)
     run = running(*words, "--no-page").under_way()

@@ -13,7 +13,7 @@ from cli.main import main
 from gateway.seeded_orders import SeededOrders
 from runs.errors import UserError
 from runs.tape import settled_by_tape
-from tests.exchange_command import VALID, exchange, measured
+from tests.exchange_command import VALID, exchange, measured, measured_here
 
 DUE_NS = [0, 0, 1_000_000, 3_000_000, 4_000_000]
 """Five orders in 4 ms: 1000/s."""
@@ -135,7 +135,7 @@ def test_a_tape_has_due_times_where_a_rate_is_given(tmp_path: Path) -> None:
 
 
 def test_a_recorded_run_can_be_offered_again_faster_over_another_transport(tmp_path: Path) -> None:
-    first = measured(tmp_path, "--transport", "memory", "--arrivals", "poisson", "--rate", 4000, "--orders", 800,
+    first = measured_here(tmp_path, "--arrivals", "poisson", "--rate", 4000, "--orders", 800,
                      "--record", "--name", "first").record  # fmt: skip
     tape = tmp_path / "first" / "orders.bin"
     again = measured(tmp_path, "--tape", tape, "--speed", 2, "--packing", 3, "--record", "--name", "again").record

@@ -18,7 +18,8 @@ from transports.tcp import link
 
 PLAIN = pytest.param("zeromq?calls=plain", marks=pytest.mark.long)
 TCP = pytest.param("tcp", marks=pytest.mark.long)  # as with Nagle's algorithm, below
-TRANSPORTS = ["zeromq", "zeromq+ipc", "zeromq+inproc", TCP, "memory", PLAIN]
+IPC = pytest.param("zeromq+ipc", marks=pytest.mark.long)  # the links of ipc have their own tests
+TRANSPORTS = ["zeromq", IPC, "zeromq+inproc", TCP, "memory", PLAIN]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.broker import need_rabbitmq
-from tests.exchange_command import ORDERS, STREAM, Running, measured
+from tests.exchange_command import ORDERS, STREAM, Running, measured, measured_here
 from tests.machine import until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import Probe
@@ -142,7 +142,7 @@ def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Runni
     ],
 )
 def test_a_mistake_is_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    refused = measured(tmp_path / "results", *words)
+    refused = measured_here(tmp_path / "results", *words)
     assert refused.code == 2
     assert said in refused.err
     assert "secret" not in refused.err
@@ -153,7 +153,7 @@ def test_a_wrong_password_ends_the_run_before_it_starts(
     tmp_path: Path, at_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "wrong")
-    refused = measured(tmp_path / "results", "--transport", at_broker)
+    refused = measured_here(tmp_path / "results", "--transport", at_broker)
     assert refused.code == 2
     assert "refuses user 'exchange'" in refused.err
     assert not list((tmp_path / "results").glob("*"))
@@ -161,6 +161,6 @@ def test_a_wrong_password_ends_the_run_before_it_starts(
 
 def test_no_rabbitmq_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCHANGE_RABBITMQ_SERVER", str(tmp_path / "nowhere"))
-    refused = measured(tmp_path / "results", "--transport", "amqp")
+    refused = measured_here(tmp_path / "results", "--transport", "amqp")
     assert refused.code == 2
     assert "apt-get install rabbitmq-server" in refused.err

@@ -18,7 +18,9 @@ def secret_of(run: Running, role: str) -> str:
     return str(until(lambda: process.environ().get(TOKEN), "its environment"))
 
 
-def test_the_secret_stands_in_no_argument_and_in_nothing_that_the_run_leaves(running: Start) -> None:
+def test_the_secret_stands_in_no_argument_and_in_nothing_that_the_run_leaves_which_is_for_its_owner_alone(
+    running: Start,
+) -> None:
     run = running("--transport", "zeromq", "--rate", 2_000, "--orders", 4_000, "--record").under_way()
     (secret,) = {secret_of(run, role) for role in COMPONENTS}
     assert len(bytes.fromhex(secret)) == 16
@@ -27,12 +29,7 @@ def test_the_secret_stands_in_no_argument_and_in_nothing_that_the_run_leaves(run
     assert said.code == 0
     assert secret not in said.out + said.err
     left = [path for path in run.folder.rglob("*") if path.is_file()]
-    assert {"run.json", "orders.bin"} <= {path.name for path in left}
+    assert {"run.json", "orders.bin", "report.html"} <= {path.name for path in left}
     assert [path for path in left if secret.encode() in path.read_bytes()] == []
-
-
-def test_what_a_run_leaves_is_for_its_owner_alone(running: Start) -> None:
-    run = running("--transport", "tcp", "--rate", 2_000, "--orders", 2_000, "--record")
-    assert run.finish().code == 0
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (run.folder, *run.folder.rglob("*"))}
     assert [path for path, mode in modes.items() if mode & 0o077] == []

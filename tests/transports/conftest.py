@@ -50,10 +50,15 @@ def deadline_ns(seconds: float = PATIENCE_S) -> int:
     return time.monotonic_ns() + int(seconds * 1e9)
 
 
+def _once(url: str) -> object:
+    """A URL as a parameter of tests; zeromq+tcp is zeromq, so its tests are `long`."""
+    return pytest.param(url, marks=pytest.mark.long) if url.startswith("zeromq+tcp:") else url
+
+
 SECURE = ("zeromq://{port}?keys={keys}", "tcp://{port}?keys={keys}")
 
 
-@pytest.fixture(params=[*urls(), *SECURE])
+@pytest.fixture(params=[*map(_once, urls()), *SECURE])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of its own for each test."""
     return placed(request, tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exchange.words import printable
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange, exchange_here
 
 CLEAR_SCREEN = "\x1b[2J"
 RECORD = {
@@ -51,7 +51,7 @@ def test_a_name_that_is_no_utf_8_is_listed(form: tuple[str, ...], tmp_path: Path
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"n\xff"), CLEAR_SCREEN, "two\nlines"])
 def test_no_run_is_given_such_a_name(name: str, tmp_path: Path) -> None:
-    said = exchange("run", "--orders", 1, "--name", name, "--results", tmp_path)
+    said = exchange_here("run", "--orders", 1, "--name", name, "--results", tmp_path)
     assert (said.code, "is no name for a run" in said.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
@@ -69,5 +69,5 @@ def test_a_pipe_in_place_of_a_record_is_not_waited_for(tmp_path: Path) -> None:
 def test_toml_that_is_nested_too_deeply_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
     deep = tmp_path / "deep.toml"
     deep.write_text("a=" + "[" * 100_000)
-    said = exchange(*command, deep)
+    said = exchange_here(*command, deep)
     assert (said.code, "Traceback" not in said.err, "deep.toml" in said.err) == (2, True, True)
