@@ -17,7 +17,7 @@ EXAMPLES = int(os.environ.get("EXCHANGE_TESTS_EXAMPLES", "25"))
 """How many examples a property is tried with, or a multiple of it; `make test-long` tries more."""
 
 
-def until(condition: Callable[[], Any], what: str, poll_s: float = 0.02) -> Any:
+def until(condition: Callable[[], Any], what: str, poll_s: float = 0.05) -> Any:
     """The condition's first true value; polled, since what is watched is another process."""
     end_s = time.monotonic() + PATIENCE_S
     while not (value := condition()):

@@ -14,7 +14,6 @@ from math import log, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from benchmarks.comparison import Row
 from exchange.estimates import median
@@ -100,6 +99,8 @@ def judged(rows: Floats, alpha: float = ALPHA) -> list[LogRatio]:
 
 
 def wilcoxon_and_holm(rows: Floats, _sides: Floats) -> Mask:
+    from scipy import stats
+
     p = stats.wilcoxon(rows, axis=1).pvalue
     upwards = np.argsort(p)
     passed = p[upwards] * np.arange(len(p), 0, -1) < ALPHA
@@ -114,6 +115,8 @@ def mixed(rows: Floats, sides: Floats) -> Mask:
     The log ratios of pairs are free of the pairs' own effects, and a drift from the first run of a pair to the second
     has the sign of their order.
     """
+    from scipy import stats
+
     own = rows - rows.mean(axis=1, keepdims=True)
     order = np.tile(sides - sides.mean(axis=1, keepdims=True), (METRICS, 1))
     by_metric = METRICS, RATES * REPEATS
@@ -131,6 +134,8 @@ def mixed(rows: Floats, sides: Floats) -> Mask:
 
 def blocked(rows: Floats, _sides: Floats) -> Mask:
     """An analysis of variance with repeats as blocks and the noise of all rates pooled; Bonferroni's correction."""
+    from scipy import stats
+
     pooled = rows.var(axis=1, ddof=1).reshape(METRICS, RATES).mean(axis=1).repeat(RATES)
     t = np.abs(rows.mean(axis=1)) / np.sqrt(pooled / REPEATS)
     return np.asarray(2 * stats.t.sf(t, RATES * (REPEATS - 1)) < ALPHA / len(rows))

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_bits import U64, bits, key_beside
 from schedules import KINDS, PERIOD_NS, RATE, source, written
-from scipy import stats
 
 from exchange.settings import RunSettings
 from gateway.due_times import NEVER_NS, Poisson, due_times_of
@@ -111,6 +110,8 @@ def test_poisson_arrivals_follow_the_formula(seed, orders_per_s):
 
 @pytest.mark.parametrize("seed", [1, 2, U64 - 1])
 def test_gaps_between_poisson_arrivals_are_exponential(seed):
+    from scipy import stats
+
     gaps_ns = np.diff(written(source("poisson", seed=seed), 100_000))
     assert stats.kstest(gaps_ns, stats.expon(scale=PERIOD_NS).cdf).pvalue > 0.01
     assert gaps_ns.mean() == pytest.approx(PERIOD_NS, rel=4 / math.sqrt(100_000))

@@ -83,7 +83,7 @@ def test_a_socket_that_drops_a_tenth_gets_all_in_the_end() -> None:
 
 def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -> None:
     words = ("--transports", "zeromq+ipc", "--faults", "connection-reset", "--results", tmp_path)
-    said = exchange(*QUICK, *words)
+    said = exchange_here(*QUICK, *words)
     (reset,) = said.record["cells"]
     assert reset["skipped"] == "zeromq+ipc has no TCP connection to break"
     assert cell_of(said.record, "connection-reset", "zeromq+ipc") == reset
