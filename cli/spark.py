@@ -17,7 +17,7 @@ master_option = click.option(
     "--master", default="local[2]", show_default=True, metavar="URL",
     help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...",
 )  # fmt: skip
-reading_master_option = click.option(
+master_or_server_option = click.option(
     "--master", default="local[2]", show_default=True, metavar="URL",
     help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://..., or Spark Connect, sc://HOST:PORT.",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def ingest(
 
 @command.command()
 @click.argument("results")
-@master_option
+@master_or_server_option
 @tables_option
 @session_options
 @json_option
@@ -114,7 +114,7 @@ OUTPUT_OPTIONS = (
         metavar="URL",
         help="Where exchange spark ingest made them.",
     ),
-    reading_master_option,
+    master_or_server_option,
     conf_option,
     packages_option,
     click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names."),

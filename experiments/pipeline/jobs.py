@@ -19,12 +19,13 @@ from exchange.words import counted
 from experiments.pipeline.run_sources import RunSources, find_runs
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
-from spark.dataset.folder import DatasetFolder, dataset_folder
+from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, SparkError, SparkUnavailableError, typed_errors
 from spark.jobs import prepare as write_archive
+from spark.sessions.connect import connected_session, is_connect
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session, session_archive, submit_job
 
@@ -168,6 +169,10 @@ def open_dataset(
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
     """Open a session and its tables' folder; a failure is shown as a sentence instead of a stack trace."""
     with in_sentences():
+        if is_connect(master):
+            with connected_session(master, settings) as spark, typed_errors(tables):
+                yield spark, served_to_change(spark, master, tables)
+            return
         java = find_java()
         if java.note:
             click.echo(java.note, err=True)

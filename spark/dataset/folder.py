@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from spark.errors import DatasetUnreadableError, root_cause
+from spark.sessions.connect import ship_package
 from spark.tables.files import PATH, escaped
 
 
@@ -178,6 +179,19 @@ def dataset_folder(spark: SparkSession, location: str) -> DatasetFolder:
     """Return the folder at a path of this machine or a URL. DatasetUnreadableError if Spark cannot reach it."""
     url = as_url(location)
     return LocalFolder(url) if is_local(url) else HadoopFolder(spark, url)
+
+
+def served_to_change(spark: SparkSession, server: str, location: str) -> DatasetFolder:
+    """Return a folder whose files a Spark Connect server writes, and this process renames. DatasetUnreadableError."""
+    url = as_url(location)
+    if not is_local(url):
+        raise DatasetUnreadableError(
+            f"{server} writes files and renames none, so their folder must be on a disk that this machine shares "
+            f"with it, and {url} is not: give such a folder, or use exchange spark submit"
+        )
+    ServedFolder(spark, url)  # which says so if the server does not see it
+    ship_package(spark)
+    return LocalFolder(url)
 
 
 def is_local(url: str) -> bool:

@@ -67,6 +67,10 @@ def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
     with ThreadPoolExecutor(len(tables)) as threads:
         for done in [threads.submit(_write_whole, rows, folder.path(staged(name))) for name, rows in tables.items()]:
             done.result()
+    if missing := [name for name in tables if not folder.files(staged(name))]:
+        raise DatasetUnreadableError(
+            f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for it and this machine"
+        )
 
 
 def _write_whole(rows: DataFrame, path: str) -> None:

@@ -56,7 +56,7 @@ def driver_address(master: str) -> str | None:
     """
     if master.startswith(CONNECT):
         raise SparkUnavailableError(
-            f"{master} is Spark Connect, which exchange spark sql, bars and samples take, and nothing else: "
+            f"{master} is Spark Connect, which exchange spark summary, sql, bars and samples take, and nothing else: "
             "give local[N], spark://HOST:PORT, yarn or k8s://..."
         )
     if master.startswith("spark://"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from pyspark.errors import AnalysisException, PySparkException, PySparkImportError, PySparkValueError
@@ -14,7 +17,9 @@ from pyspark.sql import SparkSession
 from spark.errors import SparkUnavailableError
 from spark.sessions.cluster import ANSWER_PATIENCE_S, CONNECT
 from spark.sessions.jvm import quiet_loggers
+from spark.sessions.package import package_zip
 
+MODE = "SPARK_CONNECT_MODE_ENABLED"
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}
 MOST_RETRIES = 4
 """After each, the client waits four times as long as before: 4 s in all. Its own number, 15, takes ten minutes."""
@@ -27,11 +32,11 @@ def is_connect(master: str) -> bool:
 
 @contextmanager
 def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Open a session on the server at `url`, with these settings of SQL's.
+    """Open a session on the server at `url`, with these settings of SQL's. Functions of ours need `ship_package`.
 
     SparkUnavailableError if the client lacks a package, if no such server answers, or if it refuses a setting.
     """
-    with quiet_loggers(), warnings.catch_warnings():
+    with quiet_loggers(), _functions_of_connect(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # an exception follows
         session = _session(url)
         try:
@@ -39,6 +44,25 @@ def connected_session(url: str, settings: Mapping[str, str]) -> Iterator[SparkSe
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def _functions_of_connect() -> Iterator[None]:
+    """Let pyspark.sql.functions make expressions for a server, in place of those of a JVM of our own."""
+    before = os.environ.get(MODE)
+    os.environ[MODE] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[MODE]
+        if before is not None:
+            os.environ[MODE] = before
+
+
+def ship_package(session: SparkSession) -> None:
+    """Send our packages to the server, for this session's Python functions."""
+    with tempfile.TemporaryDirectory(prefix="exchange-package-") as folder:
+        session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
 
 
 def _session(url: str) -> SparkSession:

@@ -1,4 +1,4 @@
-"""`exchange spark sql`, `bars` and `samples` through a Spark Connect server."""
+"""`exchange spark summary`, `sql`, `bars` and `samples` through a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from spark_runs import MadeUpRun
 
 from cli.main import main
 from tests.machine import lacks
-from tests.spark.dataset.conftest import Dataset, Typed
+from tests.spark.dataset.conftest import Dataset, Typed, trial_of
+from tests.spark.dataset.test_events import record_streams
 from tests.spark.dataset.test_sql import EXPECTED, MISTAKES, ORDERS
 from tests.spark.standalone import connect_server
 
+SUMMARY_TABLES = ("summary", "seconds", "arms", "comparison")
 PACKAGES = ("grpc", "grpc_status", "google.rpc", "zstandard")
 
 
@@ -57,6 +61,36 @@ def test_a_server_answers_as_a_session_of_our_own(server: str, dataset: Dataset)
 def test_samples_are_the_same_through_a_server(server: str, dataset: Dataset, typed: Typed) -> None:
     words = ("samples", "--csv", "--tables", dataset.folder.url)
     assert asked(*words, "--master", server).stdout == typed(*words).stdout != ""
+
+
+@pytest.mark.jvm
+def test_bars_are_the_same_through_a_server(server: str, typed: Typed, tmp_path: Path) -> None:
+    record_streams(MadeUpRun(seconds=1).write(tmp_path / "run"))
+    assert typed("ingest", tmp_path, "--events").exit_code == 0
+    words = ("bars", "--every", "100ms", "--csv", "--tables", tmp_path / "tables")
+    done = asked(*words, "--master", server)
+    assert (done.stdout, len(done.stdout.splitlines())) == (typed(*words).stdout, 21), done.stderr
+
+
+@pytest.mark.jvm
+def test_a_summary_is_the_same_through_a_server(server: str, typed: Typed, tmp_path: Path) -> None:
+    trial_of(tmp_path, "first", "second")
+    MadeUpRun(seconds=1).write(tmp_path / "third")
+    assert typed("ingest", tmp_path).exit_code == 0
+    done = asked("summary", tmp_path, "--master", server, "--json")
+    assert done.exit_code == 0, done.output
+    through_server = {name: pq.read_table(tmp_path / "tables" / name).to_pylist() for name in SUMMARY_TABLES}
+    assert done.stdout == typed("summary", tmp_path, "--json").stdout
+    assert through_server == {name: pq.read_table(tmp_path / "tables" / name).to_pylist() for name in SUMMARY_TABLES}
+    assert [len(through_server[name]) for name in ("summary", "arms")] == [3, 3]
+
+
+@pytest.mark.jvm
+def test_a_server_changes_no_tables_that_this_machine_does_not_have(server: str, tmp_path: Path) -> None:
+    words = ("summary", tmp_path, "--master", server, "--tables")
+    elsewhere = asked(*words, "hdfs://host/tables")
+    assert (elsewhere.exit_code, "must be on a disk that this machine shares with it" in elsewhere.stderr) == (2, True)
+    assert f"sees no folder file://{tmp_path}/none: give tables" in asked(*words, tmp_path / "none").stderr
 
 
 @pytest.mark.jvm
