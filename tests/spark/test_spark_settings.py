@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.main import main
-from experiments.pipeline import jobs
+from experiments.pipeline import jobs, live
 from experiments.simulate import on_spark
 from spark.errors import SparkUnavailableError
 from spark.jobs import write_smallest_run
@@ -74,7 +74,7 @@ def test_what_is_typed_counts_over_all_and_adds_to_java_s_options() -> None:
 @pytest.mark.parametrize(
     "words",
     [("spark", "ingest", "{}"), ("spark", "summary", "{}"), ("spark", "sql", "select 1", "--tables", "{}"),
-     ("spark", "bars", "--tables", "{}"), ("spark", "samples", "--tables", "{}"),
+     ("spark", "bars", "--tables", "{}"), ("spark", "samples", "--tables", "{}"), ("spark", "live", "{}", "--once"),
      ("simulate", "--orders", "1000", "--results", "{}")],
 )  # fmt: skip
 def test_every_command_hands_its_settings_and_packages_to_spark(
@@ -82,17 +82,17 @@ def test_every_command_hands_its_settings_and_packages_to_spark(
 ) -> None:
     seen: dict[str, str] = {}
 
-    def open_session(_master: str, *, settings: Mapping[str, str], **_: object) -> None:
+    def open_session(_master: str = "", *, settings: Mapping[str, str], **_: object) -> None:
         seen.update(settings)
         raise SparkUnavailableError("no session here")
 
-    for module in (jobs, on_spark):
+    for module in (jobs, live, on_spark):
         monkeypatch.setattr(module, "open_session", open_session)
     (tmp_path / "first").mkdir()
     write_smallest_run(tmp_path / "first")
     asked = ("--conf", f"{PARTITIONS}=5", "--packages", "a:b:1")
     done = CliRunner().invoke(main, [*(word.format(tmp_path) for word in words), *asked])
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "Error: no session here")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1 if "live" in words else 2, "Error: no session here")
     assert (seen[PARTITIONS], seen["spark.jars.packages"]) == ("5", "a:b:1")
 
 
