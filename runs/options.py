@@ -159,7 +159,7 @@ TABLE = (
     Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
            "goes before all other work, and needs the right to.", OneOf(PRIORITIES), "normal"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
-    Option("--recover", "recover", LOAD, "Start a killed engine again, and go on: no order is lost, none is answered "
+    Option("--recover", "recover", LOAD, "Start what was killed again, and go on: no order is lost, none is answered "
            "twice.", is_flag=True),
     Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
     Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
