@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -45,9 +46,11 @@ def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSetti
 def _check_url(settings: RunSettings, transport: Transport, scheme: str, patterns: Iterable[Pattern]) -> None:
     """UserError for a mistake in the options of the transport's URL, before anything is started."""
     base, _, query = settings.transport.partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True))
+    given = Counter(name for name, _ in parse_qsl(query, keep_blank_values=True))
     if not given:
         return
+    if twice := [name for name, times in given.items() if times > 1]:
+        raise UserError(f"{mask(settings.transport)}: {twice[0]} is there more than once: give each option once")
     for name, option in transport.run_settings.items():
         if option in given:
             raise UserError(f"{mask(settings.transport)}: say {option} with --{name.replace('_', '-')}")

@@ -136,7 +136,7 @@ def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     if passed and "lost_not_persistent" in passed[0]["figures"]:
         yield "passed: nothing persistent was lost when the broker was restarted; NP lost promised nothing"
     elif passed:
-        yield f"passed, {len(passed)} of {len(rows)}: {', '.join(row['words'] for row in passed)}"
+        yield f"passed, {len(passed)} of {len(rows)}: {'; '.join(row['words'] for row in passed)}"
     for row in rows:
         if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
             yield f"{row['words']}: {LABEL}"
