@@ -41,7 +41,6 @@ class CompiledClient(Client):
         self.returns = ReturnAddresses() if route.answers or route.asker else ReturnAddresses(0)
         self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, delivery.confirm_window, self.returns)
         self._aside = FrameBatch(delivery.prefetch, 2 * LONGEST_FRAME, LONGEST_FRAME)
-        self._first_aside = 0
         self._stopped_full = False
         self._scanned_too_long = 0
         self._lent: LentCalls | None = None
@@ -127,19 +126,25 @@ class CompiledClient(Client):
 
     def _give_aside(self, batch: FrameBatch) -> None:
         """Append the messages that were set aside, in order; those that do not fit stay."""
-        for index in range(self._first_aside, self._aside.count):
-            frame = self._aside[index]
+        for index, frame in enumerate(self._aside):
             if len(frame) > batch.largest_frame:
                 self.too_long += 1
                 if len(self.returns):
                     self.returns.forget(self._aside.count - 1 - index)
             elif batch.count == batch.capacity_frames or batch.used_bytes + len(frame) > len(batch.buffer):
-                self._first_aside = index
+                self._keep_aside(index)
                 return
             else:
                 batch.append(frame)
         self._aside.clear()
-        self._first_aside = 0
+
+    def _keep_aside(self, first: int) -> None:
+        """Move the messages from `first` on to the front: as many as were given may come behind them."""
+        aside = self._aside
+        ends = aside.offsets[first : aside.count + 1] - aside.offsets[first]
+        aside.buffer[: ends[-1]] = aside.span(first, aside.count).copy()
+        aside.offsets[: len(ends)] = ends
+        aside.count -= first
 
     def _scan(self, stream: Stream, batch: FrameBatch) -> None:
         why = Stop.FOREIGN

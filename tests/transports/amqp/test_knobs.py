@@ -9,7 +9,7 @@ import pytest
 from tests.transports.conftest import TOKEN, deadline_ns, joined, until
 from transports.amqp.address import BrokerAddress
 from transports.amqp.topology import check_kind
-from transports.base import Address, BadAddress, Pattern
+from transports.base import Address, BadAddress, Link, Pattern
 from transports.frames import FrameBatch
 from transports.registry import connect, listen
 
@@ -28,12 +28,32 @@ def test_a_consumer_has_as_many_unacknowledged_messages_as_prefetch_says(broker_
         assert connector.drain(deadline_ns())
         batch = FrameBatch(2)
         until(lambda: listener.receive(batch) >= 0 and batch.count == 2, listener)
-        assert listener.left(deadline_ns()) == 10 - 3  # type: ignore[attr-defined]
+        assert left(listener) == 10 - 3
         batch = FrameBatch(20)
         until(lambda: listener.receive(batch) >= 0 and batch.count == 8, listener)
         assert listener.facts()["knobs"] == {
             "queue": "classic", "prefetch": 3, "ack_batch": 2, "confirm_window": 4_096, "heartbeat_s": 30,
         }  # fmt: skip
+
+
+def test_one_acknowledgement_settles_as_many_messages_as_ack_batch_says(
+    broker_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six of ten are given; three that are taken bring no more, and four bring the other four."""
+    monkeypatch.setattr("transports.amqp.link.ACK_AFTER_NS", 1 << 62)
+    url = f"amqp://{broker_place}?delivery=acked&prefetch=6&ack_batch=4"
+    with closing(connect(url, TOKEN, deadline_ns())) as connector, closing(listen(url, TOKEN)) as listener:
+        assert connector.send(TEN, 0) == 10
+        assert connector.drain(deadline_ns())
+        batch, more = FrameBatch(3), FrameBatch(1)
+        until(lambda: listener.receive(batch) >= 0 and batch.count == 3, listener)
+        until(lambda: listener.receive(batch) >= 0 and left(listener) == 10 - 6, listener)
+        until(lambda: listener.receive(more) >= 0 and more.count == 1, listener)
+        until(lambda: listener.receive(more) >= 0 and left(listener) == 0, listener)
+
+
+def left(link: Link) -> int:
+    return int(link.left(deadline_ns()))  # type: ignore[attr-defined]
 
 
 def test_a_publisher_has_as_many_unconfirmed_messages_as_its_window_says(broker_place: str) -> None:
