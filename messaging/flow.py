@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
     from messaging.payload import Receipt, Source
 
 REPORT_EVERY_NS = 100_000_000
-"""Interval at which a role that shares a queue reports how much it has."""
+"""Interval at which a consumer reports how much it has."""
 WAKE_UPS_PER_S = 1_000
 """The most of all idle roles together that share queues."""
 UNDER_WAY_NS = 2_000_000_000
@@ -216,10 +216,14 @@ def _take(session: Session, receipt: Receipt, until: int, batch: FrameBatch, now
 
     Fewer than `few` at once are followed by a rest.
     """
+    report_ns = time.monotonic_ns() + REPORT_EVERY_NS
     while receipt.received < until:
         batch.clear()
         now_ns = session.receive(session.link, batch, "nothing came")
         receipt.add(batch, now_ns)
+        if now_ns > report_ns:
+            session.report_progress(receipt.received)
+            report_ns = now_ns + REPORT_EVERY_NS
         if batch.count < few and until - receipt.received > NEAR_THE_END:
             time.sleep(REST_S)
     return now_ns

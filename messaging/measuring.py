@@ -124,8 +124,8 @@ class Launcher:
                 raise RoleLost(f"the {min(waiting)} said nothing any more")
 
     def _stop_sharers_if_complete(self, name: str) -> None:
-        shares = self._roles[name].shares
-        assert shares is not None
+        if (shares := self._roles[name].shares) is None:
+            return
         sharers = {other for other, role in self._roles.items() if role.shares == shares}
         if sum(self._progress.get(each, 0) for each in sharers) >= shares.total:
             self._stop(sharers)
@@ -137,7 +137,7 @@ class Launcher:
 
     def _stop(self, names: set[str]) -> None:
         for name in names:
-            if (self._roles[name].shares or self._roles[name].idles) and name not in self._results:
+            if self._roles[name].is_patient and name not in self._results:
                 self._members[name].pipe.send(("stop",))
 
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:

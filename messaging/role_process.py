@@ -4,7 +4,7 @@ Role and launcher send each other tuples over a pipe:
 
     ("ready",)  ──▶                          ◀── ("start",)
     ("at work",)  ──▶
-    ("progress", received)  ──▶              ◀── ("stop",)      for roles that share a queue
+    ("progress", received)  ──▶              ◀── ("stop",)      to roles that wait for others
     ("result", RoleResult)  ──▶              ◀── ("close",)
     ("failed", sentence, is_mistake)  ──▶
 
@@ -56,7 +56,7 @@ def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> 
         if launcher.recv() != ("start",):
             return
         launcher.send(("at work",))
-        session, start = Session(links, launcher, patience_s, bool(role.shares or role.idles)), Usage.now(in_thread)
+        session, start = Session(links, launcher, patience_s, role.is_patient), Usage.now(in_thread)
         result = role.task(session)
         result.usage = Usage.now(in_thread).since(start)
         result.sockets = [socket for link in links for socket in link.sockets()]

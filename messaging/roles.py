@@ -100,6 +100,11 @@ class Role:
     idles: bool = False
     """It takes part only by being there: it is stopped once all others have a result."""
 
+    @property
+    def is_patient(self) -> bool:
+        """It may wait while others get on: a publisher's reply comes once its consumers have everything."""
+        return self.begins or self.idles or self.shares is not None
+
 
 def of_kind(results: Mapping[str, RoleResult], *beginnings: str) -> dict[str, RoleResult]:
     """Results of the roles whose names begin so."""

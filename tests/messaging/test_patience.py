@@ -12,6 +12,8 @@ import pytest
 from messaging.flow import Consume
 from messaging.measuring import RoleLost, usage_of
 from messaging.payload import Source
+from messaging.role_process import start_thread
+from messaging.roles import Role, RoleResult
 from messaging.session import Session, Silence
 from transports.frames import FrameBatch
 
@@ -40,6 +42,29 @@ def test_who_shares_a_queue_is_patient_until_the_launcher_sees_nobody_get_on() -
     ours.send(("stop",))
     with pytest.raises(Silence):
         waits(session, 1)
+
+
+@pytest.mark.parametrize(("begins", "word"), [(True, "result"), (False, "failed")])
+def test_a_publisher_waits_for_its_reply_as_long_as_its_consumers_get_on(begins: bool, word: str) -> None:
+    """Whoever begins is patient until the launcher says stop; a consumer is not."""
+
+    def await_reply(session: Session) -> RoleResult:
+        for _ in range(3):
+            session.wait(Stuck(), "no reply came")  # type: ignore[arg-type]
+        return RoleResult()
+
+    role = start_thread(Role("publisher", await_reply, (), begins), 0.0)
+    assert role.pipe.recv() == ("ready",)
+    role.pipe.send(("start",))
+    assert [role.pipe.recv()[0], role.pipe.recv()[0]] == ["at work", word]
+    role.end(in_order=False)
+
+
+def test_a_consumer_says_that_it_gets_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("messaging.flow.REPORT_EVERY_NS", -1)
+    theirs, ours = Pipe()
+    assert Consume(8, 40)(Session([Trickle(8)], theirs, 9.0)).stopped is None  # type: ignore[list-item]
+    assert [ours.recv() for _ in range(2)] == [("progress", 1), ("progress", 11)]
 
 
 class Full(Stuck):
