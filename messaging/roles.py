@@ -177,9 +177,8 @@ class Links:
     ) -> tuple[list[LinkEnd], LinkEnd]:  # fmt: skip
         """Make a link of many: (an end for each listener, by its keys; the end that every connector opens).
 
-        Links of different `name` have nothing to do with each other; `options` go into their
-        URLs. Without a broker each listener has a place of
-        its own, and a connector is connected to all of them.
+        Links of different `name` have nothing to do with each other; `options` go into their URLs. Without a broker
+        each listener has a place of its own, and a connector is connected to all of them.
         """
         token = f"{self.token}.{name}" if name else self.token
         back = pattern in PUBLISHED and self._has_ports_back

@@ -141,7 +141,7 @@ def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
             yield f"{row['words']}: {LABEL}"
     if passed:
-        yield "the page has mix and average sizes beside the paper's tables 4 and 5"
+        yield "mix and average sizes: on the page, beside the paper's tables 4 and 5"
     for row in rows if len(rows) == 1 else ():
         yield from _each_interaction({name: estimate["median"] for name, estimate in row["figures"].items()})
 
