@@ -1,5 +1,6 @@
 """No test is timed: a slow machine is not a wrong answer. Every test that needs a broker shares one private node."""
 
+import gc
 import signal
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,10 @@ __all__ = ["brokers", "browser", "keys", "matched", "rabbitmq_node", "running"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; the commands under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+USUAL = gc.get_threshold()
+gc.set_threshold(100_000)
+"""Thousands of tests are collected, and none is garbage: to look for it among them took a seventh of the time."""
 
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("untimed")
@@ -86,6 +91,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+    gc.freeze()
+    gc.set_threshold(*USUAL)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
