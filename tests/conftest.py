@@ -95,5 +95,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gc.set_threshold(*USUAL)
 
 
+def pytest_unconfigure() -> None:
+    """Libraries that count what leaks at the end of a process find nothing."""
+    gc.unfreeze()
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
     return Sharing(config, log)
