@@ -7,13 +7,14 @@ import os
 import socket
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from tests.transports.conftest import TOKEN, carry, connect_while_serving, greet, joined, until
-from transports.base import Pattern, PeerGone
+from transports.base import CannotListen, Pattern, PeerGone
 from transports.frames import FrameBatch
 from transports.registry import listen
 from transports.zeromq.doorman import MOST_STRANGERS
@@ -91,3 +92,15 @@ def test_a_peer_that_left_before_its_first_frame_has_gone_although_another_stays
             with pytest.raises(PeerGone):
                 until(lambda: False, listener)
             assert len(doorman._open) == 1
+
+
+def test_a_path_whose_listener_was_killed_is_free_and_one_that_has_a_listener_or_a_file_is_not(tmp_path: Path) -> None:
+    left, file = tmp_path / "left", tmp_path / "file"
+    with socket.socket(socket.AF_UNIX) as died:  # what a killed process leaves: a socket that nobody removed
+        died.bind(str(left))
+    file.write_text("a user's own")
+    link = listen(f"zeromq+ipc://{left}", TOKEN)
+    for place in (left, file):
+        with pytest.raises(CannotListen, match="exists; choose another path"):
+            listen(f"zeromq+ipc://{place}", TOKEN)
+    link.close()

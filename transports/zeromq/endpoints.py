@@ -19,6 +19,8 @@ no token. inproc has no handshake and needs none: no other process can reach it.
 
 from __future__ import annotations
 
+import errno
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -172,7 +174,7 @@ def _places(address: Address) -> list[Address]:
 def listen(address: Address) -> Link:
     endpoints = _endpoints(address)
     endpoint = endpoints[0]
-    if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists():
+    if endpoint.startswith("ipc://") and Path(endpoint[6:]).exists() and not _is_orphan(endpoint[6:]):
         raise CannotListen(f"cannot listen on {address.url}: {endpoint[6:]} exists; choose another path")
     curve = _curve(address, "listener")
     link = _open(address, LISTENER, curve)
@@ -186,6 +188,14 @@ def listen(address: Address) -> Link:
     if endpoint.startswith("tcp://"):
         link.url = _with_ports(address, list(link.bound.values()))
     return link
+
+
+def _is_orphan(path: str) -> bool:
+    """Whether it is the socket of a process that died: nobody listens. libzmq replaces the file."""
+    if not Path(path).is_socket():
+        return False
+    with socket.socket(socket.AF_UNIX) as caller:
+        return caller.connect_ex(path) == errno.ECONNREFUSED
 
 
 def _with_ports(address: Address, bound: list[str]) -> str:
