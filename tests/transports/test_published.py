@@ -135,7 +135,7 @@ def test_a_slow_subscriber_stops_the_publisher_instead_of_losing_messages(tmp_pa
         assert sent < MANY, "it waits for who does not read"
         started_ns, calls = time.monotonic_ns(), 0
         while time.monotonic_ns() < started_ns + 50_000_000:
-            publisher.send(outgoing, sent)
+            sent = publisher.send(outgoing, sent)
             publisher.wait(started_ns + 50_000_000, readable=False, writable=True)
             calls += 1
         assert calls < 50, "and sleeps meanwhile"
