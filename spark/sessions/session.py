@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -104,7 +105,10 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
 
 def _session(conf: SparkConf, gateway: JavaGateway) -> SparkSession:
     try:
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        context = SparkContext(conf=conf, gateway=gateway)
+        updates: Any = context._accumulatorServer
+        updates.handle_error = lambda *_: None  # it would print a stack trace if the JVM is killed, which we say
+        return SparkSession(context)
     except (Py4JError, PySparkException) as failure:
         raise SparkUnavailableError(
             f"Spark did not start on {conf.get('spark.master')} ({root_cause(failure)}): check the master's address"
