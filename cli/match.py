@@ -83,7 +83,8 @@ def _read(tape: Path) -> Bytes:
 
 def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:
     """The figures that --json prints; `answers` is a checksum."""
-    from exchange.checksum import NAME, StreamChecksum
+    from exchange.checksum import StreamChecksum
+    from exchange.results import NAME
 
     counts, checksum = engine.counts._asdict(), StreamChecksum()
     checksum.update(orders)

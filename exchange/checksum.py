@@ -17,7 +17,6 @@ from numba import types, uint64
 
 from exchange.compiled import inlined, kernel, load_u8, load_u64, signed, store_u8
 
-NAME = "xxh64"
 State = npt.NDArray[np.uint64]
 _MODULUS = 2**64
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9

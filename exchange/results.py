@@ -17,6 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+NAME = "xxh64"
+
 
 class Stream(Protocol):
     """Takes the bytes of a direction in order, and has their checksum; see checksum.py."""

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from exchange.checksum import StreamChecksum
 from exchange.instances import named
 from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
 from exchange.results import Stream
@@ -222,20 +221,28 @@ def open_gateway(
     return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
 
 
-class RecordedStream(StreamChecksum):
-    """A checksum that also writes every byte to a file; `exchange match` replays it. OSError names the file."""
+class RecordedStream:
+    """A checksum, and a file with every byte; `exchange match` replays it. OSError names the file."""
 
     keeps_bytes = True
 
-    def __init__(self, path: Path, anew: bool = False) -> None:
-        super().__init__()
+    def __init__(self, checksum: Stream, path: Path, anew: bool = False) -> None:
+        self._checksum, self.state = checksum, checksum.state
         self._path = path
         self.size = 0
         self._flush_s = time.monotonic() + FLUSH_EVERY_S
         self._file = path.open("wb" if anew else "xb", buffering=1 << 20)
 
+    @property
+    def value(self) -> int:
+        return self._checksum.value
+
+    @property
+    def hex(self) -> str:
+        return self._checksum.hex
+
     def update(self, data: npt.NDArray[np.uint8]) -> None:
-        super().update(data)
+        self._checksum.update(data)
         self.size += len(data)
         try:
             self._file.write(data.data)
@@ -264,6 +271,8 @@ def open_streams(
 
     `anew`: write them over those of a gateway whose place this one takes.
     """
+    from exchange.checksum import StreamChecksum
+
     if not settings.record:
         yield StreamChecksum(), StreamChecksum()
         return
@@ -271,7 +280,7 @@ def open_streams(
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [folder / f"{named(stream, instance)}.bin" for stream in ("orders", "answers")]
-            orders, answers = (RecordedStream(file, anew) for file in files)
+            orders, answers = (RecordedStream(StreamChecksum(), file, anew) for file in files)
         except FileExistsError as error:
             raise UserError(f"{error.filename} exists already: choose another name with --run") from error
         for stream in (orders, answers):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from exchange.checksum import NAME
+from exchange.results import NAME
 from experiments.simulate.simulation import Row
 from runs.errors import cannot_write
 from runs.files import whole_file

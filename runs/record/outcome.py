@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from exchange.checksum import NAME
 from exchange.instances import instance_of, named, role_of
 from exchange.messages import LAYOUTS, Confirmation, Order, Quote, Rejection, Trade
-from exchange.results import EngineResult, GatewayResult, ReporterResult
+from exchange.results import NAME, EngineResult, GatewayResult, ReporterResult
 from runs.lineup import Lineup
 from runs.record.noise import Noise
 

@@ -17,6 +17,12 @@ def test_a_run_without_a_page_imports_neither_what_draws_nor_what_tabulates() ->
     assert not imported & {"matplotlib", "pyspark", "scipy.stats", "pandas", "pika", "reports.live"}
 
 
+def test_launcher_and_reporter_do_without_a_compiler() -> None:
+    imported = set(said_by("import sys, runs.run, runs.services, stats_reporter.service; print(*sys.modules)"))
+    assert "stats_reporter.service" in imported
+    assert "numba" not in imported
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 def test_a_component_has_no_threads_for_linear_algebra() -> None:
     imports = "import cli.main, gateway.service, matching_engine.service, os"

@@ -7,8 +7,9 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.checksum import NAME, StreamChecksum
+from exchange.checksum import StreamChecksum
 from exchange.messages import Confirmation, Quote, encode
+from exchange.results import NAME
 
 
 def as_array(data: bytes) -> np.ndarray:

@@ -12,6 +12,7 @@ import click
 import numpy as np
 import pytest
 
+from exchange.checksum import StreamChecksum
 from matching_engine.journal import InputJournal
 from reports.run.page import write_page
 from runs.errors import UserError
@@ -108,7 +109,7 @@ def test_a_simulation_s_trades_that_do_not_fit_leave_nothing(master: str, disk: 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="no /dev/full here")
 def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_path: Path) -> None:
-    stream = RecordedStream(tmp_path / "orders.bin")
+    stream = RecordedStream(StreamChecksum(), tmp_path / "orders.bin")
     with open("/dev/full", "wb") as full:
         os.dup2(full.fileno(), stream._file.fileno())
     stream.update(np.zeros(1, np.uint8))
@@ -119,7 +120,7 @@ def test_a_recorded_stream_that_cannot_be_closed_is_an_error_that_names_it(tmp_p
 def test_a_kill_costs_a_recorded_stream_its_last_second_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock_s = [100.0]
     monkeypatch.setattr("runs.services.time.monotonic", lambda: clock_s[0])
-    stream = RecordedStream(tmp_path / "orders.bin")
+    stream = RecordedStream(StreamChecksum(), tmp_path / "orders.bin")
     for clock_s[0] in (100.0, 100.9, 101.0, 101.5):
         stream.update(np.zeros(10, np.uint8))
     assert (tmp_path / "orders.bin").stat().st_size == 30
