@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from cli.main import main
 from runs.component import Events, serve
 from runs.launch.brokers import Brokers
-from runs.priority import going_first
+from runs.priority import SLICE_NS, going_first
 from tests.exchange_command import measured_here
 from transports.declaration import Broker, RunningBroker
 
@@ -136,3 +136,22 @@ def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
     assert not (tmp_path / "results").exists()
     with going_first("normal"):
         pass
+
+
+def slice_ns() -> int | None:
+    """This thread's slice, as the kernel has it; None where it does not say."""
+    facts = Path("/proc/thread-self/sched")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    return next((int(line.split(":")[1]) for line in lines if line.startswith("se.slice")), None)
+
+
+@pytest.mark.skipif(slice_ns() is None, reason="this kernel does not say how long a slice is")
+def test_in_normal_priority_what_carries_orders_has_short_slices_until_it_ends() -> None:
+    before, started = slice_ns(), []
+    with going_first("normal"):
+        thread = threading.Thread(target=lambda: started.append(slice_ns()))
+        thread.start()
+        thread.join()
+        assert slice_ns() == SLICE_NS
+    assert started == [SLICE_NS]
+    assert slice_ns() == before != SLICE_NS
