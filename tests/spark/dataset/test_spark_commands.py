@@ -55,11 +55,11 @@ def test_a_mistake_is_one_sentence(typed: Typed, tmp_path: Path, arguments: list
     [
         (["summary", "{0}", "--master", "spark://127.0.0.1:1"], "no Spark master answers"),
         (["submit", "--master", "spark://127.0.0.1:1", "summary", "{0}"], "no Spark master answers"),
+        (["summary", "{0}", "--master", "sc://127.0.0.1:1"], "no Spark Connect server answers"),
         (
-            ["summary", "{0}", "--master", "sc://127.0.0.1:1"],
-            "exchange spark summary, sql, bars and samples take, and nothing else",
+            ["submit", "--master", "sc://127.0.0.1:1", "summary", "{0}"],
+            "is Spark Connect, which exchange spark summary, sql, bars and samples take, and nothing else",
         ),
-        (["submit", "--master", "sc://127.0.0.1:1", "summary", "{0}"], "is Spark Connect"),
         (["submit", "--conf", "nonsense", "summary", "{0}"], "it takes NAME=VALUE"),
     ],
 )
