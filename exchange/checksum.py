@@ -1,10 +1,10 @@
 """The checksum of a direction: XXH64 with seed 0 over its bytes, one after the other, wherever they were cut.
 
-Compiled turns hash what comes and goes in the same call, so the state is an array that kernels share:
+Compiled turns hash what comes and goes in the same call, so the state is an array of bytes that kernels share:
 
-    state[0:4]  the four lanes, each of which takes 8 bytes of a stripe of 32
-    state[4]    how many bytes have come
-    state[5:9]  the bytes after the last whole stripe
+    state[0:32]   the four lanes, u64, each of which takes 8 bytes of a stripe of 32
+    state[32:40]  how many bytes have come, u64
+    state[40:72]  the bytes after the last whole stripe
 
 Source of the algorithm: the specification of xxHash, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 """
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import types, uint64
 
-from exchange.compiled import inlined, kernel, load_u8, load_u64, signed, store_u8
+from exchange.compiled import inlined, kernel, load_u8, load_u64, signed, store_u8, store_u64
 
-State = npt.NDArray[np.uint64]
+State = npt.NDArray[np.uint8]
 _MODULUS = 2**64
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_BYTES, _REST, _REST_AT = 4, 5, 40
+_COUNT_AT, _REST_AT, _STATE_BYTES = 32, 40, 72
 _STRIPE = 32
 _DATA = [types.Array(types.uint8, 1, "C", readonly=readonly) for readonly in (False, True)]
 
@@ -33,16 +33,17 @@ def _round(lane: int, word: int) -> int:
 
 
 @inlined
-def _take_stripe(state: State, data: State | npt.NDArray[np.uint8], at: int) -> None:
-    for lane in range(4):
-        state[lane] = _round(state[lane], load_u64(data, at + 8 * lane))
+def _take_stripe(state: State, data: npt.NDArray[np.uint8], at: int) -> None:
+    for lane in range(0, _STRIPE, 8):
+        store_u64(state, lane, signed(_round(load_u64(state, lane), load_u64(data, at + lane))))
 
 
 @inlined
 def hash_into(state: State, data: npt.NDArray[np.uint8], begin: int, end: int) -> None:
     """Go on with the checksum over data[begin:end]."""
-    rest = signed(state[_BYTES]) % _STRIPE
-    state[_BYTES] += uint64(end - begin)
+    count = signed(load_u64(state, _COUNT_AT))
+    rest = count % _STRIPE
+    store_u64(state, _COUNT_AT, count + end - begin)
     while begin < end and rest > 0:
         store_u8(state, _REST_AT + rest, load_u8(data, begin))
         rest, begin = (rest + 1) % _STRIPE, begin + 1
@@ -59,7 +60,7 @@ def _hash_all(state: State, data: npt.NDArray[np.uint8]) -> None:
     hash_into(state, data, 0, len(data))
 
 
-_update = kernel(_hash_all, [types.void(types.uint64[::1], data) for data in _DATA])
+_update = kernel(_hash_all, [types.void(types.uint8[::1], data) for data in _DATA])
 
 
 class StreamChecksum:
@@ -69,8 +70,8 @@ class StreamChecksum:
     """Whether the bytes themselves are wanted too, so that compiled turns must leave them for `update`."""
 
     def __init__(self) -> None:
-        self.state: State = np.zeros(9, np.uint64)
-        self.state[:4] = [(_P1 + _P2) % _MODULUS, _P2, 0, -_P1 % _MODULUS]
+        self.state: State = np.zeros(_STATE_BYTES, np.uint8)
+        self.state[:_STRIPE].view("<u8")[:] = [(_P1 + _P2) % _MODULUS, _P2, 0, -_P1 % _MODULUS]
 
     def update(self, data: npt.NDArray[np.uint8]) -> None:
         """Go on with these bytes."""
@@ -84,9 +85,9 @@ class StreamChecksum:
 
     @property
     def value(self) -> int:
-        lanes, count = self.state[:4].tolist(), int(self.state[_BYTES])
+        *lanes, count = self.state[:_REST_AT].view("<u8").tolist()
         value = _merged(lanes) if count >= _STRIPE else _P5
-        rest = self.state[_REST:].tobytes()[: count % _STRIPE]
+        rest = self.state[_REST_AT:].tobytes()[: count % _STRIPE]
         return _mixed(_with_rest((value + count) % _MODULUS, rest))
 
     @property

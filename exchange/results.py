@@ -24,7 +24,7 @@ class Stream(Protocol):
     """Takes the bytes of a direction in order, and has their checksum; see checksum.py."""
 
     keeps_bytes: bool
-    state: npt.NDArray[np.uint64]
+    state: npt.NDArray[np.uint8]
 
     @property
     def value(self) -> int: ...

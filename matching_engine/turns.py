@@ -45,7 +45,7 @@ TURNS = types.UniTuple(_LONG, 9)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
     types.FunctionType(APPEND), _LONGS, _BYTES,
-    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _ARENA, _ARENA,
+    _BYTES, _LONGS, _LONG, _BYTES, _LONGS, _LONG, _LONG, _LONG, _BYTES, _BYTES,
 )  # fmt: skip
 
 
