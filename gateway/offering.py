@@ -51,7 +51,7 @@ class Offering:
         self._first = self._prepared = 0
         self._ahead = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
         self._ahead_after = self._ahead_until = 0
-        """The orders there are those after the one, up to the other."""
+        """`_ahead` holds the orders whose numbers are above the first of these, up to and with the second."""
         self._again, self._resumed_at = 1, 0
         """The next order to send again, and the last one."""
         self._is_stopped = False
