@@ -1,13 +1,14 @@
 // The whole exchange in C++ on libzmq, with the design of the Python one: the same order stream, matching rule, window
 // and waits, one message per order and per answer, one thread a side beside libzmq's own.
 //
-//   exchange_zeromq ORDERS RATE|max SEED WINDOW
+//   exchange_zeromq ORDERS RATE|max SEED WINDOW [GATEWAY_CPU ENGINE_CPU]
 //
 //   gateway (this process)  ==PAIR== tcp on loopback ==PAIR==  engine (its child)
 //
 // Prints one JSON object. Leaves out what the Python one does besides: checksums, statistics, a reporter.
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -411,6 +412,14 @@ double cpu_s(const rusage& usage) {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// Keep this process, and the thread that libzmq starts in it, on one processor.
+void stay_on(const char* processor) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(std::atoi(processor), &only);
+    if (sched_setaffinity(0, sizeof only, &only) < 0) fail("sched_setaffinity");
+}
+
 void run_engine(int address_pipe, uint64_t orders) {
     Link link;
     std::string address = link.listen();
@@ -437,8 +446,8 @@ void print(const Gateway& gateway, uint64_t orders, bool scheduled, const rusage
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 5) {
-        std::fprintf(stderr, "usage: exchange_zeromq ORDERS RATE|max SEED WINDOW\n");
+    if (argc != 5 && argc != 7) {
+        std::fprintf(stderr, "usage: exchange_zeromq ORDERS RATE|max SEED WINDOW [GATEWAY_CPU ENGINE_CPU]\n");
         return 2;
     }
     uint64_t orders = std::strtoull(argv[1], nullptr, 10), seed = std::strtoull(argv[3], nullptr, 10);
@@ -449,9 +458,11 @@ int main(int argc, char** argv) {
     pid_t engine = fork();
     if (engine == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (argc == 7) stay_on(argv[6]);
         run_engine(pipe_ends[1], orders);
         return 0;
     }
+    if (argc == 7) stay_on(argv[5]);
     char address[64];
     if (read(pipe_ends[0], address, sizeof address) <= 0) fail("pipe");
     Link link;
