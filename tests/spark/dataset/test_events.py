@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from spark_runs import MadeUpRun
@@ -268,3 +269,19 @@ def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
         ["b", 2, 8, 50, 50, 50, 5, 1],
     ]
     assert set(found.experiment) == {"trial"}
+
+
+def test_a_part_of_a_file_with_one_run_alone_has_its_name_and_so_has_one_with_two(tmp_path: Path) -> None:
+    rows = pa.table({
+        "run": ["a", "a", "a", "b", "b", "b"], "instrument": pa.array([1] * 6, pa.int32()),
+        "sequence": [1, 2, 3, 1, 2, 3], "time_ns": [1, 2, 3, 1, 2, 3],
+        "price": pa.array([10, 20, 30, 40, 50, 60], pa.int32()), "volume": pa.array([1] * 6, pa.int32()),
+    })  # fmt: skip
+    pq.write_table(rows, tmp_path / "part-0.parquet", row_group_size=2)  # aa, ab, bb
+    files = [(str(tmp_path / "part-0.parquet"), "trial")]
+    found = pa.Table.from_batches(partial_bars(files, "trades", 10, 0, [1]))
+    trades = found.group_by("run").aggregate([("trades", "sum"), ("low", "min"), ("high", "max")]).to_pylist()
+    assert trades == [
+        {"run": "a", "trades_sum": 3, "low_min": 10, "high_max": 30},
+        {"run": "b", "trades_sum": 3, "low_min": 40, "high_max": 60},
+    ]
