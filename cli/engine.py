@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from exchange.instances import named
 from exchange.messages import End
 from runs.options import options_of, run_settings
+
+if TYPE_CHECKING:
+    from matching_engine.resuming import ResumingEngine
 
 
 @click.command()
@@ -38,8 +41,10 @@ def command(
             return open_standby(name, url, reporter_url, settings, lambda: events.took_over(url), **common), url
         patience_s = READY_S if launched else None
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
-        service.on_refusal = lambda: events.say("refuses")
-        events.on_start = lambda known: service.end_as(End(**known))
+        if settings.journal:
+            resuming = cast("ResumingEngine", service)
+            resuming.on_refusal = lambda: events.say("refuses")
+            events.on_start = lambda known: resuming.end_as(End(**known))
         return service, link.url
 
     result = serve(events, open_service, cpu, priority=settings.priority)

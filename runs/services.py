@@ -92,9 +92,8 @@ def open_engine(
         recovery = _recovery(name, gateway, journal)
         gateway = recovery.link
     engine = _engine(settings, capacity, with_ids)
-    patience_s = patience_s or settings.timeout_s
-    service = _engine_service(name, engine, gateway, reporter_url, settings, instance, recovery, patience_s, of_thread)
-    return service, gateway
+    opened = name, engine, recovery or gateway, reporter_url, settings, instance
+    return _engine_service(*opened, patience_s or settings.timeout_s, of_thread), gateway
 
 
 def open_standby(
@@ -112,8 +111,7 @@ def open_standby(
     def open_service(journal: InputJournal) -> EngineService:
         recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
         engine = _engine(settings, capacity, with_ids)
-        patience_s = settings.timeout_s
-        return _engine_service(name, engine, recovery.link, reporter_url, settings, instance, recovery, patience_s)
+        return _engine_service(name, engine, recovery, reporter_url, settings, instance, settings.timeout_s)
 
     take_journal = partial(_open_journal, name, settings, instance, follower=follower)
     return Standby(follower, take_journal, open_service, on_takeover)
@@ -139,16 +137,19 @@ def _engine(settings: RunSettings, capacity: int | None, with_ids: bool) -> Matc
 
 
 def _engine_service(
-    name: str, engine: MatchingEngine, gateway: Link, reporter_url: str, settings: RunSettings, instance: int,
-    recovery: Recovery | None, patience_s: float, of_thread: bool = False,
+    name: str, engine: MatchingEngine, gateway: Link | Recovery, reporter_url: str, settings: RunSettings,
+    instance: int, patience_s: float, of_thread: bool = False,
 ) -> EngineService:  # fmt: skip
-    from matching_engine.service import EngineService
-
     reporter = _to_reporter(name, named("engine", instance), reporter_url, settings, _deadline_ns(patience_s))
     terms = Terms(run_id(name), settings.policy, settings.packing, settings.max_price, instance)
-    return EngineService(
-        engine, terms, gateway, reporter, settings.sampling_interval, settings.timeout_s, of_thread, recovery
-    )
+    rest = reporter, settings.sampling_interval, settings.timeout_s, of_thread
+    if isinstance(gateway, Link):
+        from matching_engine.service import EngineService
+
+        return EngineService(engine, terms, gateway, *rest)
+    from matching_engine.resuming import ResumingEngine
+
+    return ResumingEngine(engine, terms, gateway, *rest)
 
 
 def _to_reporter(name: str, source: str, url: str, settings: RunSettings, until_ns: int) -> Link:

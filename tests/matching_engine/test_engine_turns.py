@@ -21,6 +21,7 @@ from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Recovery
+from matching_engine.resuming import ResumingEngine
 from matching_engine.service import EngineService
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -127,11 +128,10 @@ class Listener(Script):
 def session(script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None) -> EngineResult:
     terms = Terms(7, "price-time", packing, 999)
     engine = MatchingEngine(OrderBook(999, with_ids=with_ids), packing)
-    recovery = Recovery(journal, RenewableLink(script, lambda _: script)) if journal else None
-    gateway = recovery.link if recovery else script
-    return EngineService(
-        engine, terms, gateway, Listener(), sampling_interval=3, timeout_s=1.0, recovery=recovery
-    ).run()
+    if journal is None:
+        return EngineService(engine, terms, script, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    recovery = Recovery(journal, RenewableLink(script, lambda _: script))
+    return ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
 
 
 @contextlib.contextmanager

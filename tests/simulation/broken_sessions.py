@@ -24,7 +24,7 @@ from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Follower, Recovery
-from matching_engine.service import EngineService
+from matching_engine.resuming import ResumingEngine
 from matching_engine.standby import LOOK_S
 from matching_engine.tape import match_tape
 from transports.base import Link, PeerGone
@@ -173,7 +173,7 @@ class BrokenSession:
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
         engine = MatchingEngine(OrderBook(999), self.packing)
-        service = EngineService(engine, terms, recovery.link, Sink(self.world), 7, 20.0, recovery=recovery)
+        service = ResumingEngine(engine, terms, recovery, Sink(self.world), 7, 20.0)
         if self._left_with is not None:
             service.end_as(self._left_with)
         try:

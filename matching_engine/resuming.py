@@ -1,0 +1,189 @@
+"""The loop of an engine with a journal: its session may break, and go on with this engine or with another process.
+
+The gateway says how many answers it has. The engine matches its journal from the first order and sends the answers
+that the gateway lacks; `recovery.py` knows which these are. A session ends once the gateway says that it has the end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from exchange.messages import End, Hello, Resume, encode, read
+from exchange.results import EngineResult
+from exchange.session import Terms
+from matching_engine.engine import MatchingEngine
+from matching_engine.recovery import Follower, Recent, Recovery
+from matching_engine.service import EngineService
+from matching_engine.turns import Sums, Turns
+from transports.base import Link, PeerGone
+from transports.frames import FrameBatch
+
+BEAT_NS = 100_000_000
+"""The engine shows its pulse at least so often."""
+
+
+class ResumingEngine(EngineService):
+    """Serves one gateway over a link that can be opened again, and keeps every order before it is answered."""
+
+    def __init__(
+        self, engine: MatchingEngine, terms: Terms, recovery: Recovery, reporter: Link,
+        sampling_interval: int, timeout_s: float, of_thread: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(engine, terms, recovery.link, reporter, sampling_interval, timeout_s, of_thread)
+        self._recovery = recovery
+        self._turns = self._turns_of_journal()
+        self._left_with: End | None = None
+        self.on_refusal: Callable[[], None] = lambda: None
+        """Called when the journal takes no order any more: the gateway need not wait for another engine."""
+
+    def _turns_of_journal(self) -> Turns:
+        return Turns(self._gateway, self._engine, self._sums, self._recovery.journal)
+
+    def warm(self) -> None:
+        super().warm()
+        self._recovery.warm()
+        self._recovery.journal.start_syncing()
+
+    def close(self) -> None:
+        super().close()
+        self._recovery.pulse.end()
+        self._recovery.journal.close()
+
+    def end_as(self, gateway_end: End) -> None:
+        """Take the place of an engine that was killed once its gateway had everything, and left with this word."""
+        self._left_with = gateway_end
+
+    def run(self) -> EngineResult:
+        if self._left_with is None:
+            return super().run()
+        self._recovery.owe_nothing()
+        self._match_again()
+        self._gateway_end = self._left_with
+        return self._finish()
+
+    def _await_hello(self) -> None:
+        """A gateway that knew another engine, and is reached over a broker, is asked for its hello."""
+        super()._await_hello()
+        self._greeted = self._recovery.is_resumed = False
+        self._gateway.send(FrameBatch.of(encode(Resume(0, 0, 0))), 0)
+
+    def _step(self, deadline_ns: int) -> None:
+        try:
+            super()._step(deadline_ns)
+        except PeerGone:
+            if self._stopped is not None:
+                raise
+            self._recovery.link.renew()
+            self._await_hello()
+
+    def _give_up_waiting(self) -> None:
+        """A gateway that has ended its session need not come again."""
+        if self._gateway_end is None:
+            super()._give_up_waiting()
+        else:
+            self._recovery.is_confirmed = True
+
+    @property
+    def _is_over(self) -> bool:
+        return self._gateway_end is not None and self._recovery.is_confirmed
+
+    @property
+    def _is_waiting(self) -> bool:
+        return not self._greeted or self._gateway_end is not None
+
+    @property
+    def _is_in_session(self) -> bool:
+        return self._greeted and self._recovery.is_resumed
+
+    def _report(self) -> None:
+        """Show that this engine lives, too. The session ends where the journal cannot be synced."""
+        super()._report()
+        self._recovery.pulse.beat()
+        try:
+            self._recovery.journal.check()
+        except OSError as error:
+            self._stopped = self._stopped or str(error)
+
+    def _awake_by(self, until_ns: int) -> int:
+        return min(until_ns, time.monotonic_ns() + BEAT_NS)
+
+    @property
+    def _may_take_turns(self) -> bool:
+        is_plain = self._recovery.owes_nothing and self._gateway_end is None
+        return self._started and is_plain and self._turns.can_append
+
+    def _keep(self, first: int, end: int) -> bool:
+        """Write the orders to the journal; the session ends where that is impossible."""
+        try:
+            if end > first:
+                self._recovery.journal.append(self._orders.span(first, end))
+        except OSError as error:
+            self._stopped = self._stopped or str(error)
+            self.on_refusal()
+            return False
+        return True
+
+    def _send_answers(self, first: int, unsent: int) -> None:
+        super()._send_answers(first, self._recovery.pass_over(self._answers, unsent))
+
+    def _hand_over(self, first: int = 0) -> None:
+        self._recovery.pulse.beat()
+        super()._hand_over(first)
+
+    def _read_foreign(self, frame: bytes) -> None:
+        match read(frame) if frame else None:
+            case Hello() as hello:
+                self._recovery.is_resumed = False
+                self._greet(hello)
+            case Resume() as resume if self._greeted and self._recovery.is_new(resume):
+                self._resume(resume)
+            case Resume(session) if self._gateway_end and session == self._recovery.journal.session:
+                self._recovery.is_confirmed = True
+            case _ if frame and not self._recovery.is_resumed:
+                self._recovery.stale_frames += 1
+            case _:
+                super()._read_foreign(frame)
+
+    def _resume(self, theirs: Resume) -> None:
+        """Have the book of all orders in the journal, and send the answers that the gateway lacks."""
+        self._gateway_end = None
+        self._recovery.begin(theirs)
+        self._send_message(Resume(theirs.session, self._recovery.journal.orders, 0))
+        if followed := self._recovery.take_follower():
+            self._go_on_from(*followed)
+        else:
+            self._match_again()
+        self._turns = self._turns_of_journal()
+        self._sampled = self._engine.counts.orders // self._interval
+
+    def _go_on_from(self, follower: Follower, recent: list[Recent]) -> None:
+        """Go on with the book of a standby, and send the latest of its answers."""
+        self._engine = follower.engine
+        self._sums = Sums(follower.orders, follower.answers)
+        for each in recent:
+            each.copy_into(self._answers)
+            self._hand_over(self._recovery.pass_over(self._answers, 0))
+        self._recovery.done(replayed=0)
+
+    def _match_again(self) -> None:
+        """Match the journal from its first order, and send the answers that the gateway lacks."""
+        self._engine = self._engine.renewed()
+        self._sums = Sums()
+        for orders in self._recovery.journal.batches():
+            first = 0
+            while first < orders.count and self._stopped is None:
+                self._answers.clear()
+                end, _ = self._engine.handle(orders, self._answers, first)
+                self._send_answers(0, 0)
+                self._sums.orders.update(orders.span(first, end))
+                first = end
+        self._recovery.done(replayed=self._recovery.journal.orders)
+
+    def _finish(self) -> EngineResult:
+        self._recovery.pulse.rest()
+        return super()._finish()
+
+    def _result(self) -> EngineResult:
+        return replace(super()._result(), journal=self._recovery.facts())
