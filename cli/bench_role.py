@@ -48,15 +48,9 @@ _options = together([
 def role_command() -> click.Command:
     @_options
     def run(
-        part: str,
-        pattern: str,
-        listen: str | None,
-        connect: str | None,
-        as_json: bool,
-        secure: str | None,
-        insecure: bool,
-        **given: Any,
-    ) -> None:
+        part: str, pattern: str, listen: str | None, connect: str | None, as_json: bool, secure: str | None,
+        insecure: bool, **given: Any,
+    ) -> None:  # fmt: skip
         """One role on a host of its own: publish, consume, ask or answer.
 
         Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR

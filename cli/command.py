@@ -96,7 +96,7 @@ def _sources(keys: Mapping[str, str], command: str) -> list[tuple[str, dict[str,
         if name not in CONFIGURED:
             raise _unknown(f"{FILE}: [{name}]", name, CONFIGURED)
     shared = {name: value for name, value in file.items() if name not in tables}
-    known = keys.keys() if shared.keys() <= keys.keys() else _keys_of_all()
+    known = keys.keys() if shared.keys() <= keys.keys() else {key for name in CONFIGURED for key in _keys_of(name)}
     _check(shared, known, str(FILE))
     own = tables.get(command, {})
     _check(own, _keys_of(command) if own else (), f"{FILE}, [{command}]")
@@ -129,10 +129,6 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
     from experiments.sweep.keys import nearest
 
     return UserError(f"{what} is not known{nearest(name, known)}")
-
-
-def _keys_of_all() -> set[str]:
-    return {key for name in CONFIGURED for key in _keys_of(name)}
 
 
 def _keys_of(name: str) -> set[str]:

@@ -56,16 +56,9 @@ def command(
 
 
 def run(
-    settings: RunSettings,
-    results: str,
-    name: str | None,
-    with_spark: bool,
-    with_page: bool,
-    as_json: bool,
-    with_events: bool = False,
-    live: bool = False,
-    live_spark: bool = False,
-) -> int:
+    settings: RunSettings, results: str, name: str | None, with_spark: bool, with_page: bool, as_json: bool,
+    with_events: bool = False, live: bool = False, live_spark: bool = False,
+) -> int:  # fmt: skip
     """Run once into a new folder of `results`; show the outcome and write its page; then let Spark make its tables.
 
     Returns the run's exit code.

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
-from cli.results.kind import Kind, Row
+from cli.results.difference import print_rows
+from cli.results.kind import KindWithCaveat, Row
 from cli.results.rerun import warn_of_differences
 from exchange.json_records import BenchRecord, Record
 from transports.registry import scheme_of
 
-CAVEAT = "Two benchmarks were run at different times, so what differs may be the machine's."
 
-
-class Bench(Kind):
+class Bench(KindWithCaveat):
     name, file, record = "bench", "bench.json", BenchRecord
     marks = (file,)
     page = "bench.html"
+    remarks, fields = "reasons", ("benchmark",)
+    caveat = "Two benchmarks were run at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> Row:
         parts = record.get("parts", [record])
@@ -40,23 +40,14 @@ class Bench(Kind):
 
         show(record)
 
-    def differ(self, first: Record, second: Record) -> Record:
-        """Compare the conditions, then the figures of the cells that both records have."""
-        return {
-            "kind": "bench",
-            **heads(first, second, ("name", "status", "reasons", "started_at")),
-            "conditions": differing_conditions(first, second, ["benchmark"], ("settings", "host", "versions")),
-            "figures": list(_figures(first, second)),
-            "caveat": CAVEAT,
-        }
+    def found(self, first: Record, second: Record) -> Record:
+        """The figures of the cells that both records have."""
+        return {"figures": list(_figures(first, second))}
 
-    def show_difference(self, difference: Record) -> None:
+    def show_found(self, difference: Record) -> None:
         from reports.formats import rounded
 
-        print_heads(difference, lambda head: [head["status"], *head["reasons"]])
-        print_rows("what differs", difference["conditions"], setting_words)
         print_rows("what was found", difference["figures"], lambda _, found: rounded(found), with_ratio=True)
-        print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from messaging.running import Output, run_again

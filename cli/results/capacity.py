@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
-from cli.results.kind import Kind, Row
+from cli.results.difference import print_rows
+from cli.results.kind import KindWithCaveat, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import CapacityRecord, LoadAxis, Record
 from transports.registry import scheme_of
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from experiments.capacity.capacity import Load
     from experiments.capacity.search import SearchSettings
 
-CAVEAT = "Two searches were made at different times, so what differs may be the machine's."
 
-
-class Capacity(Kind):
+class Capacity(KindWithCaveat):
     name, file, record = "capacity", "capacity.json", CapacityRecord
     marks = (file,)
     page = "capacity.html"
+    remarks, fields, parts = "flags", ("objective",), ("settings", "search", "host", "versions")
+    caveat = "Two searches were made at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> Row:
         """The folder's line in the list; the offered rate is the capacity that was found."""
@@ -44,27 +44,15 @@ class Capacity(Kind):
 
         show(record)
 
-    def differ(self, first: Record, second: Record) -> Record:
+    def found(self, first: Record, second: Record) -> Record:
         axes = [LoadAxis.of(record) for record in (first, second)]
-        found = [axis.capacity(record) for axis, record in zip(axes, (first, second), strict=True)]
-        ratio = {"ratio": found[1]["value"] / found[0]["value"]} if found[0] and found[1] and axes[0] == axes[1] else {}
-        parts = ("settings", "search", "host", "versions")
-        return {
-            "kind": "capacity",
-            **heads(first, second, ("name", "status", "flags", "started_at")),
-            "conditions": differing_conditions(first, second, ["objective"], parts),
-            "capacity": {
-                "field": f"capacity, {' and '.join(dict.fromkeys(axis.unit for axis in axes))}",
-                "first": found[0], "second": found[1], **ratio,
-            },
-            "caveat": CAVEAT,
-        }  # fmt: skip
+        one, other = (axis.capacity(record) for axis, record in zip(axes, (first, second), strict=True))
+        ratio = {"ratio": other["value"] / one["value"]} if one and other and axes[0] == axes[1] else {}
+        title = f"capacity, {' and '.join(dict.fromkeys(axis.unit for axis in axes))}"
+        return {"capacity": {"field": title, "first": one, "second": other, **ratio}}
 
-    def show_difference(self, difference: Record) -> None:
-        print_heads(difference, lambda head: [head["status"], *head["flags"]])
-        print_rows("what differs", difference["conditions"], setting_words)
+    def show_found(self, difference: Record) -> None:
         print_rows("what was found", [difference["capacity"]], lambda _, found: _in_words(found), with_ratio=True)
-        print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002
         from experiments.capacity.capacity import capacity
@@ -76,7 +64,6 @@ class Capacity(Kind):
         return capacity(self._load(folder, record, search), search, place, as_json)
 
     def _load(self, folder: Path, record: Record, search: SearchSettings) -> Load:
-        """The load that the recorded search raised."""
         from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 
         if "benchmark" in record:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
 from exchange.json_records import Record
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
@@ -86,6 +88,41 @@ class Kind(ABC):
     @abstractmethod
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Repeat what the folder records, in a new folder of `results`; return the exit code."""
+
+
+class KindWithCaveat(Kind):
+    """A kind whose records differ in conditions and in what was found, with one sentence on what that is worth."""
+
+    remarks = ""
+    """The field with sentences about a record, if it has any."""
+    fields: Sequence[str] = ()
+    """Fields that are conditions."""
+    parts: Sequence[str] = ("settings", "host", "versions")
+    """Parts of which every field is a condition."""
+    caveat: str
+
+    def differ(self, first: Record, second: Record) -> Record:
+        shown = filter(None, ("name", "status", self.remarks, "started_at"))
+        return {
+            "kind": self.name,
+            **heads(first, second, shown),
+            "conditions": differing_conditions(first, second, self.fields, self.parts),
+            **self.found(first, second),
+            "caveat": self.caveat,
+        }
+
+    def show_difference(self, difference: Record) -> None:
+        print_heads(difference, lambda head: [head["status"], *head.get(self.remarks, ())])
+        print_rows("what differs", difference["conditions"], setting_words)
+        self.show_found(difference)
+        print_lines(difference["caveat"])
+
+    @abstractmethod
+    def found(self, first: Record, second: Record) -> Record:
+        """What was found, side by side."""
+
+    @abstractmethod
+    def show_found(self, difference: Record) -> None: ...
 
 
 def unusable_row(folder: Path, what: str, error: Unusable) -> Row:

@@ -5,29 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import (
-    differing,
-    differing_conditions,
-    heads,
-    print_heads,
-    print_lines,
-    print_rows,
-    setting_words,
-)
-from cli.results.kind import Kind, Row
+from cli.results.difference import differing, print_lines, print_rows, setting_words
+from cli.results.kind import KindWithCaveat, Row
 from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
 from exchange.json_records import Record, SimulationRecord
 from exchange.words import counted
 from runs.errors import UserError
 
-CAVEAT = "The same settings must give the same checksums; speed is the machine's, and the hour's."
 
-
-class SimulationFolder(Kind):
+class SimulationFolder(KindWithCaveat):
     name, file, record = "simulation", "simulation.json", SimulationRecord
     marks = (file, "instruments.parquet", "market", "trades")
     unfinished = "the simulation goes on, or was killed"
+    fields = ("master", "partitions")
+    caveat = "The same settings must give the same checksums; speed is the machine's, and the hour's."
 
     def row_of(self, folder: Path, record: Record) -> Row:
         """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
@@ -42,30 +34,24 @@ class SimulationFolder(Kind):
 
         show(record)
 
-    def differ(self, first: Record, second: Record) -> Record:
-        found = [line for part in ("totals", "checksums") for line in differing(first[part], second[part], f"{part}.")]
+    def found(self, first: Record, second: Record) -> Record:
         speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
-        fields, parts, streams = ("master", "partitions"), ("settings", "host", "versions"), ("orders", "answers")
+        same = {name: first["checksums"][name] == second["checksums"][name] for name in ("orders", "answers")}
         return {
-            "kind": "simulation",
-            **heads(first, second, ("name", "status", "started_at")),
-            "conditions": differing_conditions(first, second, fields, parts),
-            "found": found,
-            "same_streams": {name: first["checksums"][name] == second["checksums"][name] for name in streams},
+            "found": [
+                line for part in ("totals", "checksums") for line in differing(first[part], second[part], f"{part}.")
+            ],
+            "same_streams": same,
             "speed": {"field": "orders/s", "first": speeds[0], "second": speeds[1], "ratio": speeds[1] / speeds[0]},
-            "caveat": CAVEAT,
         }
 
-    def show_difference(self, difference: Record) -> None:
-        print_heads(difference, lambda head: [head["status"]])
-        print_rows("what differs", difference["conditions"], setting_words)
+    def show_found(self, difference: Record) -> None:
         same = [name for name, is_same in difference["same_streams"].items() if is_same]
         sums = f"the same checksums of {' and of '.join(same)}" if same else "neither orders nor answers are the same"
         print_lines(sums)
         if difference["found"]:
             print_rows("what came out", difference["found"], setting_words)
         print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)
-        print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Simulate again. Without Spark the simulation runs in this process; the result is the same."""

@@ -93,8 +93,6 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
-
     server: Server
     timeout = 30
     server_version, sys_version = "exchange", ""
