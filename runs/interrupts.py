@@ -18,7 +18,6 @@ def on_signals(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any])
 
 @contextlib.contextmanager
 def handled_by(numbers: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
-    """Inside, the signals call the handler."""
     before = on_signals(numbers, handler)
     try:
         yield

@@ -18,7 +18,6 @@ def component_of(process: str) -> str:
 
 
 def processes_of(component: str) -> list[str]:
-    """The processes that may be this component."""
     standby = [named(STANDBY, instance_of(component))] if role_of(component) == "engine" else []
     return [component, *standby]
 

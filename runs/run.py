@@ -47,7 +47,7 @@ def measure(
         url, outcome = _finished(folder, settings, showing, brokers, until_recorded)
         record = make_record(folder, replace(known, url=url), outcome)
         if outcome.capture:
-            from runs.packets import FILE
+            from runs.packets.capture import FILE
             from runs.packets.pcap import compare_with_counters
 
             record["capture"] = compare_with_counters(record, folder / FILE, outcome.capture)

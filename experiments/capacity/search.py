@@ -69,13 +69,9 @@ class CapacitySearch:
     """The outcomes found so far; an interrupt leaves them as they are."""
 
     def __init__(
-        self,
-        probe: Probe,
-        measure_ceiling_per_s: Callable[[], float],
-        least_per_s: float,
-        settings: SearchSettings,
+        self, probe: Probe, measure_ceiling_per_s: Callable[[], float], least_per_s: float, settings: SearchSettings,
         axis: LoadAxis = OF_ORDERS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._axis = axis
         self._probe, self._measure_ceiling_per_s, self._settings = probe, measure_ceiling_per_s, settings
         self.least_per_s, self.ceiling_per_s = least_per_s, 0.0

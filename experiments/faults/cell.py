@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, 
     try:
         start_ns = _under_way(run, at, load)
         if start_ns is None:
-            return {**known, "skipped": f"the run did not start: {_why_not(run, at)}"}
+            return {**known, "skipped": f"the run did not start: {_own_words(_record(run, at)[0], run)}"}
         window, hangs, why = _with_fault(run, Target(run.launcher, at, server), cell.fault, load, start_ns)
     finally:
         if run.code is None:
@@ -187,23 +187,11 @@ def _record(run: Run, folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     return None, None
 
 
-def _why_not(run: Run, folder: Path) -> str:
-    """Why no order was answered: its record's reason, or its last line."""
-    record, _ = _record(run, folder)
-    return _own_words(record, run)
-
-
 def _own_words(record: dict[str, Any] | None, run: Run) -> str:
     """The run's first sentence about what happened. In a record it stands behind the numbers of orders."""
     reasons = [each for each in (record or {}).get("reasons", []) if not each.startswith("orders sent ")]
     if reasons:
         return str(reasons[0])
-    return f"{record['status']}" if record else _last_line(run.err)
-
-
-def _last_line(text: str) -> str:
-    return next(_lines(text), "nothing")
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in reversed(text.splitlines()) if line.strip())
+    if record:
+        return str(record["status"])
+    return next((line for line in reversed(run.err.splitlines()) if line.strip()), "nothing")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import click
@@ -24,12 +22,12 @@ from reports.faults.table import fails, show
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
+from runs.launch.brokers import Brokers
 from runs.notices import has_listener, say
-from runs.process_group import ProcessGroup
 from runs.record.machine import host_facts, now, versions
 from runs.record.reading import read_record
 from transports.base import BadAddress, NotInstalled
-from transports.declaration import RunningBroker, Transport, Where
+from transports.declaration import Transport
 from transports.registry import has_broker, transport_of
 
 FILE = "faults.json"
@@ -104,47 +102,14 @@ def _impossible(cell: Cell) -> str | None:
     return None
 
 
-class OwnBrokers:
-    """A context with a private broker for each scheme, started when a cell needs it, and again after each death."""
-
-    def __enter__(self) -> OwnBrokers:
-        self._open = contextlib.ExitStack()
-        self._processes: ProcessGroup | None = None
-        self._running: dict[str, RunningBroker] = {}
-        self._started = 0
-        return self
-
-    def get(self, scheme: str) -> Meeting:
-        """Its address, what the components need in their environment, and its server. NotInstalled."""
-        if scheme not in self._running or not _lives(self._running[scheme]):
-            self._running[scheme] = self._start(scheme)
-        running = self._running[scheme]
-        assert running.server
-        return running.url, dict(running.environment), running.server
-
-    def _start(self, scheme: str) -> RunningBroker:
-        broker = transport_of(scheme).broker
-        if broker is None:
-            raise NotInstalled(f"{scheme} declares no broker that could be started here")
-        if self._processes is None:
-            self._processes = self._open.enter_context(ProcessGroup())
-        self._started += 1
-        folder = self._processes.folder / f"broker-{self._started}"
-        return self._open.enter_context(broker().start(folder, self._processes.id, True, Where()))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
-
-
-def _lives(running: RunningBroker) -> bool:
-    try:
-        assert running.server
-        running.server.usage()
-    except OSError:
-        return False
-    return True
+def _meeting(scheme: str, brokers: Brokers) -> Meeting:
+    """Its private broker's address, what the components need in their environment, and its server. NotInstalled."""
+    broker = transport_of(scheme).broker
+    if broker is None:
+        raise NotInstalled(f"{scheme} declares no broker that could be started here")
+    running = brokers.get(broker(), nodelay=True)
+    assert running.server
+    return running.url, dict(running.environment), running.server
 
 
 def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
@@ -169,10 +134,10 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
         write_json(folder / FILE, record)
         return record
 
-    with ended_as_by_ctrl_c(), OwnBrokers() as brokers:
+    with ended_as_by_ctrl_c(), Brokers(takes_standing=False) as brokers:
         try:
             for cell in plan.cells:
-                found.append(_cell(cell, plan, folder, brokers.get))
+                found.append(_cell(cell, plan, folder, brokers))
                 say(f"{len(found):>3} of {len(plan.cells)}  {cell.fault.name} over {cell.over}: {_in_short(found[-1])}")
                 write("interrupted")
         except KeyboardInterrupt:
@@ -180,11 +145,11 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
     return write("complete")
 
 
-def _cell(cell: Cell, plan: Plan, folder: Path, broker: Callable[[str], Meeting]) -> dict[str, Any]:
+def _cell(cell: Cell, plan: Plan, folder: Path, brokers: Brokers) -> dict[str, Any]:
     if why := _impossible(cell):
         return {**cell.facts, "skipped": why}
     try:
-        meeting = broker(cell.transport) if has_broker(cell.transport) and not cell.fault.network else None
+        meeting = _meeting(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
     except NotInstalled as error:
         return {**cell.facts, "skipped": str(error)}
     return measured_cell(cell, plan.load, folder, meeting, list(plan.further))

@@ -52,10 +52,11 @@ class Arm:
 def arms_of(make: MakeSettings, contenders: Sequence[Factor], blocks: Sequence[Factor]) -> tuple[Arm, ...]:
     """Every contender in every block. Makes all settings at once, so that a mistake costs no run."""
     return tuple(
-        Arm(_words(contender), _words(block), make(**_values(contender), **_values(block)), _levels(contender))
+        Arm(_words(contender), _words(block), make(**_values(contender), **_values(block)),
+            {name: words for words, name, _ in contender})
         for block in _points(blocks)
         for contender in _points(contenders)
-    )
+    )  # fmt: skip
 
 
 Level = tuple[str, str, Any]
@@ -73,7 +74,3 @@ def _words(point: tuple[Level, ...]) -> str:
 
 def _values(point: tuple[Level, ...]) -> dict[str, Any]:
     return {name: value for _, name, value in point}
-
-
-def _levels(point: tuple[Level, ...]) -> dict[str, str]:
-    return {name: words for words, name, _ in point}

@@ -154,7 +154,7 @@ def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
     noisy = [share for share in shares if share > most]
     if noisy:
         tried = f"; the machine was not quiet in up to {plan.redo.most_tries} tries each" if plan.redo else ""
-        if plan.redo and _extra_runs(observed) >= plan.redo.most_extra_runs:
+        if plan.redo and sum(len(arm.set_aside) for arm in observed.values()) >= plan.redo.most_extra_runs:
             tried = f"; the plan's {counted(plan.redo.most_extra_runs, 'extra runs')} were not enough"
         yield (
             f"other work or steal took over {most:.0%} of the processors beside {len(noisy)} of "
@@ -162,10 +162,6 @@ def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
         )
     if len(shares) < len(runs) and any("noise" in run for run in runs):
         yield f"how noisy the machine was is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
-
-
-def _extra_runs(observed: dict[str, Observations]) -> int:
-    return sum(len(arm.set_aside) for arm in observed.values())
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 
@@ -19,7 +20,7 @@ from exchange.json_records import Record
 from exchange.settings import RunSettings
 from experiments.trials.observations import attempts, is_valid, new_attempt, unmeasured
 from experiments.trials.plan import WARM_UP, Plan, Step, run_s
-from experiments.trials.redo import Redos
+from experiments.trials.redo import RedoRule
 from reports.progress import progress_bar
 from reports.run.page import write_page
 from runs.errors import UserError
@@ -94,6 +95,50 @@ def _attempt(trial: Path, step: Step, settings: RunSettings, measure: Measure) -
         record = unmeasured(folder, str(error))
         write_json(folder / "run.json", record)
         return record
+
+
+class Redos:
+    """Keeps count of the tries while a trial goes on, or when it is resumed."""
+
+    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
+        """`valid` are the usable runs that are there, by the name of their step."""
+        self._rule = rule
+        self._tries = {name: list(records) for name, records in valid.items()}
+        self._failed: set[str] = set()
+
+    def note(self, step: Step, record: Record, is_valid: bool) -> None:
+        """Take in a new run, unless it is a warm-up. A failed step waits until the trial is resumed."""
+        if not step.repeat:
+            return
+        if is_valid:
+            self._tries.setdefault(step.name, []).append(record)
+        else:
+            self._failed.add(step.name)
+
+    @property
+    def extra_runs(self) -> int:
+        return sum(max(0, len(tries) - 1) for tries in self._tries.values())
+
+    def wants(self, step: Step) -> bool:
+        """True if the step is to be run again."""
+        rule, tries = self._rule, self._tries.get(step.name, ())
+        if rule is None or not (step.repeat and tries) or step.name in self._failed:
+            return False
+        within = len(tries) < rule.most_tries and self.extra_runs < rule.most_extra_runs
+        return within and all(map(rule.is_noisy, tries))
+
+    def in_turn(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.
+
+        Each step must be noted before the next one is asked for.
+        """
+        for _, group in groupby(steps, key=lambda step: step.repeat):
+            of_repeat = list(group)
+            for step in of_repeat:
+                if not self._tries.get(step.name) or self.wants(step):
+                    yield step
+            while any(map(self.wants, of_repeat)):
+                yield from filter(self.wants, of_repeat)
 
 
 class CtrlC:

@@ -6,10 +6,9 @@ prefer a result. A run whose noise is unknown is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -18,19 +17,6 @@ from runs.record.noise import MOST_SHARE, noise_share
 MOST_TRIES = 3
 MOST_NAMES = 3
 """A sentence names at most this many runs; the record names all."""
-
-
-class Step(Protocol):
-    """A run of the plan. A warm-up has repeat 0, and never counts."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def repeat(self) -> int: ...
-
-
-AnyStep = TypeVar("AnyStep", bound=Step)
 
 
 def is_noisy(record: Record, most_share: float = MOST_SHARE) -> bool:
@@ -83,47 +69,3 @@ def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
 def rule_as_written(written: Mapping[str, Any] | None) -> RedoRule | None:
     """The rule in plan.json; None for a plan that keeps every run, as those of older versions do."""
     return None if written is None else RedoRule(**written)
-
-
-class Redos:
-    """Keeps count of the tries while a trial goes on, or when it is resumed."""
-
-    def __init__(self, rule: RedoRule | None, valid: Mapping[str, Iterable[Record]]) -> None:
-        """`valid` are the usable runs that are there, by the name of their step."""
-        self._rule = rule
-        self._tries = {name: list(records) for name, records in valid.items()}
-        self._failed: set[str] = set()
-
-    def note(self, step: Step, record: Record, is_valid: bool) -> None:
-        """Take in a new run, unless it is a warm-up. A failed step waits until the trial is resumed."""
-        if not step.repeat:
-            return
-        if is_valid:
-            self._tries.setdefault(step.name, []).append(record)
-        else:
-            self._failed.add(step.name)
-
-    @property
-    def extra_runs(self) -> int:
-        return sum(max(0, len(tries) - 1) for tries in self._tries.values())
-
-    def wants(self, step: Step) -> bool:
-        """True if the step is to be run again."""
-        rule, tries = self._rule, self._tries.get(step.name, ())
-        if rule is None or not (step.repeat and tries) or step.name in self._failed:
-            return False
-        within = len(tries) < rule.most_tries and self.extra_runs < rule.most_extra_runs
-        return within and all(map(rule.is_noisy, tries))
-
-    def in_turn(self, steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
-        """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.
-
-        Each step must be noted before the next one is asked for.
-        """
-        for _, group in groupby(steps, key=lambda step: step.repeat):
-            of_repeat = list(group)
-            for step in of_repeat:
-                if not self._tries.get(step.name) or self.wants(step):
-                    yield step
-            while any(map(self.wants, of_repeat)):
-                yield from filter(self.wants, of_repeat)

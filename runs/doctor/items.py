@@ -42,7 +42,8 @@ def answer(items: Iterable[Item]) -> str:
     good: list[str] = []
     others: dict[tuple[Verdict, str], list[str]] = {}
     for purpose, names in PURPOSES.items():
-        worst = _worst([by_name[name] for name in (*names, *ALWAYS) if name in by_name])
+        found = [by_name[name] for name in (*names, *ALWAYS) if name in by_name]
+        worst = min(found, key=lambda item: WORST_FIRST.index(item.verdict))
         if worst.verdict in HEADS:
             others.setdefault((worst.verdict, worst.why), []).append(purpose)
         else:
@@ -52,10 +53,6 @@ def answer(items: Iterable[Item]) -> str:
         reasons = [f"{_listed(those)} ({why})" for (kind, why), those in others.items() if kind == verdict]
         parts += [f"{head} {_listed(reasons)}"] if reasons else []
     return f"This machine is {'; '.join(parts)}."
-
-
-def _worst(items: Sequence[Item]) -> Item:
-    return min(items, key=lambda item: WORST_FIRST.index(item.verdict))
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from exchange.settings import RunSettings
@@ -29,6 +28,9 @@ class Brokers:
     ends at the end of file of a pipe of ours, and a watchdog removes its folder.
     """
 
+    def __init__(self, takes_standing: bool = True) -> None:
+        self._takes_standing = takes_standing
+
     def __enter__(self) -> Brokers:
         self._open = contextlib.ExitStack()
         self._processes: ProcessGroup | None = None
@@ -41,7 +43,8 @@ class Brokers:
         shared = self._running.get((type(broker), nodelay, secure, priority))
         if shared is not None and _is_alive(shared):
             return shared
-        return _standing(broker, nodelay, secure, priority) or self._start(broker, nodelay, secure, priority)
+        standing = _standing(broker, nodelay, secure, priority) if self._takes_standing else None
+        return standing or self._start(broker, nodelay, secure, priority)
 
     def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
         if self._processes is None:
@@ -53,9 +56,7 @@ class Brokers:
         self._running[type(broker), nodelay, secure, priority] = running
         return running
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
 

@@ -22,6 +22,7 @@ from runs.priority import yielding
 from runs.process_group import ProcessGroup
 from runs.record.outcome import Outcome
 from runs.services import TOKEN
+from transports.registry import has_broker
 
 if TYPE_CHECKING:
     from runs.launch.broker_watch import BrokerWatch
@@ -44,7 +45,8 @@ def launch(
         group = processes.id
         network = _network(settings, group, stack)
         places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
-        environment = {TOKEN: _secret(places), **places.environment}
+        secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
+        environment = {TOKEN: secret, **places.environment}
         start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
         for name in lineup.processes:
             start(name)
@@ -82,18 +84,15 @@ def _start(
     processes.start(name, command, folder / f"{name}.log", environment, prefix)
 
 
-def _secret(places: Places) -> str:
-    """A run's secret of 128 bits; none where a broker admits the components, by a password of its own."""
-    return "" if places.broker else secrets.token_hex(16)
-
-
 def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> Network | None:
     """The run's network, which stays up until the stack is closed; None where all is on loopback."""
     if settings.network == "local":
         return None
-    from runs.network import network_of
+    from runs.network.network import ROLES, Network
+    from runs.network.profile import parse
 
-    return stack.enter_context(network_of(settings, group))
+    roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES
+    return stack.enter_context(Network.up(parse(settings.network), roles, process_group=group))
 
 
 def _capture(
@@ -103,9 +102,11 @@ def _capture(
     """tcpdump beside the run until the stack is closed; None where nobody asked for it."""
     if not settings.capture:
         return None
-    from runs.packets import capture_of
+    from runs.packets.capture import capture_of
 
-    return stack.enter_context(capture_of(settings, places.engines.values(), folder, network, group))
+    role = "broker" if places.broker else "engine"
+    prefix = network.prefix(role) if network else None
+    return stack.enter_context(capture_of(places.engines.values(), folder, group, prefix))
 
 
 def _broker_watch(places: Places, run: str, settings: RunSettings, stack: contextlib.ExitStack) -> BrokerWatch | None:

@@ -1,4 +1,4 @@
-"""A network that is up, as the launcher uses it:
+"""A network that is up, as the launcher uses it; the profile local is none:
 
 with Network.up(parse("wan10"), roles=("gateway", "engine", "reporter")) as net:
     net.address["engine"]                        # "10.77.1.2"
@@ -34,11 +34,11 @@ ANSWER_S = 5.0
 
 
 class Network:
-    """`address` has the address at which the other roles reach each one; only a local profile's works from here."""
+    """`address` has the address at which the other roles reach each one; none works from here."""
 
     def __init__(self, profile: Profile, mechanism: str, seats: list[Seat]) -> None:
         self.profile, self.mechanism = profile, mechanism
-        self.address = {seat.role: "127.0.0.1" if profile.is_local else seat.address for seat in seats}
+        self.address = {seat.role: seat.address for seat in seats}
         self._prefixes: dict[str, list[str]] = {seat.role: [] for seat in seats}
         self._user: str | None = None
         self._nets: dict[str, str] = {}
@@ -49,23 +49,17 @@ class Network:
     @classmethod
     @contextlib.contextmanager
     def up(
-        cls,
-        profile: Profile,
-        roles: tuple[str, ...] = ROLES,
-        unshaped: tuple[str, ...] = ("reporter",),
+        cls, profile: Profile, roles: tuple[str, ...] = ROLES, unshaped: tuple[str, ...] = ("reporter",),
         process_group: int = 0,
-    ) -> Iterator[Network]:
+    ) -> Iterator[Network]:  # fmt: skip
         """A network inside the context. Its processes join `process_group`; 0 makes a new one.
 
         UserError if this machine cannot have the network, ClickException if it does not come up.
         """
-        machine = None if profile.is_local else probe()
-        mechanism = machine.mechanism(profile) if machine else "loopback"
+        machine = probe()
+        mechanism = machine.mechanism(profile)
         plan = Plan(list(roles), list(unshaped), mechanism, profile.rate_bit_per_s, profile.delay_us)
         net = cls(profile, mechanism, plan.seats)
-        if machine is None:
-            yield net
-            return
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
             net._round_trips = round_trips(plan.seats, profile, net.visitor, process_group)
@@ -76,13 +70,12 @@ class Network:
                 net._wire = net._figures(holder)
 
     def prefix(self, role: str) -> list[str]:
-        """Words before a command that run it in the role's namespace, with our files and user; none on loopback."""
+        """Words before a command that run it in the role's namespace, with our files and user."""
         return self._prefixes[role]
 
     def enter(self, role: str) -> None:
         """Move this process, a fork with one thread, into the role's namespace."""
-        if not self.profile.is_local:
-            move_into(self._user, self._nets[role])
+        move_into(self._user, self._nets[role])
 
     def visitor(self, role: str, *words: str) -> list[str]:
         """The command of a program of visitor.py in the role's namespace."""
@@ -90,8 +83,6 @@ class Network:
 
     def socket(self, role: str) -> socket.socket:
         """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
-        if self.profile.is_local:
-            return socket.socket()
         ours, theirs = socket.socketpair()
         with ours, theirs:
             command = self.visitor(role, "lend", str(theirs.fileno()))
@@ -159,14 +150,8 @@ class Network:
 def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
     """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
     command = [*machine.enter, sys.executable, "-m", "runs.network.holder", plan.to_json()]
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=process_group,
-    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=process_group)
     assert process.stdin is not None
     try:
         yield process

@@ -44,7 +44,7 @@ class Plan:
     unshaped: list[str]
     """Roles whose link is as fast as veth is."""
     mechanism: str
-    """loopback, veth, netem or wire."""
+    """veth, netem or wire."""
     rate_bit_per_s: int | None
     delay_us: float | None
 
@@ -81,7 +81,6 @@ def _veth(seat: Seat, hub_end: str, role_end: str, lan: int, path: str) -> str:
 
 
 def role_lines(seat: Seat, seats: list[Seat]) -> Iterator[str]:
-    """Lines for the role's namespace."""
     yield "link set lo up"
     for lan, name in ((ORDERS, "orders"), (REPORTS, "reports")):
         if lan == REPORTS or seat.is_shaped:

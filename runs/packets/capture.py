@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from urllib.parse import parse_qsl, urlsplit
 
 import click
 
@@ -23,7 +23,8 @@ from runs.errors import UserError, cannot_write
 SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
 BUFFER_KIB = 1 << 16
 OFTEN_NOT_IN_PATH = "/usr/sbin:/sbin"
-LOOPBACK = "lo"
+FILE = "capture.pcap"
+LOOPBACK, EVERY_INTERFACE = "lo", "any"
 LISTENING = re.compile(r"listening on .*\n")
 COUNTS = re.compile(
     r"(\d+) packets? captured[,\n]\s*(\d+) packets? received by filter[,\n]\s*(\d+) packets? dropped by kernel.*\n"
@@ -59,6 +60,19 @@ def program() -> str:
     return found
 
 
+def capture_of(urls: Iterable[str], folder: Path, process_group: int, prefix: Sequence[str] | None) -> Capture:
+    """tcpdump beside a run. `urls` are the engines', or the broker's; `prefix` is that of their network, if any."""
+    interface = LOOPBACK if prefix is None else EVERY_INTERFACE
+    ports = sorted({port for url in urls for port in ports_of(url)})
+    return Capture(ports, folder / FILE, process_group=process_group, prefix=prefix or (), interface=interface)
+
+
+def ports_of(url: str) -> list[int]:
+    """The port on which peers meet, and the second one if each direction has its own."""
+    parts = urlsplit(url)
+    return [port for port in (parts.port, int(dict(parse_qsl(parts.query)).get("back", 0))) if port]
+
+
 class Capture:
     """A context, inside which the TCP packets of these ports on this interface go to a pcap file.
 
@@ -72,15 +86,9 @@ class Capture:
     """Packets that the kernel received before the filter was in place; `_drain` does not wait for that many."""
 
     def __init__(
-        self,
-        ports: list[int],
-        path: Path,
-        *,
-        process_group: int,
-        prefix: Sequence[str] = (),
-        interface: str = LOOPBACK,
-        snaplen: int = SNAPLEN,
-    ) -> None:
+        self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (),
+        interface: str = LOOPBACK, snaplen: int = SNAPLEN,
+    ) -> None:  # fmt: skip
         self._ports, self._path, self._group = ports, path, process_group
         self._prefix, self._interface, self._snaplen = prefix, interface, snaplen
         self._stderr = ""
@@ -99,9 +107,7 @@ class Capture:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """An error from inside the context takes precedence over tcpdump's."""
         with contextlib.suppress(*([click.ClickException] if kind else [])):
             try:

@@ -80,7 +80,8 @@ def repair(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder} began on the host {launcher['host']}: repair it there")
     if _lives(launcher):
         raise UserError(f"{folder} is under way: process {launcher['pid']} will write its run.json")
-    record = write_record(folder, make_record(folder, _conditions(begun), _outcome(folder, begun)))
+    before = Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
+    record = write_record(folder, make_record(folder, before, _outcome(folder, begun)))
     note_ended(folder)
     return record
 
@@ -104,10 +105,6 @@ def _started_ticks(pid: int) -> int | None:
     """Field 22 of proc(5), since boot, which no setting of the clock changes; field 2 is in brackets."""
     fields = (text_of(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     return int(fields[19]) if fields else None
-
-
-def _conditions(begun: dict[str, Any]) -> Conditions:
-    return Conditions(**{name: begun[name] for name in Conditions.__dataclass_fields__})
 
 
 def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:

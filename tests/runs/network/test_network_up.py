@@ -49,7 +49,7 @@ def carry(source: socket.socket, sink: socket.socket, count: int) -> None:
     sender.join()
 
 
-@pytest.mark.parametrize("name", ["local", "veth", pytest.param("gige", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["veth", pytest.param("gige", marks=pytest.mark.long)])
 def test_whoever_must_meet_can_exchange_tcp_both_ways(name, available):
     with Network.up(parse(available(name)), WITH_BROKER) as net:
         for pair in ("engine gateway", "broker engine", "broker reporter", "reporter engine"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.run.terminal import capture_sentences
-from runs.packets import FILE, ports_of
+from runs.packets.capture import FILE, ports_of
 from runs.packets.pcap import compare_with_counters
 from tests.exchange_command import VALID, measured
 
