@@ -26,14 +26,14 @@ FIRST_MOMENT = '"wall_ns": 1,'
 LATER_MOMENT = '"wall_ns": 1000000000,'
 
 
-def summarize(run_folder: Path, master: str = "local[2]", *, write_archive: bool = False) -> str | None:
+def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
     """Make the tables of a finished run; return a note about Java for the user, if there is one.
 
     SparkError, a sentence that says what to do, if it fails.
     """
     record, java = read_run(run_folder), find_java()
     tables = tables_folder(run_folder)
-    with open_session(master, java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
+    with open_session(java=java, write_archive=write_archive) as spark, typed_errors(run_folder):
         ingest(spark, run_folder / "spool", tables)
         write_summary(spark, tables, record)
     return java.note

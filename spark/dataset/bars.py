@@ -91,14 +91,12 @@ def create_partial_bars(
         elif isinstance(folder, ServedFolder) or folder.local is None:
             rows = spark.sql(PARTIAL[table].format(every_ns=every_ns))
         else:
-            files = [_path_and_experiment(folder, file) for file in folder.files(table)]
+            files = [
+                (folder.path(file).removeprefix("file:"), experiment_of_file(file)) for file in folder.files(table)
+            ]
             work = partial(partial_bars, files, table, every_ns)
             rows = each_number(spark, len(files), work, _schema(table), len(files))
         rows.createOrReplaceTempView(f"partial_{table}")
-
-
-def _path_and_experiment(folder: DatasetFolder, file: str) -> tuple[str, str]:
-    return folder.path(file).removeprefix("file:"), experiment_of_file(file)
 
 
 def _schema(table: str) -> pa.Schema:

@@ -67,12 +67,9 @@ EVENTS = "orders"
 
 
 def ingest_runs(
-    spark: SparkSession,
-    folder: DatasetFolder,
-    sources: Sequence[RunSource],
-    again: bool,
+    spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource], again: bool,
     events: EventTables | None = None,
-) -> Ingested:
+) -> Ingested:  # fmt: skip
     """Add the runs that are not in the tables yet, or all `again`, in place of former rows of theirs.
 
     With `events`, add the recorded streams, too, also of runs whose other rows are there.
@@ -187,11 +184,7 @@ class _Replacement:
     def _write(self, table: str, new: DataFrame) -> None:
         replaced = [file for file in self._folder.files(table) if self._is_touched(file)]
         rows = new.unionByName(self._others(table, new.schema, replaced)) if replaced else new
-        order = [
-            name
-            for name in ("experiment", PART, "run", "wall_ns", "source", "instrument", "sequence")
-            if name in rows.columns
-        ]
+        order = [name for name in ROW_ORDER if name in rows.columns]
         in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
         writer = in_order.sortWithinPartitions(*order).write.mode("overwrite").partitionBy("experiment", PART)
         writer.parquet(self._folder.path(staged(table)), compression="gzip")

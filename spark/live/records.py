@@ -93,7 +93,6 @@ class Identities:
 
 
 def read_identities(file: Path) -> Identities:
-    """Read the identities of the records in a batch's file."""
     table = read_columns(file, "wall_ns", "identity", "problem")
     good = table.filter(pc.is_null(table["problem"]))
     moments = np.unique(good["wall_ns"].to_numpy() // MOMENT_NS)

@@ -35,13 +35,10 @@ def package_zip(folder: Path) -> Path:
     """Zip all our modules and their data files into `folder`; the same sources give the same bytes."""
     root, target = Path(__file__).parents[2], folder / NAME
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
-        for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*") if _belongs(path)):
-            file.writestr(zipfile.ZipInfo(str(path.relative_to(root)), FIRST_DATE), path.read_bytes())
+        for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                file.writestr(zipfile.ZipInfo(str(path.relative_to(root)), FIRST_DATE), path.read_bytes())
     return target
-
-
-def _belongs(path: Path) -> bool:
-    return path.is_file() and "__pycache__" not in path.parts
 
 
 def use_unpacked() -> None:

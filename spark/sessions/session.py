@@ -40,7 +40,7 @@ from spark.sessions.settings import defaults_folder, is_this_machine, settings_f
 
 LOGGING = """\
 status = off
-rootLogger.level = {level}
+rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
 appender.console.name = console
@@ -54,13 +54,9 @@ SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 @contextmanager
 def open_session(
-    master: str = "local[2]",
-    *,
-    log_level: str = "error",
-    settings: Mapping[str, str] | None = None,
-    java: Java | None = None,
+    master: str = "local[2]", *, settings: Mapping[str, str] | None = None, java: Java | None = None,
     write_archive: bool = False,
-) -> Iterator[SparkSession]:
+) -> Iterator[SparkSession]:  # fmt: skip
     """Open a session with a JVM of its own; SparkUnavailableError if none can be had.
 
     `write_archive` makes later sessions start faster, see spark.sessions.class_archive. Under spark-submit the session
@@ -79,7 +75,7 @@ def open_session(
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
         if is_this_machine(master):
             of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
-        of_master |= _folder_settings(folder, _java_options(folder, log_level, tuning))
+        of_master |= _folder_settings(folder, _java_options(folder, tuning))
         conf = _conf(with_given({**settings_for(master), **of_master}, settings or {}))
         with running_jvm(conf, folder) as gateway:
             conf.setAll(list(authentication(master).items()))  # the JVM's arguments, which ps shows, have no secret
@@ -98,7 +94,7 @@ def submit_job(master: str, options: Sequence[str], job: Sequence[str]) -> int:
     java, address = find_java(), driver_address(master)
     with session_folder() as folder:
         home = home_of(master, folder)
-        settings = {**_folder_settings(folder, _java_options(folder, "error", [])), **address_settings(address)}
+        settings = {**_folder_settings(folder, _java_options(folder, [])), **address_settings(address)}
         confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         return submit(folder, home, spark_environment(java, home, address), ["--master", master, *confs, *options], job)
 
@@ -149,9 +145,9 @@ def _folder_settings(folder: Path, java_options: list[str]) -> dict[str, str]:
     }
 
 
-def _java_options(folder: Path, log_level: str, tuning: list[str]) -> list[str]:
+def _java_options(folder: Path, tuning: list[str]) -> list[str]:
     logging = folder / "log4j2.properties"
-    logging.write_text(LOGGING.format(level=log_level))
+    logging.write_text(LOGGING)
     return [
         f"-Dlog4j2.configurationFile={logging}",
         f"-Djava.io.tmpdir={folder}",  # native libraries are unpacked there
