@@ -23,16 +23,13 @@ SHARES = {"user": "user_percent", "system": "system_percent"}
 def read(broker_rss_bytes: Callable[[], int]) -> Reading:
     """The counters now; of all processors together, and of all network interfaces, loopback among them."""
     cpu, stats, network = psutil.cpu_times(), psutil.cpu_stats(), psutil.net_io_counters()
+    of_interrupts = sum(getattr(cpu, name, 0.0) for name in ("irq", "softirq"))
     return {
-        "s": time.monotonic(), "user": cpu.user + cpu.nice, "system": cpu.system + _of_interrupts(cpu),
+        "s": time.monotonic(), "user": cpu.user + cpu.nice, "system": cpu.system + of_interrupts,
         "interrupts": stats.interrupts, "switches": stats.ctx_switches,
         "packets": network.packets_sent, "bytes": network.bytes_sent,
         "used_mb": psutil.virtual_memory().used / 1e6, "broker_mb": broker_rss_bytes() / 1e6,
     }  # fmt: skip
-
-
-def _of_interrupts(cpu: object) -> float:
-    return float(getattr(cpu, "irq", 0.0)) + float(getattr(cpu, "softirq", 0.0))
 
 
 def between(earlier: Reading, later: Reading) -> Reading:

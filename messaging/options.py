@@ -95,7 +95,6 @@ class Seconds(click.FloatRange):
 
 
 def sizes(default: str) -> click.Option:
-    """`--sizes`."""
     about = "Message sizes: a range that doubles, or a list, as 8,64,1KiB."
     return click.Option(["--sizes"], type=Parsed("sizes", sizes_of), default=default, show_default=True,
                         metavar="SIZE..SIZE", help=about)  # fmt: skip

@@ -163,7 +163,6 @@ class _Both(NamedTuple):
 
 
 def main_column(record: Mapping[str, Any]) -> Column:
-    """The column of a benchmark's main figure."""
     return next(column for column in benchmark_of(record["benchmark"]).columns if column.with_interval)
 
 

@@ -1,10 +1,6 @@
 """batch-size: messages of 6 bytes, packed into frames.
 
-    publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer      PUSH to PULL
-
-ZeroMQ 0.2 had an option for how many bytes it hands to a socket at once. Today's libzmq has it in draft builds only,
-and batches up to 8 KiB by itself otherwise. So this benchmark varies something else with the same effect: how many
-messages the *application* packs into one frame of ZeroMQ's. A frame of 8 bytes holds one, a frame of 8 KiB 1365.
+publisher  ══ [6 bytes, 6 bytes, ...] [6 bytes, ...] ══▶  consumer      PUSH to PULL
 """
 
 from __future__ import annotations

@@ -6,9 +6,6 @@
     each publisher  ◀── one empty reply, once its consumer has N
 
 Brokerless: k connections, PUSH to PULL, that have nothing in common but the machine.
-
-k independent pairs share one direct exchange, with a routing key each, all at the same time; k grows. The aggregate is
-of all messages, from the first that a consumer had to the last that one had; a pair's rate is its consumer's own.
 """
 
 from __future__ import annotations

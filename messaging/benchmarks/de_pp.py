@@ -3,9 +3,7 @@
     publisher  ── a message ──▶  [direct exchange ▸ queue]  ──▶  consumer
     publisher  ◀── [queue ◂ direct exchange]  ◀── a reply of the same size ──  consumer
 
-Brokerless: PAIR to PAIR, one connection. One message is under way at any time; it comes back as it went.
-
-The round trip is from handing the message over to having its reply, by the publisher's clock; one way is half of it.
+Brokerless: PAIR to PAIR, one connection. The round trip ends with the reply, by the publisher's clock.
 """
 
 from __future__ import annotations

@@ -4,10 +4,6 @@
     publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply, once it has N ──  consumer
 
 Brokerless: PUSH to PULL, and another pair for the reply. Over plain TCP, and in memory: one connection.
-
-The publisher sends as fast as it can, and then awaits the reply; the next size follows. Rates are the publisher's, from
-its first message to the reply, as the paper computes them; beside them stands the consumer's, from its first message to
-its last. Latency is from handing over to receipt, so here it is mostly a wait in queues.
 """
 
 from __future__ import annotations

@@ -5,11 +5,7 @@
                                                       └▸ queue c ══▶ consumer c
     publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply of each, once it has N
 
-Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies. The publisher begins once all have subscribed, and
-waits for the slowest, so that nothing is lost.
-
-Every consumer gets every message and replies after N; c grows. Delivered/s counts the messages of all consumers, from
-the first that one had to the last that one had; published/s counts those of one consumer in the same time.
+Brokerless: an XPUB and c SUBs; PUSHes to a PULL for the replies.
 """
 
 from __future__ import annotations

@@ -10,16 +10,7 @@
     mode topic    the same through a topic exchange: publisher P at exchange Q has the key perf.qQ.pP, and its
                   subscribers have the pattern perf.qQ.#
 
-Brokerless: each subscriber has a PULL, and each publisher of its queue a PUSH that is connected to all of them.
-Messages are dealt in turn, while a broker gives them to whichever has room. A queue without a broker is the sum of its
-ends. In fanout and topic each publisher has an XPUB, and each subscriber a SUB that is connected to all of them.
-
-The clock starts once all are ready. Every publisher sends `count` messages, rounded up to a multiple of `nsubs`, as
-fast as it can. The clock stops once each queue's total has been delivered: a broker deals no exact quotas, so it is a
-queue's total that counts. Transfers are publishes and deliveries together: by default 12,000,240.
-
-Modes fanout and topic are ours: an exchange in place of each queue, and each message to all of its subscribers, so
-transfers are 1 + nsubs for each publish; nothing is dealt, so `count` is not rounded.
+docs/messaging.md says what is counted, and what stands in for a queue without a broker.
 """
 
 from __future__ import annotations

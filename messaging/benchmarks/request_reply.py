@@ -8,10 +8,6 @@
 
 Brokerless: a ROUTER, which knows the sender of each request, and DEALERs. There is no queue in which messages could
 lie, so there is neither scan nor preload.
-
-A thread sends a request, waits for its own reply (by correlation id), and repeats; a warm-up, then the sample. In a
-scan it takes the queue's next message, holds it if it is another thread's, and gives it back once it has its own: AMQP
-0-9-1 has no way to ask for one message, while the paper's queues had.
 """
 
 from __future__ import annotations

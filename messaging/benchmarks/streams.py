@@ -1,12 +1,9 @@
 """streams: several independent streams at the same time.
 
-    publisher 1  ══▶  consumer 1
-    publisher 2  ══▶  consumer 2         each PUSH to PULL, on a connection of its own, in processes of its own
-    ...               ...
-    publisher s  ══▶  consumer s
-
-The rate in all is of every message, from the first that a consumer had to the last that one had. The rate of a stream
-is the median of the streams' own.
+publisher 1  ══▶  consumer 1
+publisher 2  ══▶  consumer 2         each PUSH to PULL, on a connection of its own, in processes of its own
+...               ...
+publisher s  ══▶  consumer s
 """
 
 from __future__ import annotations

@@ -6,10 +6,6 @@
     publisher  ◀── [queue ◂ direct exchange]  ◀── one empty reply, once it has N
 
 Brokerless: an XPUB, and a SUB that subscribes to b prefixes; the XPUB compares them before it sends anything.
-
-Exactly one of the b patterns matches the key, which is checked before the start; b grows. By default all queues belong
-to one consumer, which gets what comes through any of them: a message that came through a second queue would be one too
-many. With `--consumers each` there are b consumers, a process each, as in the paper; all but one get nothing.
 """
 
 from __future__ import annotations

@@ -207,7 +207,6 @@ class _Shift:
 
 
 def _drivers(agent: Agent) -> list[tuple[Location, int]]:
-    """The interactions that the agent's locations begin."""
     return [
         (location, number)
         for location in agent.locations
