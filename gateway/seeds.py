@@ -52,7 +52,6 @@ def bits_beside(seed: int, purpose: int, number: int) -> int:
 
 
 def instrument_seed(seed: int, instrument: int) -> int:
-    """The seed of an instrument's orders."""
     return int(bits_beside(uint64(seed), uint64(INSTRUMENTS), uint64(instrument))) >> 1
 
 

@@ -50,11 +50,8 @@ def headline(record: Record) -> str:
         return f"{words} in {counted(len(record['verdicts']), 'comparisons')}"
     most = max(differ, key=lambda verdict: abs(log(verdict["ratio"])))
     words = f"{len(differ)} of {counted(len(record['verdicts']), 'comparisons')} differ"
-    return f"{words}, most of all {_place(most)}: {most['sentence']} ({record['metrics'][most['metric']]['title']})"
-
-
-def _place(verdict: Record) -> str:
-    return str(verdict["block"]) or "in all"
+    title = record["metrics"][most["metric"]]["title"]
+    return f"{words}, most of all {most['block'] or 'in all'}: {most['sentence']} ({title})"
 
 
 def contenders(record: Record, verdict: Record) -> tuple[str, str]:
@@ -146,15 +143,14 @@ def ratio_plot(record: Record) -> RatioPlot | None:
         return None
     ends = [*NARROWEST, *(verdict[end] or verdict["ratio"] for verdict in drawn for end in ("low", "high"))]
     scale = _Scale(min(ends) / 1.05, max(ends) * 1.05)
-    groups = grouped(record["verdicts"], lambda verdict: _group(record, verdict))
+    groups = grouped(
+        record["verdicts"],
+        lambda each: f"{record['metrics'][each['metric']]['title']}: {' / '.join(contenders(record, each))}",
+    )
     return RatioPlot(
         [(f"{tick:g}", scale.place(tick)) for tick in TICKS if scale.low <= tick <= scale.high],
         {name: [_mark(verdict, scale) for verdict in own] for name, own in groups.items()},
     )
-
-
-def _group(record: Record, verdict: Record) -> str:
-    return f"{record['metrics'][verdict['metric']]['title']}: {' / '.join(contenders(record, verdict))}"
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,6 @@ def estimates_of(arms: list[Record], metric: str) -> list[tuple[float, float, fl
 
 
 def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:
-    """A chart for each contender, all to one scale."""
     drawn = {name: _stacked(own) for name, own in grouped(arms, contender_of).items()}
     highest = max(chart.axes.get_ylim()[1] for chart in drawn.values())
     for chart in drawn.values():

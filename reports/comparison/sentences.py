@@ -6,6 +6,7 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any
 
+from reports.exports import grouped
 from reports.formats import date_and_time, is_told, max_of, rate, rounded
 
 Record = dict[str, Any]
@@ -56,11 +57,8 @@ def common_settings(record: Record) -> Record:
 def own_settings(record: Record) -> dict[str, Record]:
     """The settings of each contender that are the same at every rate and not shared by the others."""
     shared = common_settings(record)
-    return {name: _same(_settings_of(record, name), shared) for name in record["contenders"]}
-
-
-def _settings_of(record: Record, contender: str) -> list[Record]:
-    return [arm["settings"] for arm in record["arms"] if arm["contender"] == contender]
+    own = grouped(record["arms"], lambda arm: str(arm["contender"]))
+    return {name: _same([arm["settings"] for arm in own[name]], shared) for name in record["contenders"]}
 
 
 def _same(settings: list[Record], shared: Record) -> Record:
@@ -80,7 +78,6 @@ def rate_and_name(arm: Record) -> tuple[str, str]:
 
 
 def cpu_metric(component: str) -> str:
-    """The metric's name."""
     return f"{component}_cpu_s_per_million"
 
 

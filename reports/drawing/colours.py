@@ -7,7 +7,7 @@ file it has the light colours. The page's CSS variables come from the same two t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import cycle
 
 INK, MUTED, GRID = "exchange:ink", "exchange:muted", "exchange:grid"
@@ -52,17 +52,11 @@ def line_colours(transports: Mapping[str, str]) -> dict[str, str]:
         colour = transport_colour(transport)
         if colour and colour not in found.values():
             found[name] = colour
-    spare = _cycle(colour for colour in SPARE if colour not in found.values())
+    spare = cycle([colour for colour in SPARE if colour not in found.values()] or [MUTED])
     return {name: found.get(name) or next(spare) for name in transports}
 
 
-def _cycle(colours: Iterable[str]) -> Iterator[str]:
-    """The colours over and over; MUTED if there are none."""
-    return cycle(list(colours) or [MUTED])
-
-
 def css_variables(palette: Mapping[str, str]) -> dict[str, str]:
-    """The values of a page's CSS variables."""
     return {f"--{name.removeprefix('exchange:')}": colour for name, colour in palette.items()}
 
 

@@ -66,7 +66,8 @@ def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuc
     log.output_log_format_version()
     started = _started(folder)
     log.output_comment(f"[StartTime: {started.timestamp():.3f} (seconds since epoch), {started.isoformat()}]")
-    for comment in (f"Run {folder.run.get('name', 'without a record')}.", *COMMENTS, _left_out(folder)):
+    left_out = f"Left out: the first {warm_up_s(folder.run):g} s, the warm-up, and the run's last order."
+    for comment in (f"Run {folder.run.get('name', 'without a record')}.", *COMMENTS, left_out):
         log.output_comment(comment)
     log.output_legend()
     for second, clock, buckets in seconds:
@@ -100,10 +101,6 @@ def _started(folder: RunFolder) -> datetime:
             raise damaged("run.json", str(error)) from error
     first = folder.spool["completion"][0]
     return datetime.fromtimestamp(first["wall_ns"] / 1e9 - 1 - first["payload"]["second"]).astimezone()
-
-
-def _left_out(folder: RunFolder) -> str:
-    return f"Left out: the first {warm_up_s(folder.run):g} s, the warm-up, and the run's last order."
 
 
 def _library() -> Any:

@@ -118,7 +118,6 @@ def completion_clock(folder: RunFolder) -> str:
 
 
 def run_colour(run: Record) -> str:
-    """The colour of the run's transport."""
     return transport_colour(str(section(run, "settings").get("transport"))) or BLUE
 
 

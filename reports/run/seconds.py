@@ -68,11 +68,9 @@ class Seconds:
     @property
     def ends_thin(self) -> bool:
         """True if the last second holds a handful of orders only, so that its times say little."""
-        counts = [self._answered(second) for second in self.numbers]
+        answered = (self._completions[second]["handed_over"] for second in self.numbers)
+        counts = [sum(payload["count"] for payload in payloads) for payloads in answered]
         return bool(counts) and not is_full(counts[-1], [count for count in counts[:-1] if count])
-
-    def _answered(self, second: int) -> int:
-        return sum(payload["count"] for payload in self._completions[second]["handed_over"])
 
 
 def _offered_each_second(run: Record) -> float | None:

@@ -172,6 +172,5 @@ def other_counts(run: Record) -> Record:
 
 
 def socket_counters(run: Record) -> list[str]:
-    """The counters that any socket has."""
     sockets = [socket for socket in run.get("sockets") or [] if isinstance(socket, dict)]
     return [name for name in SOCKET_COUNTERS if any(is_number(socket.get(name)) for socket in sockets)]
