@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,7 @@ OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pau
 @json_option
 @click.pass_context
 def command(
-    context: click.Context, /, slo: str, bench: str | None, start_per_s: float, seconds: float, longest_s: float,
-    precision: float, most_probes: int, pause_s: float, redo_noisy: bool, results: str, name: str | None, as_json: bool,
-    **given: Any,
+    context: click.Context, /, slo: str, bench: str | None, results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Find the highest rate that holds an objective, with its interval.
 
@@ -65,20 +64,12 @@ def command(
     from experiments.capacity.search import SearchSettings
     from runs.files import dated_name
 
-    search = SearchSettings(
-        start_per_s=start_per_s,
-        precision=precision,
-        most_probes=most_probes,
-        pause_s=pause_s,
-        seconds=seconds,
-        longest_s=longest_s,
-        redo_noisy=redo_noisy,
-    )
+    search = SearchSettings(**{field.name: given.pop(field.name) for field in fields(SearchSettings)})
     if bench is not None:
         load, search = _of_benchmark(context, bench, slo, search)
     else:
         objective = objective_of(slo)
-        settings = run_settings(**given, orders_per_s=start_per_s, orders=None, duration_s=seconds)
+        settings = run_settings(**given, orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds)
         warn_of_spinning(settings)
         load = ExchangeRates(settings, objective, search)
     folder = Path(results) / (name or dated_name("capacity"))
@@ -87,8 +78,6 @@ def command(
 
 def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSettings) -> tuple[Load, SearchSettings]:
     """The benchmark as a load, and a search that begins where it says. UserError names an option of the exchange."""
-    from dataclasses import replace
-
     from experiments.capacity.exchange_rates import objective_of
     from messaging.turned_up import load_of
 

@@ -152,13 +152,20 @@ class ComparisonRecord(TypedDict):
     conditions: Part
 
 
-class CapacityRecord(TypedDict):
-    """capacity.json: an objective, and the highest rate that holds it; null before an edge is found."""
+class Head(TypedDict):
+    """The fields that the records of all commands have but those of runs and trials."""
 
     schema: int
     name: str
     status: str
     started_at: str
+    host: Part
+    versions: Part
+
+
+class CapacityRecord(Head):
+    """capacity.json: an objective, and the highest rate that holds it; null before an edge is found."""
+
     objective: str
     settings: RunSettingsRecord
     search: Part
@@ -168,8 +175,6 @@ class CapacityRecord(TypedDict):
     searches: list[Any]
     redo_noisy: NotRequired[Part | None]
     set_aside: NotRequired[list[Part]]
-    host: Part
-    versions: Part
 
 
 @dataclass(frozen=True)
@@ -202,28 +207,18 @@ class LoadAxis:
         return found
 
 
-class FaultsRecord(TypedDict):
+class FaultsRecord(Head):
     """faults.json: a fault matrix, a run for each fault over each transport."""
 
-    schema: int
-    name: str
-    status: str
-    started_at: str
     settings: Part
     planned_cells: int
     faults: dict[str, str]
     cells: list[Part]
-    host: Part
-    versions: Part
 
 
-class SimulationRecord(TypedDict):
+class SimulationRecord(Head):
     """simulation.json: many instruments, matched without messaging."""
 
-    schema: int
-    name: str
-    status: str
-    started_at: str
     settings: Part
     master: str
     partitions: int
@@ -234,20 +229,12 @@ class SimulationRecord(TypedDict):
     trades: NotRequired[Part | None]
     """Only older versions wrote it."""
     events: NotRequired[Part | None]
-    host: Part
-    versions: Part
 
 
-class BenchRecord(TypedDict):
+class BenchRecord(Head):
     """bench.json: the cells of a messaging benchmark."""
 
-    schema: int
-    name: str
     benchmark: str
-    status: str
     reasons: list[str]
-    started_at: str
     settings: Part
     rows: list[Part]
-    host: Part
-    versions: Part

@@ -85,7 +85,6 @@ class LogBuckets:
         return float(np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns))
 
     def merge(self, other: LogBuckets) -> None:
-        """Add the other's counts to these."""
         if not other.count:
             return
         self.min_ns = min(self.min_ns, other.min_ns) if self.count else other.min_ns

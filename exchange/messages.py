@@ -165,7 +165,6 @@ class Layout:
         return int(self._fields[field][1])
 
     def width(self, field: str) -> int:
-        """Bytes of the field."""
         return int(self._fields[field][0].itemsize)
 
     @property

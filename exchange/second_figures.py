@@ -189,8 +189,7 @@ def _means(facts: Iterable[Fact]) -> dict[str, float]:
     rates: defaultdict[int, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for fact in facts:
         rates[fact["meter"]][fact["source"]].append(fact["rate_per_s"])
-    return {name: _sum_of_means(rates[meter].values()) for meter, name in METERS.items() if meter in rates}
-
-
-def _sum_of_means(by_source: Iterable[list[float]]) -> float:
-    return sum(sum(rates) / len(rates) for rates in by_source)
+    return {
+        name: sum(sum(of_source) / len(of_source) for of_source in rates[meter].values())
+        for meter, name in METERS.items() if meter in rates
+    }  # fmt: skip

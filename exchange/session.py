@@ -68,13 +68,11 @@ def source_byte(name: str) -> int:
 
 
 def component(byte: int) -> str | None:
-    """The component of a source's byte."""
     number, instance = untagged(byte)
     return named(Source(number).name.lower(), instance) if number in list(Source) else None
 
 
 def _terms_in(hello: Hello) -> dict[str, int]:
-    """The terms in a hello."""
     terms = {name: getattr(hello, name) for name in ("version", "run", "policy", "packing", "max_price")}
     return {**terms, "instance": untagged(hello.source)[1]}
 

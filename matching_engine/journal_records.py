@@ -84,7 +84,6 @@ def _record_crc(data: Bytes, at: int, size: int) -> int:
 
 @cached_kernel()
 def crc32c(data: Bytes) -> int:
-    """The CRC32C of some bytes."""
     return _crc(data, 0, len(data), 0)
 
 

@@ -50,10 +50,7 @@ class FrameBatch:
     __slots__ = ("buffer", "count", "largest_frame", "offsets")
 
     def __init__(
-        self,
-        capacity_frames: int = 4096,
-        capacity_bytes: int = 2 * LARGEST_FRAME,
-        largest_frame: int = LARGEST_FRAME,
+        self, capacity_frames: int = 4096, capacity_bytes: int = 2 * LARGEST_FRAME, largest_frame: int = LARGEST_FRAME
     ) -> None:
         if capacity_bytes < largest_frame:
             raise ValueError(f"capacity_bytes {capacity_bytes} holds no frame of {largest_frame} bytes")

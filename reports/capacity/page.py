@@ -48,14 +48,9 @@ def write_page(folder: Path, record: dict[str, Any]) -> Path:
 def page_html(record: dict[str, Any]) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
-        record=record,
-        title=headline(record),
-        method=method(record),
-        drawings=drawings(capacity_figures(record)),
-        axis=LoadAxis.of(record),
-        columns=columns_of(record),
-        value_of=value_of,
-    )
+        record=record, title=headline(record), method=method(record), drawings=drawings(capacity_figures(record)),
+        axis=LoadAxis.of(record), columns=columns_of(record), value_of=value_of,
+    )  # fmt: skip
 
 
 FEW_TICKS = 20

@@ -86,11 +86,10 @@ class Capture:
     """Packets that the kernel received before the filter was in place; `_drain` does not wait for that many."""
 
     def __init__(
-        self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (),
-        interface: str = LOOPBACK, snaplen: int = SNAPLEN,
-    ) -> None:  # fmt: skip
+        self, ports: list[int], path: Path, *, process_group: int, prefix: Sequence[str] = (), interface: str = LOOPBACK
+    ) -> None:
         self._ports, self._path, self._group = ports, path, process_group
-        self._prefix, self._interface, self._snaplen = prefix, interface, snaplen
+        self._prefix, self._interface = prefix, interface
         self._stderr = ""
         self.captured: Captured | None = None
 
@@ -122,7 +121,7 @@ class Capture:
         --immediate-mode: else the kernel hands packets over by the buffer, and the last buffer's packets are lost.
         """
         interface = ["-i", self._interface, "--immediate-mode", "-p", "-n"]
-        sizes = ["-s", str(self._snaplen), "-B", str(BUFFER_KIB)]
+        sizes = ["-s", str(SNAPLEN), "-B", str(BUFFER_KIB)]
         ports = " or ".join(f"tcp port {port}" for port in self._ports)
         try:
             file = self._path.open("wb")

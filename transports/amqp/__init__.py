@@ -1,12 +1,7 @@
 """AMQP 0-9-1 through a broker. The modules with pika and numba load when the first link is made.
 
-`?client=` takes compiled (the default), joined or pika; `?delivery=` lossy (the default), acked, confirmed or durable;
-`?queue=` is classic (the default), quorum or stream. `?prefetch=`, `?ack_batch=` and `?confirm_window=` count messages;
-`?heartbeat=` is in seconds, 0 for none; `?sndbuf=` and `?rcvbuf=` are the bytes that the kernel holds each way.
-
-`?pair=` a name for one of several pairs that share a direct exchange; `?subscriber=` a name under which a durable
-subscriber of fanout or topic finds its queue again; `?keys=` over amqps, a folder of `exchange keys`, by which broker
-and clients know each other.
+docs/transports.md has the options that can be turned. Beside them `?pair=` names one of several pairs that share a
+direct exchange; under `?subscriber=` a durable subscriber of fanout or topic finds its queue again.
 """
 
 import time

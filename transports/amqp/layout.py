@@ -48,7 +48,6 @@ def _put_frame_head(out: Bytes, at: int, kind: int, channel: int, size: int) -> 
 
 @njit(inline="always")
 def _body_bytes(length: int, most_body: int) -> int:
-    """The bytes of a message's body frames."""
     return length + (length + most_body - 1) // most_body * OVERHEAD_BYTES
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import pika
@@ -58,13 +58,7 @@ class _OwnConnection(BaseConnection):
     """pika's protocol over IoServices."""
 
     @classmethod
-    def create_connection(
-        cls,
-        connection_configs: Sequence[Parameters],
-        on_done: Callable[..., None],
-        custom_ioloop: Any = None,
-        workflow: Any = None,
-    ) -> Any:
+    def create_connection(cls, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("one connection is made, by its constructor")
 
 
