@@ -14,7 +14,7 @@ answer, figures, columns, plots, and what its paper printed. The rig has for it:
 | options.py | SIZES, COUNT, `numbers(...)`; any click.Option may be a benchmark's; see `cell.settings` |
 | roles.py | Role, RoleResult; Links makes ends of links: `pair(size)`, `many(size, pattern)`; check_descriptors |
 | flow.py, requests.py | tasks of roles: Publish, Consume, ConsumeShared; Ask, Answer, AskOwn, AnswerAll |
-| streams.py, destinations.py, requests.py | roles, judge, figures: Streams, Destination, PingPong; `wrong_with` |
+| streams.py, requests.py | roles, judge, figures: Streams, PingPong; `wrong_with` |
 | session.py | what a task is called with: links, patience, round trips. A benchmark may bring tasks of its own |
 | payload.py | Source and Receipt: kernels that number, stamp and check messages |
 | supply_chain/ | one benchmark's tables, plan, agents and judge: the largest of them |

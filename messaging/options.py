@@ -150,12 +150,7 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
                      show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),
         click.option("--quick", is_flag=True, help=benchmark.quick_help if benchmark else QUICK_HELP),
-        timeout_option,
-        broker_options,
-        network_option,
-        nagle_option,
-        cpus_option,
-        results_option,
+        timeout_option, broker_options, network_option, nagle_option, cpus_option, results_option,
         click.option("--name", help="The folder in DIR.  [default: time and benchmark]"),
         json_option,
     ])  # fmt: skip

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from messaging.benchmarks.perftest import destinations_of, points
-from messaging.destinations import Destination, Shape
+from messaging.benchmarks.perftest import Destination, Shape, destinations_of, points
 from messaging.flow import ConsumeShared
 from messaging.roles import LinkEnd, Links, RoleResult
 from runs.errors import UserError
