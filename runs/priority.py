@@ -8,7 +8,8 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from runs.errors import UserError
 
@@ -19,6 +20,13 @@ SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 """The number of the system call, by machine."""
 
 
+def scheduled_as_now() -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Makes contexts in which this thread, and those that it starts, are scheduled as they are at this call."""
+    if sys.platform != "linux":
+        return contextlib.nullcontext
+    return partial(_scheduled, os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)
+
+
 @contextlib.contextmanager
 def yielding() -> Iterator[None]:
     """In this context, this thread and those that it starts preempt no other when they wake.
@@ -26,10 +34,7 @@ def yielding() -> Iterator[None]:
     They still get their share of a processor. Without this, the launcher and the reporter would take the processor
     from a gateway or an engine in the middle of an order.
     """
-    if sys.platform != "linux":
-        yield
-        return
-    with _scheduled(os.SCHED_BATCH, 0):
+    with _scheduled(os.SCHED_BATCH, 0) if sys.platform == "linux" else contextlib.nullcontext():
         yield
 
 
@@ -46,14 +51,12 @@ def going_first(priority: str = "real-time") -> Iterator[None]:
         with _short_slices():
             yield
         return
-    try:
-        first = _scheduled(os.SCHED_RR, REAL_TIME_PRIORITY)
-        first.__enter__()
-    except (PermissionError, AttributeError) as error:
-        how = "be root, have CAP_SYS_NICE, or have `ulimit -r 1`; or leave out --priority"
-        raise UserError(f"--priority is real-time, which this system does not let you have: {how}") from error
     with contextlib.ExitStack() as stack:
-        stack.push(first)
+        try:
+            stack.enter_context(_scheduled(os.SCHED_RR, REAL_TIME_PRIORITY))
+        except (PermissionError, AttributeError) as error:
+            how = "be root, have CAP_SYS_NICE, or have `ulimit -r 1`; or leave out --priority"
+            raise UserError(f"--priority is real-time, which this system does not let you have: {how}") from error
         yield
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import orjson
 
+from runs.priority import scheduled_as_now
+
 WAIT_S = 3.0
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 
@@ -24,6 +26,7 @@ class ProcessGroup:
     """A context. At its end, however it comes, its children are ended and the scratch folder is removed."""
 
     def __enter__(self) -> ProcessGroup:
+        self._scheduled = scheduled_as_now()
         self.folder = Path(tempfile.mkdtemp(prefix="exchange-"))
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._watchdog = subprocess.Popen(
@@ -53,11 +56,12 @@ class ProcessGroup:
     ) -> None:  # fmt: skip
         """Run `exchange ARGUMENTS`: events go to a pipe, stderr to the `log` file, or to our stderr.
 
-        `environment` is added to ours; `prefix` goes before the command.
+        `environment` is added to ours; `prefix` goes before the command. However the caller is scheduled by then, the
+        process is scheduled as the caller was when the context began.
         """
         if name in self.children:  # it is started again
             self._close_pipes(name)
-        with log.open("ab") if log else contextlib.nullcontext() as stderr:
+        with self._scheduled(), log.open("ab") if log else contextlib.nullcontext() as stderr:
             self.children[name] = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "cli", *arguments],
                 stdin=subprocess.PIPE,

@@ -21,7 +21,7 @@ from runs.errors import UserError, sentence
 from runs.launch.places import Places, meeting_places
 from runs.launch.watch import GatewayTotals, Moment, OnSecond
 from runs.lineup import Lineup
-from runs.priority import going_first
+from runs.priority import going_first, yielding
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, Result, outcome_of
 from runs.services import open_engine, open_gateway, open_reporter, open_streams
@@ -119,7 +119,7 @@ class Stage:
 
     def _play(self, name: str) -> None:
         try:
-            with going_first(self._priority if role_of(name) != "reporter" else "normal"):
+            with yielding() if role_of(name) == "reporter" else going_first(self._priority):
                 result = self._services[name].run()
             if result is not None:
                 self.results[name] = result

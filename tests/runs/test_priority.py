@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
 from cli.main import main
 from runs.component import Events, serve
+from runs.errors import UserError
 from runs.launch.brokers import Brokers
 from runs.priority import SLICE_NS, going_first
-from tests.exchange_command import measured_here
+from tests.exchange_command import Running, measured_here
+from tests.machine import until
 from transports.declaration import Broker, RunningBroker
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_RR"), reason="this system has no real-time priority")
@@ -138,9 +142,9 @@ def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
         pass
 
 
-def slice_ns() -> int | None:
-    """This thread's slice, as the kernel has it; None where it does not say."""
-    facts = Path("/proc/thread-self/sched")
+def slice_ns(thread: str = "thread-self") -> int | None:
+    """The thread's slice, as the kernel has it; None where it does not say."""
+    facts = Path("/proc", thread, "sched")
     lines = facts.read_text().splitlines() if facts.exists() else []
     return next((int(line.split(":")[1]) for line in lines if line.startswith("se.slice")), None)
 
@@ -155,3 +159,49 @@ def test_in_normal_priority_what_carries_orders_has_short_slices_until_it_ends()
         assert slice_ns() == SLICE_NS
     assert started == [SLICE_NS]
     assert slice_ns() == before != SLICE_NS
+
+
+def test_threads_that_carry_orders_have_short_slices_and_the_reporters_has_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("runs.priority._ask_for_slices", lambda _: asked.append(threading.current_thread().name))
+    assert measured_here(tmp_path, "--orders", "10", "--rate", "max").code == 0
+    assert set(asked) == {"MainThread", "gateway", "engine"}, "the command tries it first"
+
+
+def schedulings(process: psutil.Process) -> set[tuple[int, int | None]]:
+    """The policies and slices that a process's threads have; empty if one of them has just ended."""
+    with contextlib.suppress(OSError, psutil.NoSuchProcess):
+        threads = [thread.id for thread in process.threads()]
+        return {(os.sched_getscheduler(thread), slice_ns(f"{process.pid}/task/{thread}")) for thread in threads}
+    return set()
+
+
+def is_permitted(priority: str) -> bool:
+    with contextlib.suppress(UserError), going_first(priority):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("priority", ["normal", "real-time"])
+def test_a_component_that_is_started_again_is_scheduled_as_the_first_one_was(
+    priority: str, running: Callable[..., Running]
+) -> None:
+    if not is_permitted(priority):
+        pytest.skip("this system permits no real-time priority")
+    words = ("--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 60, "--priority", priority, "--no-page")
+    run = running(*words).under_way()
+    for role in ("engine", "gateway", "reporter"):
+        first = run.component(role)
+        wanted = schedulings(first)
+        first.kill()
+        until(lambda first=first: not first.is_running() or first.status() == psutil.STATUS_ZOMBIE, "its death")
+        another = until(lambda role=role, first=first: other_than(first, run.component(role)), f"another {role}")
+        until(lambda another=another, wanted=wanted: schedulings(another) == wanted, f"its threads to have {wanted}")
+    run.signal(signal.SIGINT)
+    run.finish()
+
+
+def other_than(first: psutil.Process, found: psutil.Process) -> psutil.Process | None:
+    return None if found.pid == first.pid else found
