@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from exchange.measurements import Source
-from exchange.messages import Hello, Resume, encode, read
+from exchange.messages import Hello, Resume, Statistics, encode, read
 from exchange.session import Disagreement, Terms
 from gateway.completion import Completion, Intake
 from gateway.offering import Offering
@@ -53,6 +53,12 @@ class Progress(NamedTuple):
     sessions: int
     resent: int
     without_service_ns: int
+    records: Sequence[str] = ()
+    """Frames of records, as Latin-1: those since the last report; for another gateway all of them."""
+
+    def with_records(self, unsent: Iterable[bytes]) -> Progress:
+        """The same, with the records among these frames."""
+        return self._replace(records=[f.decode("latin-1") for f in unsent if isinstance(read(f), Statistics)])
 
 
 class EngineIsBack(PeerGone):
@@ -87,7 +93,7 @@ class Recovery:
         self.sessions, self._without_service_ns = before.sessions, before.without_service_ns
         self._session = max(self._session, before.session + FURTHER_SESSIONS)
         self._silent_since_ns = before.at_ns
-        return before._replace(session=self._session)
+        return before._replace(session=self._session, records=())
 
     def progress(self, start_ns: int, at_ns: int) -> Progress:
         """How far this gateway is."""

@@ -83,8 +83,11 @@ class Gateway:
         self._offering.stop()
 
     def go_on_from(self, before: Progress) -> None:
-        """Take the place of a gateway that was killed."""
+        """Take the place of a gateway that was killed, whose records may have died with a reporter, too."""
         assert self._recovery is not None
+        for record in before.records:
+            self._outbox.post(record.encode("latin-1"))
+        self._outbox.flush()  # so that none of them is told again
         self._before = before
         self.on_progress(self._recovery.go_on_from(before))
 
@@ -186,10 +189,13 @@ class Gateway:
             self._offering.stop()
 
     def _report(self, now_ns: int) -> None:
-        """Write one record, or send what was written; how far this gateway is counts once that is reported."""
-        if not self._reporting.write_next(now_ns) and self._outbox.flush() and self._progress is not None:
-            self.on_progress(self._progress)
+        """Write one record, or send what was written, once the launcher knows what another gateway would need."""
+        if self._reporting.write_next(now_ns):
+            return
+        if self._progress is not None:
+            self.on_progress(self._progress.with_records(self._outbox.unsent))
             self._progress = None
+        self._outbox.flush()
 
     @property
     def _awaiting(self) -> bool:

@@ -30,6 +30,10 @@ class Outbox:
     def pending(self) -> bool:
         return self._first < self._batch.count
 
+    @property
+    def unsent(self) -> list[bytes]:
+        return list(self._batch)[self._first :]
+
     def post(self, frame: bytes, counted: bool = True) -> None:
         self._batch.append(frame)
         if counted:

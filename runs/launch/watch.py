@@ -200,7 +200,7 @@ class Watch:
             case {"event": "not needed"}:
                 self._unneeded.add(name)
             case {"event": "known", "role": role, "known": known}:
-                self._known[named(role, instance_of(name))] = known
+                self._note_known(named(role, instance_of(name)), known)
             case {"event": "second", "sent": sent, "answered": answered}:
                 if totals := self._totals.take(name, sent, answered):
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
@@ -217,6 +217,12 @@ class Watch:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
+
+    def _note_known(self, component: str, known: dict[str, Any]) -> None:
+        """Keep the newest, and every record."""
+        if "records" in known:
+            known["records"] = self._known.get(component, {}).get("records", []) + known["records"]
+        self._known[component] = known
 
     def _is_ready(self, name: str) -> None:
         if self._started and self._supervisor:

@@ -42,6 +42,8 @@ class Outcome:
     """Engines that the launcher started again."""
     takeovers: int = 0
     """Standbys that became the engine."""
+    timed: Mapping[int, int] | None = None
+    """Orders whose completion time was reported, by pair; None where no process was started again."""
     broker_sockets: tuple[dict[str, Any], ...] = ()
     """The broker's ends of its connections to the components, as far as they could be read back."""
 
@@ -49,7 +51,8 @@ class Outcome:
         """The part of the outcome that belongs to one pair."""
         gateways = {k: gateway for k, gateway in self.gateways.items() if k == pair}
         engines = {k: engine for k, engine in self.engines.items() if k == pair}
-        return Outcome(lineup=Lineup((pair,), ()), gateways=gateways, engines=engines, traffic=self.traffic)
+        alone = Lineup((pair,), ())
+        return Outcome(lineup=alone, gateways=gateways, engines=engines, traffic=self.traffic, timed=self.timed)
 
     @property
     def results(self) -> dict[str, Result]:
@@ -188,8 +191,15 @@ def recovered(outcome: Outcome) -> dict[str, Any] | None:
         "takeovers": outcome.takeovers,
         "sessions_resumed": resumed,
         "orders_resent": sum(each["orders_resent"] for each in recoveries),
+        "orders_untimed": sum(untimed(outcome).values()),
         "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),
     }
+
+
+def untimed(outcome: Outcome) -> dict[int, int]:
+    """Answered orders without a completion time, by pair; below 0 where some have two."""
+    times = outcome.timed
+    return {k: each.orders_answered - times.get(k, 0) for k, each in outcome.gateways.items() if times is not None}
 
 
 def duration_s(outcome: Outcome) -> float | None:

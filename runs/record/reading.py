@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -121,6 +122,15 @@ def completion(run_folder: Path, warm_up_s: float) -> dict[int, dict[str, LogBuc
     found: dict[int, dict[str, LogBuckets]] = {}
     for (pair, clock), buckets in merged_by(payloads).items():
         found.setdefault(pair, {})[clock] = buckets
+    return found
+
+
+def timed(run_folder: Path) -> Counter[int]:
+    """Orders whose completion time was reported, by pair: those of the warm-up and the last one, too."""
+    found = Counter[int]()
+    for record in records(run_folder):
+        if record["kind"] == COMPLETION and record["payload"]["clock"] == "handed_over":
+            found[instance_of(record["source"])] += record["payload"]["count"]
     return found
 
 

@@ -12,7 +12,7 @@ from exchange.results import ReporterResult
 from exchange.workload import Arrivals
 from runs.files import write_json
 from runs.record.outcome import Outcome, checksums, components, counts, duration_s, mean_message, rates, recovered
-from runs.record.reading import completion, merged, traffic
+from runs.record.reading import completion, merged, timed, traffic
 from runs.record.status import judge
 
 
@@ -44,6 +44,8 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
     settings = conditions.settings
     if len(outcome.gateways) < len(outcome.lineup.pairs):
         outcome = replace(outcome, traffic=traffic(folder))
+    if outcome.restarts:
+        outcome = replace(outcome, timed=timed(folder))
     warm_up_s, offered = settings.get("warm_up_s"), _offered_per_s(settings)
     found = completion(folder, warm_up_s or 0.0)
     times = {pair: found.get(pair, {}) for pair in outcome.lineup.pairs}

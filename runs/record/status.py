@@ -9,7 +9,7 @@ from typing import Any
 
 from exchange.instances import instance_of, named, role_of
 from exchange.results import EngineResult, GatewayResult, StreamCounts
-from runs.record.outcome import Outcome, counts
+from runs.record.outcome import Outcome, counts, untimed
 
 LEAST_SHARE_OF_OFFERED = 0.99
 MOST_LAG_P99_US = 10_000.0
@@ -61,6 +61,7 @@ def _invalid(outcome: Outcome) -> Iterator[str]:
         return
     for pair in outcome.lineup.pairs:
         yield from _of_pair(outcome, pair, _differ(outcome.gateways[pair], outcome.engines[pair]))
+        yield from _of_pair(outcome, pair, _untimed(untimed(outcome).get(pair, 0)))
     for reporter in outcome.lineup.reporters:
         yield from _lost(outcome, reporter)
     yield from _settings_differ(outcome)
@@ -91,6 +92,14 @@ def _differ(gateway: GatewayResult, engine: EngineResult) -> Iterator[str]:
     if gateway.orders_answered != gateway.orders.messages:
         yield f"{gateway.orders.messages - gateway.orders_answered} orders were never answered"
     yield from _ends_differ(gateway, engine)
+
+
+def _untimed(orders: int) -> Iterator[str]:
+    """Whether each answered order has one completion time; processes that were killed may have taken some along."""
+    if orders > 0:
+        yield f"{orders:,} orders without a completion time: it died with the gateway and its reporter"
+    if orders < 0:
+        yield f"{-orders:,} completion times too many: the gateway was killed while it reported a second"
 
 
 def _lost(outcome: Outcome, instance: int) -> Iterator[str]:

@@ -137,6 +137,34 @@ def test_a_reporter_that_is_killed_has_every_second_in_the_end(transport: str, r
     assert counts["statistics_sent"] == counts["statistics_received"] > orders / interval
 
 
+TOGETHER = [("zeromq", 1), ("zeromq", 2), *((each, seed) for seed in range(3, 9) for each in ("zeromq", "tcp", "amqp"))]
+
+
+@pytest.mark.parametrize(
+    ("transport", "seed"), [*TOGETHER[:2], *(pytest.param(*each, marks=pytest.mark.long) for each in TOGETHER[2:])]
+)
+def test_a_gateway_and_its_reporter_that_are_killed_within_two_seconds_lose_no_completion_time(
+    transport: str, seed: int, running: Start
+) -> None:
+    """With an odd seed both at once; else the gateway reports for some time to nobody."""
+    if transport == "amqp":
+        need_rabbitmq()
+    orders, chance = 4 * RATE_PER_S, random.Random(seed)
+    words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
+    run = running(*words, "--no-page").under_way()
+    journal, roles = run.folder / "journal" / "engine.journal", ("reporter", "gateway")
+    processes = [run.component(role) for role in roles]
+    first = chance.uniform(0.25, 0.35)
+    for process, share in zip(processes, (first, first if seed % 2 else chance.uniform(0.35, 0.7)), strict=True):
+        until(lambda share=share: journal.stat().st_size > share * ORDER_BYTES * orders, "a longer journal", 0.005)
+        process.kill()
+    recovered = answered_once(run, orders)
+    assert recovered["restarts"] == 2
+    assert recovered["orders_untimed"] == 0
+    found = [each["payload"] for each in records(run.folder) if each["kind"] == COMPLETION]
+    assert sum(each["count"] for each in found if each["clock"] == "due") == orders
+
+
 def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running: Start) -> None:
     words = ("--transport", "tcp", "--rate", 1000, "--orders", 60_000, "--recover", "--timeout", 3)
     run = running(*words, "--no-page").under_way()

@@ -89,9 +89,10 @@ def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells
 
 def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(shells: Shells, tmp_path: Path) -> None:
     told, heard, lineup = tmp_path / "told", tmp_path / "heard", Lineup()
-    known = json.dumps({"event": "known", "role": "engine", "known": {"sent": 7}})
+    known = [{"event": "known", "role": "engine", "known": {"sent": 7, "records": [each]}} for each in "ab"]
+    words = [f"echo '{json.dumps(each)}'" for each in known]
     shells.start("reporter", says(result("reporter")))
-    shells.start("gateway", says(f"echo '{known}'", f"touch {told}", result("gateway")))
+    shells.start("gateway", says(*words, f"touch {told}", result("gateway")))
     shells.start("engine", says(f"while [ ! -e {told} ]; do :; done", "kill -9 $$"))
 
     def start(name: str) -> None:
@@ -102,7 +103,7 @@ def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(sh
     outcome = watch.outcome()
     watch.close()
     assert (outcome.failures, outcome.missing, outcome.restarts) == ((), [], 1)
-    assert json.loads(heard.read_text()) == {"sent": 7}
+    assert json.loads(heard.read_text()) == {"sent": 7, "records": ["a", "b"]}, "the newest, and all records"
 
 
 def test_results_are_told_apart_by_name_and_seconds_are_added_up(shells: Shells) -> None:

@@ -11,7 +11,7 @@ from exchange.instances import role_of
 from exchange.results import EngineResult, GatewayResult, ReporterResult, StreamCounts
 from exchange.settings import RunSettings
 from runs.lineup import Lineup
-from runs.record.outcome import Outcome, outcome_of
+from runs.record.outcome import Outcome, outcome_of, recovered
 from runs.record.status import is_gateways_own, judge
 
 RATE = 8000.0
@@ -223,3 +223,17 @@ def test_gateways_that_offer_other_loads_make_a_run_invalid_and_other_hosts_do_n
     status, reasons = judge(two_pairs(gateway_2={"settings": {**elsewhere, "orders_per_s": 500.0}}), RATE, {})
     told = "gateway.2 was started with orders_per_s 500.0, gateway with 8000.0: give all the same"
     assert (status, reasons) == ("invalid", [told])
+
+
+@pytest.mark.parametrize(
+    ("timed", "reason"),
+    [
+        (80, None),
+        (68, "12 orders without a completion time: it died with the gateway and its reporter"),
+        (85, "5 completion times too many: the gateway was killed while it reported a second"),
+    ],
+)
+def test_a_recovered_run_says_how_many_orders_have_no_completion_time(timed: int, reason: str | None) -> None:
+    found = replace(outcome(), timed={1: timed}, restarts=1)
+    assert judge(found, RATE, {1: 50.0}) == (("invalid", [reason]) if reason else ("complete", []))
+    assert recovered(found)["orders_untimed"] == 80 - timed
