@@ -12,6 +12,7 @@ import click
 import psutil
 
 from reports.exports import print_json
+from reports.formats import duration_in_words
 from runs.errors import UserError
 from runs.options import json_option
 from transports.rabbitmq import (
@@ -103,13 +104,9 @@ def _figures() -> dict[str, Any] | None:
 def _line(figures: dict[str, Any]) -> str:
     return (
         "{url}  {product} {version}, Erlang {erlang}, pid {pid}, ".format_map(figures)
-        + f"up {_duration(figures['uptime_s'])}, {figures['rss_bytes'] / 1e6:.0f} MB, {figures['cpu_s']:.1f} s of CPU"
+        + f"up {duration_in_words(figures['uptime_s'])}, "
+        + f"{figures['rss_bytes'] / 1e6:.0f} MB, {figures['cpu_s']:.1f} s of CPU"
     )
-
-
-def _duration(seconds: float) -> str:
-    hours, minutes = divmod(int(seconds) // 60, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
 @contextmanager

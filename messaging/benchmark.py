@@ -76,6 +76,13 @@ def messages_at(rate_per_s: float, settings: Settings) -> int:
     return max(LEAST_AT_A_RATE, round(rate_per_s * seconds))
 
 
+def known_s(cell: Cell) -> float:
+    """How long a cell lasts by its settings: messages at a rate, warm-up and sample. A flood's length is not known."""
+    if cell.rate_per_s is not None:
+        return (cell.settings.get("count") or messages_at(cell.rate_per_s, cell.settings)) / cell.rate_per_s
+    return sum(cell.settings.get(name) or 0.0 for name in ("warm_up_s", "sample_s", "duration_s"))
+
+
 def value_in_words(name: str, value: Any) -> str:
     """A point's value with its unit, as in: 64 B; 4 pairs; match scan."""
     if name.endswith("_bytes"):

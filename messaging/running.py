@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,8 @@ import click
 
 from exchange.allowed import BadSetting
 from exchange.json_records import Record
-from messaging.benchmark import Benchmark, Cell, Figures, Settings
+from exchange.words import counted
+from messaging.benchmark import Benchmark, Cell, Figures, Settings, known_s
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from messaging.options import parameters, settings_of
@@ -21,7 +23,7 @@ from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Setup, check_cells, plan_of
 from reports.exports import print_json
-from reports.formats import number
+from reports.formats import duration_in_words, number
 from runs.errors import UserError, sentence
 from runs.files import dated_name
 from runs.interrupts import ended_as_by_ctrl_c
@@ -38,6 +40,9 @@ FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
+START_S = 0.1
+"""What it takes to start a role and to end it, where there are many."""
+SAY_LEFT_FROM_S = 60.0
 SUITE = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery", "network", "nagle", "cpus")
 """Options of the suite that hold for every benchmark."""
@@ -147,7 +152,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     transports = dict.fromkeys(cell.transport for cell in plan.cells)
     patterns = {transport: plan.patterns(benchmark, transport) for transport in transports}
     setup = Setup(patterns, settings, brokers)
-    check_cells(benchmark, plan.cells)
+    _announce(benchmark, plan.cells, check_cells(benchmark, plan.cells), settings["repeats"])
 
     def record() -> Record:
         network = setup.network.facts if setup.network else None
@@ -167,6 +172,13 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     return record()
 
 
+def _announce(benchmark: Benchmark, cells: Sequence[Cell], role_counts: Sequence[int], repeats: int) -> None:
+    """Say how much will be measured, and how long that takes at least: a flood takes longer than its roles' start."""
+    least_s = repeats * sum(known_s(cell) + roles * START_S for cell, roles in zip(cells, role_counts, strict=True))
+    many = f"{counted(len(cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
+    say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}: at least {duration_in_words(least_s)}")
+
+
 def _why(error: BaseException) -> str:
     return sentence(error) if isinstance(error, Exception) else INTERRUPTED
 
@@ -175,15 +187,17 @@ def _in_turns(
     benchmark: Benchmark, settings: Settings, setup: Setup, measurements: Measurements, on_each: Callable[[], None]
 ) -> str | None:
     """Measure every cell once, then every cell again, since a machine's speed drifts; returns why it ended early."""
-    for repeat in range(1, settings["repeats"] + 1):
-        for place, repeats in enumerate(measurements.repeats):
-            cell, record = _long_enough(benchmark, measurements.cells[place], setup)
-            measurements.cells[place] = cell
-            repeats.append({"repeat": repeat, **record})
-            on_each()
-            _report_progress(benchmark, cell, repeat, record)
-            if record["status"] == PARTIAL:
-                return f"{cell}: {record['reasons'][0]}"
+    turns = list(itertools.product(range(1, settings["repeats"] + 1), range(len(measurements.cells))))
+    began_s = time.monotonic()
+    for done, (repeat, place) in enumerate(turns, 1):
+        cell, record = _long_enough(benchmark, measurements.cells[place], setup)
+        measurements.cells[place] = cell
+        measurements.repeats[place].append({"repeat": repeat, **record})
+        on_each()
+        left_s = (time.monotonic() - began_s) * (len(turns) / done - 1)
+        _report_progress(benchmark, cell, repeat, record, left_s)
+        if record["status"] == PARTIAL:
+            return f"{cell}: {record['reasons'][0]}"
     return None
 
 
@@ -203,9 +217,10 @@ def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, 
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 
 
-def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record) -> None:
+def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record, left_s: float) -> None:
     outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
-    say(f"{benchmark.name} {repeat}: {cell}: {outcome}")
+    left = f"; about {duration_in_words(left_s)} left" if left_s >= SAY_LEFT_FROM_S else ""
+    say(f"{benchmark.name} {repeat}: {cell}: {outcome}{left}")
 
 
 def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:

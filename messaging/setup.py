@@ -125,17 +125,20 @@ def carried_per_s(cell: Cell) -> float:
     return rate_bit_per_s / 8 / cell.size if rate_bit_per_s else math.inf
 
 
-def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> None:
-    """UserError if a cell's rate is too high, or the launcher has too few descriptors for it.
+def check_cells(benchmark: Benchmark, cells: Iterable[Cell]) -> list[int]:
+    """Count each cell's roles. UserError if its rate is too high, or the launcher has too few descriptors for it.
 
     They are a pipe to each role, and ports that are kept free for it.
     """
+    counts: list[int] = []
     for cell in cells:
         _check_rate(cell)
         ports: list[str] = []
         roles = len(benchmark.roles(cell, _imagined(cell.transport, ports)))
         who = " and ".join([counted(roles, "roles"), *[counted(len(ports), "ports")] * bool(ports)])
         check_descriptors(roles + len(ports), f"{cell}: {who} need a descriptor each")
+        counts.append(roles)
+    return counts
 
 
 def _check_rate(cell: Cell) -> None:

@@ -36,6 +36,15 @@ def time_in_words(us: float) -> str:
     return f"{three_digits(us)} µs"
 
 
+def duration_in_words(seconds: float) -> str:
+    """6 s, 3 min 20 s, 2 h 5 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def times(factor: float, like: float | None = None) -> str:
     """Two or three digits: 1.04, 3.1, 25. An end of an interval gets as many decimals as its middle, `like`.
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from exchange.settings import RunSettings
 from exchange.words import each_of
-from reports.formats import rate
+from reports.formats import duration_in_words, rate
 from reports.live.figures import SECONDS, Figures
 from transports.registry import scheme_of
 
@@ -69,15 +69,6 @@ def left_s(settings: RunSettings, answered: int, elapsed_s: float) -> float | No
     if settings.duration_s is not None:
         ends.append(settings.duration_s - elapsed_s)
     return max(min(ends), 0.0) if ends else None
-
-
-def duration_in_words(seconds: float) -> str:
-    """6 s, 3 min 20 s, 2 h 5 min."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = COLUMNS, blocks: str = BLOCKS) -> Text:

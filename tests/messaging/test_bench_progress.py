@@ -1,13 +1,56 @@
-"""A line now and then while a cell goes on for minutes."""
+"""What a benchmark says before it starts, after each cell, and while a cell goes on for minutes."""
 
 from __future__ import annotations
 
 import pytest
 
+from messaging.benchmarks import benchmark_of
 from messaging.flow import ConsumeShared
-from messaging.measuring import progress_of
+from messaging.measuring import COMPLETE, progress_of
 from messaging.roles import Role, Sharing
+from messaging.running import _announce, _report_progress
+from messaging.setup import check_cells, plan_of
 from reports import progress
+from tests.messaging.test_plan import settings
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        (
+            "request-reply",
+            "--transport amqp --clients 1..8 --threads 1,15 --sizes 64,1KiB --warm-up 1 --sample 2",
+            "32 cells of up to 9 roles, measured 5 times: at least 9 min 28 s",
+        ),
+        ("te-spsc", "--transport amqp --consumers each --patterns 8 --sizes 64 --repeats 1",
+         "1 cell of up to 9 roles, measured 1 time: at least 1 s"),
+        ("de-spsc", "--sizes 64 --rate 100,200 --seconds 60 --repeats 2",
+         "4 cells of up to 2 roles, measured 2 times: at least 8 min 2 s"),
+        ("de-spsc", "--sizes 64 --rate 100 --count 6000 --repeats 1 --transport amqp",
+         "1 cell of up to 2 roles, measured 1 time: at least 1 min 0 s"),
+    ],
+)  # fmt: skip
+def test_a_benchmark_says_before_it_starts_how_long_its_cells_take_at_least(
+    name: str, words: str, said: str, capsys: pytest.CaptureFixture
+) -> None:
+    benchmark = benchmark_of(name)
+    chosen = settings(benchmark, words)
+    cells = plan_of(benchmark, chosen).cells
+    _announce(benchmark, cells, check_cells(benchmark, cells), int(str(chosen["repeats"])))
+    assert capsys.readouterr().err == f"{name}: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("left_s", "ending"), [(59.9, "123 messages/s"), (200.0, "123 messages/s; about 3 min 20 s left")]
+)
+def test_a_cell_says_how_much_time_is_left_if_that_is_a_minute_or_more(
+    left_s: float, ending: str, capsys: pytest.CaptureFixture
+) -> None:
+    benchmark = benchmark_of("de-spsc")
+    (cell,) = plan_of(benchmark, settings(benchmark, "--sizes 64 --transport memory")).cells
+    record = {"status": COMPLETE, "reasons": [], "figures": {"messages_per_s": 123.0}}
+    _report_progress(benchmark, cell, 2, record, left_s)
+    assert capsys.readouterr().err == f"de-spsc 2: memory, 64 B: {ending}\n"
 
 
 def role(name: str, shares: Sharing | None) -> Role:

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from exchange.settings import RunSettings
+from reports.formats import duration_in_words
 from reports.live.figures import Figures
-from reports.live.picture import BLOCKS, COLUMNS, PLAIN, duration_in_words, graph, left_s, picture, short
+from reports.live.picture import BLOCKS, COLUMNS, PLAIN, graph, left_s, picture, short
 from tests.reports.live.spool_records import completion, figures_of, process, traffic
 
 HEADLINE = "amqp at 100,000,000 orders/s: 4,294,967,295 of 4,294,967,295 orders answered, 1 s left"
