@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,16 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
             continue  # one value makes no curve: the table has it
-        for words, own in _readable(plot, measured, _common_transport(plot, measured)).items():
-            yield Figure(f"{benchmark.name}: {plot.title}{words}", _chart(plot, own), plot.caption)
+        drawn = _turned(plot, measured)
+        for words, own in _readable(drawn, measured, _common_transport(drawn, measured)).items():
+            yield Figure(f"{benchmark.name}: {plot.title}{words}", _chart(drawn, own), plot.caption)
+
+
+def _turned(plot: Plot, rows: list[Row]) -> Plot:
+    """The plot along the size, where that makes fewer lines and along x they are too many, as from 1 B to 1 MiB."""
+    by_size = replace(plot, x="size_bytes", x_unit="", linear=False)
+    lines = len(_lines(plot, rows))
+    return by_size if lines > max(MOST_LINES, len(_lines(by_size, rows))) else plot
 
 
 def _seconds_as_rows(rows: Sequence[Row]) -> Iterator[Row]:

@@ -30,3 +30,19 @@ def test_a_title_names_the_transport_once_where_each_has_a_drawing() -> None:
     ]  # fmt: skip
     titles = [figure.title for figure in figures_of({"benchmark": "request-reply", "rows": rows})]
     assert [title.partition("(counter-test)")[2] for title in titles] == [", amqp", ", zeromq"]
+
+
+def test_many_sizes_are_an_axis_and_not_a_figure_each() -> None:
+    """As in figure 4a: a line for each number of pairs, from 1 B to 1 MiB."""
+    estimate = {"median": 1e3, "low": 9e2, "high": 2e3}
+    rows = [
+        {"transport": "amqp", "point": {"size_bytes": size, "pairs": pairs}, "figures": {"megabytes_per_s": estimate}}
+        for size in (1 << step for step in range(21)) for pairs in (1, 2, 4, 8)
+    ]  # fmt: skip
+    (figure,) = figures_of({"benchmark": "de-mpmc", "rows": rows})
+    assert figure.title == "de-mpmc: Bandwidth of all pairs (figure 4a), amqp"
+    assert figure.chart.numbers.columns[:2] == ("series", "size_bytes")
+    assert {line[0] for line in figure.chart.numbers.rows} == {"1 pair", "2 pairs", "4 pairs", "8 pairs"}
+    few = [row for row in rows if row["point"]["size_bytes"] in {64, 1024}]
+    (figure,) = figures_of({"benchmark": "de-mpmc", "rows": few})
+    assert figure.chart.numbers.columns[:2] == ("series", "pairs")
