@@ -130,7 +130,7 @@ def _nagle(run: Record) -> str:
 
 def _sizes(run: Record) -> str:
     mean = run.get("mean_message_bytes")
-    return f"A message has {mean:.3g} bytes on average." if is_number(mean) else ""
+    return f"Weighted average message size: {mean:.3g} bytes, of orders and answers." if is_number(mean) else ""
 
 
 def _one_process(settings: Record) -> str:

@@ -67,6 +67,11 @@ def test_a_run_bounded_by_time_is_named_by_what_it_sent() -> None:
     assert title(run) == "12,345 orders over TCP"
 
 
+def test_the_size_that_the_paper_prints_is_called_as_there() -> None:
+    words = circumstances({"settings": {"transport": "amqp"}, "mean_message_bytes": 13.2741})
+    assert words == ["Weighted average message size: 13.3 bytes, of orders and answers."]
+
+
 @pytest.mark.parametrize("transport", ["memory", "zeromq+inproc"])
 def test_threads_of_one_process_are_labelled_and_claim_nothing_of_tcp(transport: str) -> None:
     words = " ".join(circumstances({"settings": {"transport": transport, "nagle": []}}))
