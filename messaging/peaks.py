@@ -1,4 +1,4 @@
-"""Peaks of request-reply, and what its rows come to: the paper's tables 1 to 5, figures 6 to 8.
+"""What request-reply comes to: peaks of its rows; tables 1 to 5 and figures 2 to 8 of the paper, and what it prints.
 
 A row is a measured cell: its transport, its point, and the median of each figure.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from exchange.words import counted
-from messaging.benchmark import Plot, Published, size_in_words
+from messaging.benchmark import Makes, Plot, Published, size_in_words
 from reports.exports import grouped
 from reports.formats import number
 
@@ -121,7 +121,11 @@ def _peak_plot(figure: int, which: str, at: int) -> Plot:
     return Plot(f"Peak {which} by size (figure {figure})", PEAK, "kB/s", where={"peak": which}, beside=beside)
 
 
-PEAK_PLOTS = (_peak_plot(7, OF_ONE, 0), _peak_plot(8, OF_ALL, 2))
+def _by_threads(words: str, size: int) -> Plot:
+    return Plot(f"Replies by threads, {words}", RATE, "replies/s", x="threads", x_unit="threads of a client",
+                where={"preloaded": 0, "size_bytes": size}, linear=True)  # fmt: skip
+
+
 PUBLISHED = (
     *_published_peaks(),
     Published("MQSeries, which indexes, and MSMQ, which searches: replies/s, peak, 1,024 bytes", "498.6 and 122.3"),
@@ -136,3 +140,25 @@ PRELOADED = (
     Published("searched", "", points=tuple(zip(PRELOAD, PAPER_SCANNED, strict=True))),
 )
 """Tables 2 and 3, figure 6: replies/s by what lies preloaded."""
+CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
+"""The cell in which messages are preloaded."""
+PLOTS = (
+    _peak_plot(7, OF_ONE, 0),
+    _peak_plot(8, OF_ALL, 2),
+    _by_threads("1,024 bytes (figures 2, 3)", 1024),
+    _by_threads("65,536 bytes (figures 4, 5)", 65536),
+    Plot("Replies that are not waited for (counter-test)", RATE, "replies/s", x="ahead", x_unit="requests ahead"),
+    Plot("Replies by what lies preloaded (figure 6)", RATE, "replies/s", x="preloaded",
+         x_unit="messages, Q0", where=CURVE, linear=True, log_y=True, beside=PRELOADED),
+)  # fmt: skip
+MAKES = (
+    Makes("figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB",
+          "--clients 1..8 --threads 1..15 --sizes 1KiB"),
+    Makes("figures 4, 5", "the same, 64 KiB", "--clients 1..8 --threads 1..15 --sizes 64KiB"),
+    Makes("figure 6, tables 2, 3", "replies/s by what lies preloaded",
+          "--clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --match indexed,scan"),
+    Makes("figures 7, 8, tables 1, 4, 5", "peaks of one client and of all, by size",
+          "--clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"),
+    Makes("counter-test", "requests that do not wait for their replies",
+          "--clients 1..8 --threads 1 --ahead 1,1000"),
+)  # fmt: skip

@@ -16,17 +16,15 @@ from collections.abc import Sequence
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, Point, Results, Settings
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
 from messaging.options import SAMPLE_SECONDS, numbers, sizes
-from messaging.peaks import PEAK_PLOTS, PRELOADED, PUBLISHED, in_words, peaks_by_size
+from messaging.peaks import CURVE, MAKES, PLOTS, PUBLISHED, in_words, peaks_by_size
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from messaging.roles import Links, Role, check_descriptors, of_kind
 from runs.option_types import Listed, OneOf
 from transports.base import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
-CURVE = {"clients": 6, "threads": 1, "size_bytes": 1024}
-"""The cell in which messages are preloaded, as in the paper."""
 OPTIONS = (
     numbers("--clients", "clients", 256, "1,2,4,8", "C", "Processes that ask."),
     numbers("--threads", "threads", 256, "1,4,15", "T", "Threads of each, with a link of their own."),
@@ -97,11 +95,6 @@ def figures(cell: Cell, results: Results) -> Figures:
     return {**found, **looks} if found else {}
 
 
-def _by_threads(words: str, size: int) -> Plot:
-    return Plot(f"Replies by threads, {words}", "replies_per_s", "replies/s", x="threads", x_unit="threads of a client",
-                where={"preloaded": 0, "size_bytes": size}, linear=True)  # fmt: skip
-
-
 BENCHMARK = Benchmark(
     about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
@@ -115,28 +108,10 @@ BENCHMARK = Benchmark(
         Column("response_mean_us", "mean us"),
         Column("looks_per_reply", "looks a reply"),
     ),
-    plots=(
-        *PEAK_PLOTS,
-        _by_threads("1,024 bytes (figures 2, 3)", 1024),
-        _by_threads("65,536 bytes (figures 4, 5)", 65536),
-        Plot("Replies that are not waited for (counter-test)", "replies_per_s", "replies/s", x="ahead",
-             x_unit="requests ahead"),
-        Plot("Replies by what lies preloaded (figure 6)", "replies_per_s", "replies/s", x="preloaded",
-             x_unit="messages, Q0", where=CURVE, linear=True, log_y=True, beside=PRELOADED),
-    ),
+    plots=PLOTS,
     derived=peaks_by_size,
     published=PUBLISHED,
-    makes=(
-        Makes("figures 2, 3", "replies/s by threads, 1 to 8 clients, 1 KiB",
-              "--clients 1..8 --threads 1..15 --sizes 1KiB"),
-        Makes("figures 4, 5", "the same, 64 KiB", "--clients 1..8 --threads 1..15 --sizes 64KiB"),
-        Makes("figure 6, tables 2, 3", "replies/s by what lies preloaded",
-              "--clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --match indexed,scan"),
-        Makes("figures 7, 8, tables 1, 4, 5", "peaks of one client and of all, by size",
-              "--clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"),
-        Makes("counter-test", "requests that do not wait for their replies",
-              "--clients 1..8 --threads 1 --ahead 1,1000"),
-    ),
+    makes=MAKES,
     options=OPTIONS,
     summary=in_words,
     unsupported=unsupported,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Point, Results, Scale, Settings
+from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
 from messaging.options import SAMPLE_SECONDS, Seconds, numbers
 from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
@@ -21,7 +21,7 @@ from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descripto
 from messaging.supply_chain.in_words import by_interaction, print_plan
 from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS, Group
-from messaging.supply_chain.paper import PLOTS, PUBLISHED
+from messaging.supply_chain.paper import MAKES, PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
 from runs.option_types import Listed, OneOf
@@ -142,12 +142,7 @@ BENCHMARK = Benchmark(
     ),
     plots=PLOTS,
     published=PUBLISHED,
-    makes=(
-        Makes("tables 1 to 3", "messages, sizes, interactions", "--plan"),
-        Makes("table 4", "average sizes", "--topology vertical,horizontal"),
-        Makes("table 5, figures 3 to 9", "mix, messages and traffic by BASE",
-              "--topology vertical,horizontal --base 10,20,50"),
-    ),
+    makes=MAKES,
     options=OPTIONS,
     transports="amqp",
     summary=lambda rows: list(by_interaction(rows)),

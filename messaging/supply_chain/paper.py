@@ -1,10 +1,10 @@
-"""The paper's figures 3 to 9 of our measurements, and what its tables 4 and 5 print, beside ours."""
+"""The figures 3 to 9 of the paper, of our measurements; what its tables 4 and 5 print, beside ours; the commands."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from messaging.benchmark import Plot, Published
+from messaging.benchmark import Makes, Plot, Published
 from messaging.supply_chain.messages import Group, Kind
 from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 
@@ -65,4 +65,10 @@ PUBLISHED = (
     ),
     *(Published(f"{name}: kB on average (table 4)", f"{size:.2f}", figure=f"{name}_kb")
       for name, size in TABLE_4.items()),
+)  # fmt: skip
+MAKES = (
+    Makes("tables 1 to 3", "messages, sizes, interactions", "--plan"),
+    Makes("table 4", "average sizes", "--topology vertical,horizontal"),
+    Makes("table 5, figures 3 to 9", "mix, messages and traffic by BASE",
+          "--topology vertical,horizontal --base 10,20,50"),
 )  # fmt: skip
