@@ -123,7 +123,7 @@ USUAL_TEXT = "font-size: 11.5px; ", "; fill: var(--muted)"
 def _slim(svg: str) -> str:
     """The same picture in half of the bytes: without ids that nothing looks for, repeated styles, needless digits."""
     needless = rf' id="(?!\w+-(?:{LOOKED_FOR}))[^"]*"| font-family: [^;]*;| transform="rotate\(-0 [^"]*"'
-    svg = re.sub(r"(\d+\.\d{2})\d+", r"\1", re.sub(needless, "", svg))
+    svg = re.sub(r'(\d+\.\d{2})\d+(?![^<>"]{0,40}</text>)', r"\1", re.sub(needless, "", svg))
     svg = re.sub(r'(\d\.[1-9]?)0+(?=[ "])', lambda number: number[1].removesuffix("."), svg)
     for look in USUAL_TEXT:
         svg = re.sub(rf'(<text style="[^"]*?){re.escape(look)}', r"\1", svg)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from messaging.plots import figures_of
+from messaging.plots import drawings_of, figures_of
 
 
 def row(size: int) -> dict[str, Any]:
@@ -46,3 +46,12 @@ def test_many_sizes_are_an_axis_and_not_a_figure_each() -> None:
     few = [row for row in rows if row["point"]["size_bytes"] in {64, 1024}]
     (figure,) = figures_of({"benchmark": "de-mpmc", "rows": few})
     assert figure.chart.numbers.columns[:2] == ("series", "pairs")
+
+
+def test_a_small_number_at_an_axis_keeps_its_digits() -> None:
+    """It was cut to 0.00, as coordinates are cut, which need no more."""
+    estimate = {"median": 0.005, "low": 0.005, "high": 5.0}
+    rows = [{"transport": "tcp", "point": {"size_bytes": size}, "figures": {"megabytes_per_s": estimate}}
+            for size in (1, 2)]  # fmt: skip
+    (drawing,) = drawings_of({"benchmark": "de-spsc", "rows": rows})
+    assert ">0.001</text>" in drawing.svg
