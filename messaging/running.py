@@ -21,7 +21,7 @@ from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from messaging.options import parameters, settings_of
 from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
-from messaging.setup import Setup, check_cells, plan_of
+from messaging.setup import Plan, Setup, check_cells, plan_of
 from reports.exports import print_json
 from reports.formats import duration_in_words, number
 from runs.errors import UserError, sentence
@@ -152,7 +152,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     transports = dict.fromkeys(cell.transport for cell in plan.cells)
     patterns = {transport: plan.patterns(benchmark, transport) for transport in transports}
     setup = Setup(patterns, settings, brokers)
-    _announce(benchmark, plan.cells, check_cells(benchmark, plan.cells), settings["repeats"])
+    _announce(benchmark, plan, check_cells(benchmark, plan.cells), settings["repeats"])
 
     def record() -> Record:
         network = setup.network.facts if setup.network else None
@@ -172,11 +172,14 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     return record()
 
 
-def _announce(benchmark: Benchmark, cells: Sequence[Cell], role_counts: Sequence[int], repeats: int) -> None:
-    """Say how much will be measured, and how long that takes at least: a flood takes longer than its roles' start."""
-    least_s = repeats * sum(known_s(cell) + roles * START_S for cell, roles in zip(cells, role_counts, strict=True))
-    many = f"{counted(len(cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
-    say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}: at least {duration_in_words(least_s)}")
+def _announce(benchmark: Benchmark, plan: Plan, role_counts: Sequence[int], repeats: int) -> None:
+    """Say how much will be measured, how long that takes at least, since a flood's length is not known, and what not."""
+    least_s = repeats * sum(known_s(cell) + roles * START_S for cell, roles in zip(plan.cells, role_counts, strict=True))
+    many = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
+    least = f": at least {duration_in_words(least_s)}" if least_s >= 1 else ""
+    say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}{least}")
+    for reason in plan.left_out:
+        say(f"{benchmark.name}: left out, {reason}")
 
 
 def _why(error: BaseException) -> str:
