@@ -173,8 +173,8 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
 
 
 def _announce(benchmark: Benchmark, plan: Plan, role_counts: Sequence[int], repeats: int) -> None:
-    """Say how much will be measured, how long that takes at least, since a flood's length is not known, and what not."""
-    least_s = repeats * sum(known_s(cell) + roles * START_S for cell, roles in zip(plan.cells, role_counts, strict=True))
+    """Say how much is measured, how long that takes at least (the length of a flood is not known), and what is not."""
+    least_s = repeats * (START_S * sum(role_counts) + sum(map(known_s, plan.cells)))
     many = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
     least = f": at least {duration_in_words(least_s)}" if least_s >= 1 else ""
     say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}{least}")

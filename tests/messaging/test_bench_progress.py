@@ -28,7 +28,8 @@ from tests.messaging.test_plan import settings
          "4 cells of up to 2 roles, measured 2 times: at least 8 min 2 s"),
         ("de-spsc", "--sizes 64 --rate 100 --count 6000 --repeats 1 --transport amqp",
          "1 cell of up to 2 roles, measured 1 time: at least 1 min 0 s"),
-        ("request-reply", "--clients 6 --threads 1 --preload 0,5 --network gige --transport amqp --sample 60 --repeats 1",
+        ("request-reply",
+         "--clients 6 --threads 1 --preload 0,5 --network gige --transport amqp --sample 60 --repeats 1",
          "1 cell of up to 7 roles, measured 1 time: at least 1 min 1 s\n"
          "request-reply: left out, amqp: --network is gige, where nothing can be preloaded"),
     ],
