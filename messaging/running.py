@@ -197,7 +197,7 @@ def _in_turns(
         measurements.cells[place] = cell
         measurements.repeats[place].append({"repeat": repeat, **record})
         on_each()
-        left_s = (time.monotonic() - began_s) * (len(turns) / done - 1)
+        left_s = 0.0 if record["status"] == PARTIAL else (time.monotonic() - began_s) * (len(turns) / done - 1)
         _report_progress(benchmark, cell, repeat, record, left_s)
         if record["status"] == PARTIAL:
             return f"{cell}: {record['reasons'][0]}"
