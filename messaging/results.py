@@ -156,9 +156,14 @@ class _Both(NamedTuple):
         return float(self.first["median"] / self.second["median"])
 
     @property
+    def ends(self) -> list[Any]:
+        """The ends of both intervals; None where there are too few repeats for one."""
+        return [self.first["low"], self.first["high"], self.second["low"], self.second["high"]]
+
+    @property
     def is_apart(self) -> bool:
         """The two intervals do not overlap."""
-        ends = [self.first["low"], self.first["high"], self.second["low"], self.second["high"]]
+        ends = self.ends
         return None not in ends and (ends[0] > ends[3] or ends[1] < ends[2])
 
 
@@ -182,9 +187,10 @@ def answer(records: Sequence[Mapping[str, Any]]) -> str:
         _times(f"{first}'s {kind} are", f"times {second}'s", [each for each in points if each.is_rate is is_rate])
         for kind, is_rate in (("rates", True), ("times", False))
     ]
-    apart = sum(point.is_apart for point in points)
-    sure = f"The 95 % intervals of the two are apart at {apart} of {counted(len(points), 'points')}."
-    return f"{'; '.join(filter(None, parts))}. {sure}"
+    ratios, apart = "; ".join(filter(None, parts)), sum(point.is_apart for point in points)
+    if all(None in point.ends for point in points):
+        return f"{ratios}."
+    return f"{ratios}. The 95 % intervals of the two are apart at {apart} of {counted(len(points), 'points')}."
 
 
 def _both(record: Mapping[str, Any], first: str, second: str) -> Iterator[_Both]:
