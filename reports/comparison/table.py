@@ -20,7 +20,7 @@ from reports.comparison.answer import (
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
-from reports.tables import FoldingTable, key, plain_table, terminal
+from reports.tables import Column, FoldingTable, key, plain_table, terminal
 from runs.metrics import COMPONENTS
 
 STRIP = 25
@@ -86,7 +86,8 @@ def _show_answer(console: Console, record: Record) -> None:
 
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
     """The ratio plot of one metric and pair of contenders."""
-    table = plain_table(key(from_right=True), scale_of_strips(plot.ticks, STRIP), "ratio", "repeats")
+    strips = Column(scale_of_strips(plot.ticks, STRIP), "figure", from_right=False)
+    table = plain_table(key(from_right=True), strips, "ratio", "repeats")
     for mark in marks:
         if mark.outcome != "not compared":
             drawn = Text(strip(mark, plot.ticks, STRIP), no_wrap=True)

@@ -8,7 +8,9 @@ import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
 from reports.comparison.sentences import completion, cpu_beyond
+from reports.comparison.table import _ratios
 from reports.formats import rounded
+from reports.tables import terminal
 
 P50 = "due_p50_us"
 
@@ -79,6 +81,16 @@ def test_the_plot_in_the_terminal_has_its_marks_under_their_numbers() -> None:
     assert "o" not in drawn[0]
     assert drawn[0].index("|") == numbers.index("1")
     assert "o" in drawn[1]
+
+
+def test_the_rows_of_the_printed_plot_all_have_their_1_in_one_column(capsys: pytest.CaptureFixture[str]) -> None:
+    """A column of figures ends at the right, so blanks behind a mark moved it there."""
+    plot = ratio_plot(record(verdict(0.5), verdict(1.6, "cannot tell", "at 2"), verdict(3.0, block="at 3")))
+    assert plot is not None
+    ((_, marks),) = plot.groups.items()
+    terminal().print(_ratios(plot, marks))
+    numbers, *rows = capsys.readouterr().out.splitlines()
+    assert {row.index("|") for row in rows} == {numbers.split("ratio")[0].index("1")}
 
 
 @pytest.mark.parametrize(
