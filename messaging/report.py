@@ -23,7 +23,7 @@ from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
 PAGE = "bench.html"
-MOST_REASONS = 5
+MOST_REASONS = 3
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[dict[str, Any]]
 

@@ -211,7 +211,8 @@ def _times(head: str, tail: str, points: Sequence[_Both]) -> str:
     """zeromq's rates are 6.2 to 33 times amqp's (40 points of 8 benchmarks)"""
     if not points:
         return ""
-    ratios = dict.fromkeys(f"{ratio:.2g}" for ratio in (min(p.ratio for p in points), max(p.ratio for p in points)))
+    ends = (min(p.ratio for p in points), max(p.ratio for p in points))
+    ratios = dict.fromkeys(f"{float(f'{ratio:.2g}'):g}" for ratio in ends)
     of = Counter(point.benchmark for point in points)
     where = counted(len(points), "points") + (f" of {counted(len(of), 'benchmarks')}" if len(of) > 1 else "")
     return f"{head} {' to '.join(ratios)} {tail} ({where})"
