@@ -16,6 +16,7 @@ from messaging import running
 from tests.exchange_command import STREAM, VALID, Said, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
+from tests.transports.test_contract_of_peers import *  # noqa: F403
 from transports.registry import GROUP
 
 PAGE = (Path(__file__).parents[2] / "docs" / "transports.md").read_text()
