@@ -1,0 +1,131 @@
+"""Whatever bytes come over a link, what takes them counts them, refuses them, or raises the error that it documents."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exchange.checksum import StreamChecksum
+from exchange.instances import role_of
+from exchange.messages import Hello, MalformedMessage, encode
+from exchange.messages import decode as decode_frame
+from gateway.completion import Completion, Intake
+from runs.record.reading import completion, records, traffic
+from stats_reporter.service import Reporter
+from stats_reporter.writer import SpoolWriter
+from tests.decoders.damage import FRAMES, ORDERS, RUN, damaged
+from tests.transports.conftest import TOKEN, connect_while_serving, greet
+from transports.base import Link
+from transports.frames import FrameBatch
+from transports.rabbitmq.node import CONNECTION_START, FRAME_HEADER, greeting_of
+from transports.registry import listen
+
+GREETING = CONNECTION_START + b"\0\x09" + struct.pack(">I", 12) + b"\x07productS" + struct.pack(">I", 3) + b"abc"
+
+
+class Frames(Link):
+    """A link that has brought some frames."""
+
+    url = "scripted://peer"
+
+    def __init__(self, frames: list[bytes]) -> None:
+        self._frames = frames
+
+    def receive(self, batch: FrameBatch) -> int:
+        frames, self._frames = self._frames, []
+        for frame in frames:
+            batch.append(frame)
+        return len(frames)
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return batch.count
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None: ...
+
+    def close(self, linger_s: float = 1.0) -> None: ...
+
+
+@given(frames=st.lists(damaged(*FRAMES), max_size=8))
+def test_a_reporter_counts_or_writes_whatever_comes(frames: list[bytes], tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("spool")
+    reporter = Reporter(RUN, Frames(frames), SpoolWriter(folder / "spool"), 1.0)
+    assert reporter._take() == len(frames)
+    reporter._spool.publish()
+    for record in records(folder):
+        assert role_of(record["source"]) in ("gateway", "engine", "reporter")
+    completion(folder, warm_up_s=0)
+    traffic(folder)
+
+
+@given(frames=st.lists(damaged(*FRAMES, ORDERS), max_size=8))
+def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[bytes]) -> None:
+    completion, stream = Completion(scheduled=False, sampling_interval=2), StreamChecksum()
+    completion.handed_over(10, 1)
+    intake = Intake(Frames(frames), completion, stream)
+    assert intake.take() == len(frames)
+    answers = int(completion.by_type.sum())
+    greetings = (intake.hello is not None) + (intake.end is not None) + intake.asked_to_resume
+    assert intake.junk + answers + greetings >= len(frames)
+
+
+@given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4))))
+def test_a_frame_is_a_message_or_malformed(frame: bytes) -> None:
+    with contextlib.suppress(MalformedMessage):
+        assert encode(decode_frame(frame)) == frame
+
+
+PREAMBLES = tuple(way + struct.pack("<H", 5) + b"a-run" for way in (b"exchange", b"exchang>", b"exchang<"))
+ZMTP = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00PLAIN" + bytes(47)
+
+
+@given(said=st.lists(damaged(*PREAMBLES, ZMTP, b"GET / HTTP/1.1\r\n\r\n"), min_size=1, max_size=4))
+@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+def test_a_listener_admits_nobody_who_shows_no_token_and_serves_who_does(scheme: str, said: list[bytes]) -> None:
+    """Each stranger shows something else, and stays while the peer comes."""
+    with contextlib.ExitStack() as stack:
+        listener = listen(f"{scheme}://127.0.0.1:0", TOKEN)
+        stack.callback(listener.close)
+        host, port = listener.url.partition("://")[2].split(":")
+        for each in said:
+            if each.startswith(PREAMBLES[0]):
+                continue  # that is the token
+            stranger = stack.enter_context(socket.create_connection((host, int(port))))
+            with contextlib.suppress(OSError):
+                stranger.sendall(each)
+        connector = connect_while_serving(listener)
+        stack.callback(connector.close)
+        greet(connector, listener)
+        assert listener.receive(FrameBatch()) == 0
+
+
+class Brokers:
+    """A socket to a broker that says these bytes."""
+
+    def __init__(self, said: bytes) -> None:
+        self._said = said
+
+    def __enter__(self) -> Brokers:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def settimeout(self, _s: float) -> None: ...
+
+    def connect(self, _place: tuple[str, int]) -> None: ...
+
+    def sendall(self, _data: bytes) -> None: ...
+
+    def recv(self, most: int) -> bytes:
+        piece, self._said = self._said[:most], self._said[most:]
+        return piece
+
+
+@given(said=damaged(FRAME_HEADER.pack(1, 0, len(GREETING)) + GREETING, GREETING))
+def test_a_broker_s_greeting_is_one_or_none(said: bytes) -> None:
+    greeting = greeting_of("127.0.0.1", 1, 1.0, lambda: Brokers(said))  # type: ignore[arg-type, return-value]
+    assert greeting is None or isinstance(greeting.product, str)
