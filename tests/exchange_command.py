@@ -138,6 +138,12 @@ class Running:
         out, err = self._process.communicate(timeout=PATIENCE_S)
         return Said(self._process.returncode, out, err)
 
+    def clear_up(self) -> None:
+        """End it, where its test did not."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self.finish()
+
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
@@ -150,9 +156,7 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     yield start
     for run in started:
-        if run._process.poll() is None:
-            run._process.kill()
-            run.finish()
+        run.clear_up()
 
 
 def listening_port(process: psutil.Process) -> int:

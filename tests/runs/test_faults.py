@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import time
@@ -13,13 +12,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from exchange.messages import Order, encode
-from runs.services import TOKEN
 from tests.exchange_command import VALID, Running, listening_port
 from tests.machine import until
+from tests.runs.strangers import speak_garbage
 
 Start = Callable[..., Running]
 LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
@@ -128,56 +125,6 @@ def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
     record = run.finish().record
     assert record["status"] in VALID, record["reasons"]
     assert record["counts"]["handshakes_refused"] >= 3
-
-
-def speak_garbage(port: int) -> None:
-    for garbage in (
-        b"",
-        b"GET / HTTP/1.1\r\n\r\n",
-        os.urandom(5000),
-        b"\xff" + bytes(8) + b"\x7f\x03" + os.urandom(60),
-    ):
-        stranger = socket.create_connection(("127.0.0.1", port))
-        with stranger, contextlib.suppress(ConnectionError):  # turned away while he speaks
-            stranger.sendall(garbage)
-
-
-def test_strangers_are_refused_and_counted_and_swallow_no_answer(running: Start) -> None:
-    """Some speak no ZeroMQ; some send valid orders; one knows the run's name, which stands in every argv.
-
-    Statistics of the last one would enter the percentiles.
-    """
-    run = running(*SHORT).under_way()
-    port, reporter = listening_port(run.component("engine")), run.component("reporter")
-    secret, name = reporter.environ()[TOKEN], run.folder.name
-    arguments = [word for process in run.family() for word in process.cmdline()]
-    speak_garbage(port)
-    context = zmq.Context()
-    strangers = [context.socket(kind) for kind in (zmq.PAIR, zmq.DEALER, zmq.PUSH, zmq.REQ, zmq.SUB)]
-    for stranger in strangers:
-        stranger.connect(f"tcp://127.0.0.1:{port}")
-        if stranger.type not in {zmq.SUB, zmq.PUSH}:
-            with contextlib.suppress(zmq.Again):  # refused already
-                stranger.send(encode(Order(1, 1, 500, 10)), zmq.DONTWAIT)
-    informed = context.socket(zmq.DEALER)
-    informed.plain_username, informed.plain_password = b"exchange", name.encode()
-    told = informed.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
-    informed.connect(f"tcp://127.0.0.1:{listening_port(reporter)}")
-    verdict = until(lambda: told.poll(0) and recv_monitor_message(told)["event"], "a verdict on who knows the name")
-    record = run.finish().record
-    heard = [stranger.poll(0, zmq.POLLIN) for stranger in strangers if stranger.type != zmq.PUSH]
-    informed.disable_monitor()
-    context.destroy(linger=0)
-    assert record["status"] in VALID, record["reasons"]
-    assert record["counts"]["handshakes_refused"] >= 3 + 4 + 1
-    assert record["counts"]["junk_frames"] == 0
-    assert heard == [0, 0, 0, 0]
-    assert verdict == zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    assert len(secret) == 32
-    assert name in arguments
-    assert secret not in " ".join(arguments)
-    assert not [path for path in run.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-    assert not [path for path in (run.folder, *run.folder.rglob("*")) if path.stat().st_mode & 0o077]
 
 
 @pytest.mark.long
