@@ -58,21 +58,21 @@ def numbers(text: str) -> Counter[str]:
     return Counter(number.rstrip(",.") for number in NUMBER.findall(text))
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_of_a_wide_terminal_is_in_a_narrow_one(name: str, width: int, results: Path):
+def test_every_figure_of_a_wide_terminal_is_in_a_narrow_one(name: str, results: Path):
     words = ["results", "show", name, "--results", str(results)]
-    wide, narrow = said(words, 500), said(words, width)
+    wide = said(words, 500)
     assert sum(numbers(wide).values()) > 5
-    assert not numbers(wide) - numbers(narrow)
-    assert "…" not in narrow
+    for narrow in (said(words, width) for width in (60, 80, 120)):
+        assert not numbers(wide) - numbers(narrow)
+        assert "…" not in narrow
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("pair", [("run-zeromq", "run-amqp"), ("compare", "sweep")])
-def test_every_figure_of_a_difference_is_in_a_narrow_terminal(pair: tuple[str, str], width: int, results: Path):
+def test_every_figure_of_a_difference_is_in_a_narrow_terminal(pair: tuple[str, str], results: Path):
     words = ["results", "diff", *pair, "--results", str(results)]
-    assert not numbers(said(words, 500)) - numbers(said(words, width))
+    wide = numbers(said(words, 500))
+    assert [width for width in (60, 80, 120) if wide - numbers(said(words, width))] == []
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

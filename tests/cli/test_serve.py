@@ -15,7 +15,7 @@ import pytest
 
 from cli.serve.server import Answer, Form, Server
 from tests.cli.serving import Serving, serving
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange_here
 from tests.machine import PATIENCE_S, until
 
 
@@ -104,8 +104,8 @@ def test_its_end_is_also_that_of_the_run_it_started(fresh: Serving, number: sign
 
 
 def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
-    absent = exchange("serve", "--results", tmp_path / "absent")
+    absent = exchange_here("serve", "--results", tmp_path / "absent")
     assert (absent.code, "is no folder" in absent.err) == (2, True)
     with serving(tmp_path) as served:
-        taken = exchange("serve", "--results", tmp_path, "--port", served.url.port)
+        taken = exchange_here("serve", "--results", tmp_path, "--port", served.url.port)
     assert (taken.code, "choose another --port" in taken.err) == (2, True)

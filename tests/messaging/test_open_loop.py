@@ -14,7 +14,7 @@ from messaging.benchmarks import benchmark_of
 from messaging.flow import Lags, OpenLoop
 from messaging.payload import Source
 from messaging.roles import RoleResult
-from tests.exchange_command import exchange
+from tests.exchange_command import exchange_here
 from transports.frames import FrameBatch
 
 MS = 1_000_000
@@ -85,9 +85,8 @@ def test_a_rate_that_was_not_kept_is_said() -> None:
 
 
 def test_each_point_is_at_each_rate_and_its_time_is_from_due(tmp_path: Path) -> None:
-    words = ("--transport", "memory", "--sizes", 64, "--rate", "2000,max", "--quick", "--repeats", 1)
-    said = exchange("bench", "fe-spmc", "--consumers", 2, *words[:1], "zeromq+inproc", *words[2:], "--results",
-                    tmp_path, "--json")  # fmt: skip
+    words = ("--transport", "zeromq+inproc", "--sizes", 64, "--rate", "2000,max", "--quick", "--repeats", 1)
+    said = exchange_here("bench", "fe-spmc", "--consumers", 2, *words, "--results", tmp_path, "--json")
     assert said.code == 0, said.err
     paced, flood = said.record["rows"]
     assert (paced["words"], flood["words"]) == (
