@@ -56,7 +56,7 @@ def test_a_tape_and_answers_that_do_not_fit_leave_nothing(disk: Path, tmp_path: 
     assert names(disk) == []
 
 
-@pytest.mark.parametrize("transport", [pytest.param("memory", marks=pytest.mark.long), "zeromq"])
+@pytest.mark.parametrize("transport", ["memory", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_recorded_streams_that_do_not_fit_make_a_partial_run(transport: str, disk: Path) -> None:
     words = ("--transport", transport, "--rate", "max", "--orders", 75_000, "--record", "--no-spark", "--name", "x")
     said = exchange("run", *words, "--results", disk)

@@ -115,10 +115,12 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(transport: str, kills: in
     assert record["completion_us"]["due"]["count"] < orders, "no completion counts twice; the last is apart"
 
 
-@pytest.mark.parametrize("transport", ["zeromq", "tcp", "amqp"])
-def test_a_reporter_that_is_killed_has_every_second_in_the_end(transport: str, running: Start) -> None:
+@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long), "amqp"])
+def test_a_reporter_that_is_killed_has_every_second_in_the_end(
+    transport: str, running: Start, request: pytest.FixtureRequest
+) -> None:
     if transport == "amqp":
-        need_rabbitmq()
+        transport = request.getfixturevalue("at_broker")
     orders, interval = 3 * RATE_PER_S, 100
     words = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, "--recover", "--timeout", 60)
     run = running(*words, "--sampling-interval", interval, "--no-page").under_way()

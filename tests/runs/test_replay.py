@@ -13,7 +13,7 @@ from cli.main import main
 from gateway.seeded_orders import SeededOrders
 from runs.errors import UserError
 from runs.tape import settled_by_tape
-from tests.exchange_command import VALID, exchange, measured, measured_here
+from tests.exchange_command import VALID, exchange, measured_here
 
 DUE_NS = [0, 0, 1_000_000, 3_000_000, 4_000_000]
 """Five orders in 4 ms: 1000/s."""
@@ -138,7 +138,8 @@ def test_a_recorded_run_can_be_offered_again_faster_over_another_transport(tmp_p
     first = measured_here(tmp_path, "--arrivals", "poisson", "--rate", 4000, "--orders", 800,
                      "--record", "--name", "first").record  # fmt: skip
     tape = tmp_path / "first" / "orders.bin"
-    again = measured(tmp_path, "--tape", tape, "--speed", 2, "--packing", 3, "--record", "--name", "again").record
+    words = ("--tape", tape, "--speed", 2, "--packing", 3, "--record", "--name", "again")
+    again = measured_here(tmp_path, "--transport", "zeromq+inproc", *words).record
     assert {first["status"], again["status"]} <= VALID
     assert again["checksums"] == first["checksums"] == exchange("match", tape, "--json").record["checksums"]
     due = [np.fromfile(tmp_path / name / "orders.due", "<u8") for name in ("first", "again")]

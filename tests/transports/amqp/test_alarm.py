@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.broker import need_rabbitmq
 from tests.machine import PATIENCE_S
-from tests.transports.conftest import NAMES, TOKEN, deadline_ns, greet, until
+from tests.transports.conftest import NAMES, deadline_ns, greet, until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateServer
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
-from transports.rabbitmq import Node, NodeSettings, private_node
+from transports.rabbitmq import Node, private_node
 from transports.registry import connect, listen
 
 CLIENTS = ("compiled", "joined", "pika")
@@ -120,15 +119,15 @@ def test_a_blocked_link_closes_in_its_time(client: str, node: Node, mark: Callab
         assert time.monotonic_ns() - began_ns < PATIENCE_S * 1e9
 
 
-def test_a_node_without_memory_has_a_link_wait_from_its_first_message_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    need_rabbitmq()
-    with private_node(tmp_path / "node", settings=NodeSettings(memory_mark=0)) as node:
-        monkeypatch.setenv(PASSWORD, node.password)
-        listener, connector = listen(node.url, TOKEN), connect(node.url, TOKEN, deadline_ns())
+def test_in_an_alarm_a_new_link_waits_from_its_first_message_on(node: Node, mark: Callable[[float], None]) -> None:
+    with two_ends(node.url) as (_, first):
+        mark(0)
+        publish_until_paused(first)
+        token = f"alarm-{next(NAMES)}"
+        listener, connector = listen(node.url, token), connect(node.url, token, deadline_ns())
         publish_until_paused(connector)
         until(lambda: connector.facts()["blocked_s"] > 0.01, connector)
         assert listener.receive(FrameBatch()) == 0
         for link in (listener, connector):
             link.close(linger_s=0.1)
+        mark(0.4)
