@@ -1,6 +1,7 @@
-"""No test is timed: a slow machine is not a wrong answer. Every test that needs a broker shares one private node."""
+"""No test is timed: a slow machine is not a wrong answer. Tests that need a broker share one private node."""
 
 import gc
+import re
 import signal
 from functools import cache
 from pathlib import Path
@@ -26,34 +27,32 @@ gc.set_threshold(100_000)
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("untimed")
 
+ITS_FILE = ""
 SHARING = {
-    "tests/spark/": "spark",
-    "tests/experiments/pipeline/test_spark_live.py": "spark live",
-    "tests/experiments/simulate/": "simulate",
-    "tests/experiments/test_compare.py": "compare",
-    "tests/cli/results/": "results",
-    "tests/runs/network/": "network",
-    "tests/reports/run/test_page_in_browser.py": "browser",
-    "tests/reports/run/test_bench_page_in_browser.py": "browser",
-    "tests/cli/test_serve": "browser",
-    "tests/cli/test_pages_in_browser.py": "browser",
-    "tests/transports/amqp/test_tls.py": "tls",
-    "tests/transports/amqp/test_alarm.py": "alarm",
-    "tests/transports/rabbitmq/test_running_node.py": "shared node",
-    "tests/transports/rabbitmq/": "nodes",
-    "tests/transports/": "shared node",
-    "tests/runs/test_run_over_amqp.py": "shared node",
-    "tests/runs/test_recovery.py::test_a_standby_takes_the_place_of_an_engine_that_died_or_froze[amqp": "shared node",
-    "tests/messaging/test_bench_over_amqp.py": "shared node",
-    "tests/messaging/test_roles_by_hand.py": "shared node",
-    "tests/messaging/supply_chain/test_restart.py::test_a_broker_that_is_not_ours": "shared node",
-    "tests/experiments/test_trial_over_amqp.py::test_the_standing_node": "shared node",
-    "tests/messaging/test_round_trips.py": "shared node",
-    "tests/messaging/test_benchmarks.py": "benchmarks",
+    r"tests/transports/amqp/test_(link|knobs|commit_point)\.py": "shared node",
+    r"tests/transports/(rabbitmq/test_running_node|test_requests|test_published)\.py": "shared node",
+    r"tests/(transports/test_(contract|lending|nodelay|queue|routed)|messaging/test_round_trips).*(amqp|broker)": (
+        "shared node"
+    ),
+    r"tests/runs/test_run_over_amqp\.py::test_(the_same_seed|a_wrong_password)": "shared node",
+    r"tests/runs/test_recovery\.py::test_a_(standby_takes_the_place|reporter_that_is_killed).*\[amqp": "shared node",
+    r"tests/messaging/test_(bench_over_amqp|roles_by_hand)\.py": "shared node",
+    r"tests/messaging/supply_chain/test_restart\.py::test_a_broker_that_is_not_ours": "shared node",
+    r"tests/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",
+    r"tests/messaging/test_benchmarks\.py": ITS_FILE,
+    r"tests/runs/network/": "network",
+    r"tests/spark/": "spark",
+    r"tests/cli/results/": "results",
+    r"tests/reports/run/test_(page|bench_page)_in_browser\.py": "browser",
+    r"tests/cli/test_(serve|pages_in_browser)": "browser",
+    r"tests/experiments/simulate/": "simulate",
+    r"tests/(experiments/test_compare|experiments/pipeline/test_spark_live)\.py": ITS_FILE,
+    r"tests/(transports/|messaging/test_round_trips)": ITS_FILE,
 }
 """Tests that share what is slow to make go to one process, together, and first; all others to whichever is free.
 
-So do those that look whether a namespace is gone: its number is soon another's.
+The first of these take longest, so they begin first. Tests that look whether a namespace is gone share a process, too:
+its number is soon another's.
 """
 
 
@@ -61,9 +60,9 @@ class Sharing(LoadScopeScheduling):
     """A test by itself, or with those that it shares something with, as a fixture that lasts for more than one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = _path(nodeid)
+        path, (_, group) = _path(nodeid), _shared(nodeid)
         alone = path if 'scope="' in _text(path) else nodeid
-        return next((group for place, group in SHARING.items() if nodeid.startswith(place)), alone)
+        return path if group == ITS_FILE else group or alone
 
 
 @cache
@@ -75,11 +74,15 @@ def _path(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _turn(item: pytest.Item) -> int:
+def _shared(nodeid: str) -> tuple[int, str | None]:
+    """The place in SHARING of a test, and its group; behind all others and none, if it is nowhere there."""
+    found = ((place, group) for place, (pattern, group) in enumerate(SHARING.items()) if re.match(pattern, nodeid))
+    return next(found, (len(SHARING), None))
+
+
+def _turn(item: pytest.Item) -> tuple[int, bool]:
     """Groups come first, then tests of whole commands: what is short comes last, so that all processes end together."""
-    if any(item.nodeid.startswith(place) for place in SHARING):
-        return 0
-    return 1 if "exchange_command import" in _text(_path(item.nodeid)) else 2
+    return _shared(item.nodeid)[0], "exchange_command import" not in _text(_path(item.nodeid))
 
 
 @pytest.hookimpl(tryfirst=True)

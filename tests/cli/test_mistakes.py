@@ -98,7 +98,7 @@ def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "zeromq"])
+@pytest.mark.parametrize("scheme", ["tcp", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_a_port_in_use_is_named(scheme: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"

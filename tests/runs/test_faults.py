@@ -115,8 +115,9 @@ def test_an_engine_that_stops_answering_is_noticed(running: Start) -> None:
     assert not any("left no result" in reason for reason in said.record["reasons"])
 
 
-@pytest.mark.parametrize("transport", [pytest.param("zeromq", marks=pytest.mark.long), "tcp"])
-@pytest.mark.parametrize("role", ["engine", pytest.param("reporter", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("role", ["engine", "reporter"])
 def test_garbage_at_any_port_is_refused_and_counted_and_the_run_stays_valid(
     role: str, transport: str, running: Start
 ) -> None:
