@@ -26,18 +26,20 @@ OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pau
 
 
 @click.command(cls=Command)
-@click.option("--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="Over what.")
+@click.option(
+    "--transport", type=Scheme(), default="zeromq", show_default=True, metavar="SCHEME", help="What carries it."
+)
 @click.option("--slo", default="p99 <= 1ms", show_default=True, metavar="OBJECTIVE",
               help="What must hold: p50, p90, p99, p99.9, mean or max of completion from due, or of lag; several "
                    "with commas.")  # fmt: skip
 @click.option("--bench", metavar="'NAME OPTIONS'",
-              help="Turn up a benchmark, not the exchange: its rate, or the scale of supply-chain.")  # fmt: skip
+              help="Search a benchmark's highest rate, or supply-chain's scale, not the exchange's.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
 @click.option("--seconds", "--duration", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
               help="How long a probe offers orders; longer at a low rate, so that there are enough.")  # fmt: skip
 @click.option("--longest", "longest_s", type=click.FloatRange(0.1, 10**6), default=10.0, show_default=True,
-              help="The most seconds of such a longer probe.")  # fmt: skip
+              help="Longest probe, seconds.")  # fmt: skip
 @click.option("--precision", type=click.FloatRange(0.005, 1.0), default=0.05, show_default=True,
               help="The search ends once its interval is this share of the capacity to either side ...")  # fmt: skip
 @click.option("--probes", "most_probes", type=click.IntRange(3, 1000), default=30, show_default=True,

@@ -38,9 +38,9 @@ def _be_verbose(ctx: click.Context, _param: click.Parameter, is_set: bool) -> No
 
 LOUDNESS = (
     click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, is_eager=True, callback=_be_quiet,
-                 help="Say nothing while it measures; only the outcome, and errors."),
+                 help="Print only the outcome, and errors."),
     click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, is_eager=True, callback=_be_verbose,
-                 help="Say also which components are started, with which words."),
+                 help="Print also how each component is started."),
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ class Command(click.Command):
         heading_of = {name: f"{heading} options" for heading, names in GROUPS.items() for name in names}
         rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*heading_of.values(), OTHERS)}
         for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
                 rows[heading_of.get(param.name or "", OTHERS)].append(record)
         for heading, records in rows.items():
             if records:

@@ -27,7 +27,7 @@ from runs.options import json_option, results_option, session_options
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **_: Any) -> None:
-    """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict a row.
+    """Compare transports at the same rates: interleaved repeats, medians with intervals, and a verdict for each row.
 
     Example: exchange compare --transports zeromq,tcp --rates 1000,4000,16000 --repeats 10
     """

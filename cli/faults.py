@@ -11,7 +11,7 @@ from runs.options import json_option, results_option
 
 @click.command(cls=Command)
 @click.option("--transports", type=Listed(Scheme()), default="zeromq,tcp,amqp", show_default=True,
-              metavar="SCHEME[,...]", help="Over what.")  # fmt: skip
+              metavar="SCHEME[,...]", help="What carries the orders.")  # fmt: skip
 @click.option("--delivery", "deliveries", type=Listed(click.STRING), default="lossy,confirmed,durable",
               show_default=True, metavar="WORD[,...]", help="With which guarantees, over a broker.")  # fmt: skip
 @click.option("--faults", type=Listed(click.STRING), default="all", show_default=True, metavar="FAULT[,...]",
@@ -26,10 +26,10 @@ def command(
     transports: list[str], deliveries: list[str], faults: list[str], quick: bool, listing: bool, results: str,
     name: str | None, as_json: bool, run_options: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Break one thing in a run after another, and say what became of the orders.
+    """Break one thing in each of many runs, and count the orders that are lost.
 
-    Each cell of the matrix is a run over one transport, with one fault. The exit code is 1 where a run lost an order
-    and did not say so.
+    Each cell of the matrix is a run over one transport, with one fault. The exit code is 1 if an order is missing from
+    a run's record, or a run hung.
 
     Example: exchange faults --transports zeromq,amqp --faults engine-kill,connection-reset
 

@@ -100,7 +100,7 @@ class Subcommands(LoadingGroup):
 @click.version_option(package_name="exchange-simulation", prog_name="exchange")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """A stock exchange simulation with which people measure messaging.
+    """Measure messaging with a stock exchange: how fast orders are answered, over what.
 
     Start with: exchange run
     """

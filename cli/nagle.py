@@ -14,7 +14,7 @@ from runs.options import json_option, network_option, results_option, session_op
 
 @click.command(cls=Command)
 @click.option("--transports", type=Listed(Scheme()), default="tcp,zeromq,amqp", show_default=True,
-              metavar="SCHEME[,...]", help="Over what: those with TCP sockets.")  # fmt: skip
+              metavar="SCHEME[,...]", help="What carries the orders, over TCP sockets.")  # fmt: skip
 @click.option("--rates", type=Listed(Rate()), default="1000,2000,4000,6000,8000", show_default=True,
               metavar="RATE[,...]", help="Offered loads, orders a second.")  # fmt: skip
 @click.option("--roles", type=Listed(click.STRING), default=USUAL, show_default=True, metavar="LEVEL[,...]",

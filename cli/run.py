@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--events", is_flag=True, help="Orders, trades, confirmations and quotes as tables, in RUN/events/; "
               "with --record.")  # fmt: skip
 @click.option("--live", is_flag=True, help="Show the last minute as graphs in the terminal while it goes on.")
-@click.option("--live-spark", is_flag=True, help="Show its seconds as Spark makes a table of them, in RUN/live/.")
+@click.option("--live-spark", is_flag=True, help="Show its seconds as rows of a table that Spark makes meanwhile.")
 @json_option
 def command(
     results: str, name: str | None, no_spark: bool, no_page: bool, events: bool, live: bool, live_spark: bool,

@@ -20,7 +20,7 @@ from runs.options import json_option, market_options, naming_options, results_op
 @market_options
 @click.option("--master", default="local[2]", show_default=True, metavar="URL",
               help="Who does it: a Spark master, as spark://host:7077, or none for this process alone.")  # fmt: skip
-@click.option("--partitions", type=Count(), help="Parts that are done one by one.  [default: by --orders]")
+@click.option("--partitions", type=Count(), help="Parts; a core does one at a time.  [default: by --orders]")
 @click.option("--trades", is_flag=True, help="Also a table of trades.")
 @click.option("--quotes", is_flag=True, help="Also a table of quotes: each change of the best prices.")
 @click.option("--events", is_flag=True, help="Also tables of orders, trades, confirmations and quotes.")

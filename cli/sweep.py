@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @until_decided_options
 @results_option
 @folder_options
-@click.option("--yes", is_flag=True, help="Do not ask, also where it takes more than a day.")
+@click.option("--yes", is_flag=True, help="Start without asking, even if it takes more than a day.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, example: bool, dry_run: bool, yes: bool, **_: Any) -> None:

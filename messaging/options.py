@@ -129,11 +129,11 @@ COUNT = click.Option(["--count"], type=Count(2, 1 << 39),
 SAMPLE_SECONDS = Seconds(0.01, 3600)
 timeout_option = click.option(
     "--timeout", "timeout_s", type=Seconds(0.1, 3600), default=10.0, show_default=True,
-    help="How long nothing may come, seconds.",
+    help="Longest wait without a message, seconds.",
 )  # fmt: skip
 nagle_option = click.option(
     "--nagle", type=Nagle((*HOSTS, "broker")), default="none", show_default=True,
-    help="Whose TCP_NODELAY is off: publisher, consumer, broker.",
+    help="Roles with Nagle's algorithm on: publisher, consumer, broker.",
 )  # fmt: skip
 cpus_option = click.option(
     "--cpus", type=Cpus(HOSTS), default={}, help="Where roles stay, as publisher=0,consumer=1.",
@@ -145,7 +145,7 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
     transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
     own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
     transport = click.Option(["--transport"], type=Listed(Scheme()), default=transports, metavar="SCHEME[,...]",
-                             show_default=transports is not None, help="Over what, each once.")  # fmt: skip
+                             show_default=transports is not None, help="Transports to measure.")  # fmt: skip
     common = together([
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
                      show_default=repeats is not None or "each benchmark's", help="How often each cell is measured."),

@@ -36,6 +36,11 @@ def terminal() -> Console:
     return Console(width=columns(), highlight=False)
 
 
+def indented(line: str, style: str = "") -> Padding:
+    """A line below the one that it explains; what wraps is indented too."""
+    return Padding(Text(line, style), (0, 0, 0, INDENT), expand=False)
+
+
 @dataclass(frozen=True)
 class Column:
     title: str

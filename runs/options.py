@@ -130,7 +130,7 @@ TABLE = (
            "Over AMQP: how messages get through pika.  [default: compiled]", Declared("amqp", "client")),
     Option("--delivery", "delivery", RUN,
            "Over AMQP: what a message survives.  [default: lossy]", Declared("amqp", "delivery")),
-    Option("--nagle", "nagle", RUN, "Whose TCP_NODELAY is off: gateway, engine, reporter, broker, or all.",
+    Option("--nagle", "nagle", RUN, "Roles with Nagle's algorithm on: gateway, engine, reporter, broker, or all.",
            Nagle(), "none"),
     Option("--topology", "topology", RUN, "Orders and answers on one TCP connection, or on one each.",
            OneOf(TOPOLOGIES), "duplex"),
@@ -140,7 +140,7 @@ TABLE = (
            "keys makes: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
     Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
            is_flag=True),
-    Option("--capture", "capture", RUN, "Hold the packet counters against tcpdump, which slows the run.", is_flag=True),
+    Option("--capture", "capture", RUN, "Check packet counters by tcpdump, which slows the run.", is_flag=True),
     Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
            Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
@@ -159,8 +159,8 @@ TABLE = (
     Option("--priority", "priority", TERMS, "How the kernel schedules gateway, engine and a broker of ours: real-time "
            "goes before all other work, and needs the right to.", OneOf(PRIORITIES), "normal"),
     Option("--record", "record", LOAD, "Keep both streams, orders.bin and answers.bin.", is_flag=True),
-    Option("--recover", "recover", LOAD, "Start what was killed again, and go on: no order is lost, none is answered "
-           "twice.", is_flag=True),
+    Option("--recover", "recover", LOAD, "Start a killed component again, and go on: no order is lost, and none is "
+           "answered twice.", is_flag=True),
     Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
     Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
            "once that is gone.", is_flag=True),
@@ -170,7 +170,7 @@ TABLE = (
            "or when the system does.", OneOf(SYNCS), "batch"),
     Option("--salvage", "salvage", ENGINE, "Go on with the orders before the damage in a journal.", is_flag=True),
     Option("--pairs", "pairs", COUNTS,
-           "Gateways, each with an engine, and orders, of its own; --rate, --orders and --window are each pair's.",
+           "Gateways, each with an engine and orders of its own; --rate, --orders and --window are each pair's.",
            Count(), 1),
     Option("--reporters", "reporters", COUNTS, "Stats reporters, to which the pairs are dealt in turns.", Count(), 1),
     Option("--policy", "policy", TERMS, "What an incoming order trades with.", OneOf(list(POLICIES)),

@@ -26,7 +26,7 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 @click.group()
 def command() -> None:
-    """What was run, when, on what; what differs; and once more from its own record.
+    """List what was run, show it again, compare two of them, or repeat one.
 
     NAME is a folder's name in DIR, TRIAL/RUN, a path, or the end of one name alone.
 
@@ -61,7 +61,7 @@ def list_results(results: str, transport: str | None, status: str | None, last: 
 @results_option
 @json_option
 def show(name: str, results: str, as_json: bool) -> None:
-    """A run or a trial, as its command presented it.
+    """Show a run or a trial as its command printed it.
 
     Example: exchange results show first
     """

@@ -11,7 +11,7 @@ from runs.options import results_option
 
 @click.command()
 @results_option
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Of 127.0.0.1.  [default: one that is free]")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="On 127.0.0.1.  [default: a free one]")
 def command(results: str, port: int) -> None:
     """Show a results directory in the browser, follow runs live, start and stop them.
 

@@ -115,7 +115,7 @@ def _meeting(scheme: str, brokers: Brokers) -> Meeting:
 def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
     """Run every cell in a new folder, and show what was found. Returns the exit code: 1 if the matrix fails."""
     folder = new_run_folder(Path(results), name or dated_name("faults"))
-    say(f"{counted(len(plan.cells), 'cells')}, about {plan.expected_s / 60:.0f} min")
+    say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
     record = _measured(plan, folder)
     write_page(folder, record)
     _print(folder, record, as_json)
@@ -159,7 +159,7 @@ def _in_short(cell: dict[str, Any]) -> str:
     if why := cell.get("skipped"):
         return f"skipped: {why}"
     orders = cell["orders"]
-    unreported = f", {orders['unreported']:,} UNREPORTED" if orders["unreported"] else ""
+    unreported = f", {orders['unreported']:,} MISSING FROM THE RECORD" if orders["unreported"] else ""
     return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"
 
 

@@ -22,7 +22,7 @@ from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_thi
 from experiments.simulate.simulation import Simulation
 from reports.exports import print_json
 from reports.progress import counting
-from reports.tables import FoldingTable, key, plain_table, terminal
+from reports.tables import FoldingTable, indented, key, plain_table, terminal
 from runs.errors import UserError, cannot_write
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
@@ -178,14 +178,15 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
 
 
 def show(record: dict[str, Any]) -> None:
-    """Print simulation.json's content: headline, totals with their spread over instruments, speed, checksums."""
+    """Print simulation.json's content: speed, totals with their spread over instruments, checksums."""
     console = terminal()
     settings, rates, sums = record["settings"], record["rates"], record["checksums"]
-    instruments = counted(settings["instruments"], "instruments")
-    console.print(f"{instruments} of seed {settings['seed']}, {_by(record)}", markup=False)
+    what = f"{settings['orders']:,} orders of {counted(settings['instruments'], 'instruments')}"
+    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {what} in {rates['matching_s']:,.1f} s", markup=False)
+    console.print(
+        indented(f"{_by(record)}, seed {settings['seed']}; start-up took another {rates['start_up_s']:,.1f} s")
+    )
     console.print(_totals(record))
-    console.print(f"{rates['orders_per_s']:,.0f} orders/s: {rates['matching_s']:,.1f} s, "
-                  f"after a start-up of {rates['start_up_s']:,.1f} s")  # fmt: skip
     console.print(f"{sums['hash']}: orders {sums['orders']}, answers {sums['answers']}")
 
 

@@ -119,12 +119,12 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
     """The compared arms of which some runs did not keep up."""
     some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
     if some:
-        arms = [f"{arm.arm.label} (in {arm.saturated} of {len(arm.runs)}{_delayed(arm)})" for arm in some]
+        arms = [f"{arm.arm.label} ({arm.saturated} of {len(arm.runs)} runs{_delayed(arm)})" for arm in some]
         yield f"compared although some runs saturated: {', '.join(arms)}"
 
 
 def _delayed(arm: Observations) -> str:
-    return f", {arm.delayed} only by a delay of the gateway's own" if arm.delayed else ""
+    return f"; in {arm.delayed} only the gateway was late" if arm.delayed else ""
 
 
 def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
             f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}{tried}"
         )
     if len(shares) < len(runs) and any("noise" in run for run in runs):
-        yield f"how noisy the machine was is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
+        yield f"the noise of the machine is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -113,8 +113,8 @@ def unreachable(plan: Plan) -> str | None:
     if most >= needed or not planned_rows(plan):
         return None
     return (
-        f"{counted(most, 'repeats')} can reach no verdict, {needed} are needed: fewer agree by chance too often, over "
-        f"{ALPHA:.0%} of trials would err"
+        f"{counted(most, 'repeats')} cannot reach a verdict: {needed} are needed, since fewer would agree by chance "
+        f"in over {ALPHA:.0%} of trials"
     )
 
 
@@ -200,7 +200,11 @@ def detectable(plan: Plan, results: Path | None) -> str | None:
         return None
     earlier = list(deviations(results)) if results else []
     deviation = median(earlier) if earlier else ASSUMED_DEVIATION
-    source = f"of {counted(len(earlier), 'rows')} of earlier trials" if earlier else "assumed; no earlier trial tells"
+    source = (
+        f"as in {counted(len(earlier), 'rows')} of earlier trials"
+        if earlier
+        else "an assumption, as there is no earlier trial"
+    )
     smallest = {
         repeats: f"from about {smallest_ratio(repeats, len(rows), deviation, alpha_of(plan)) - 1:.0%}"
         for repeats in (plan.repeats, max(plan.repeats, *plan.looks, 0))
@@ -209,7 +213,7 @@ def detectable(plan: Plan, results: Path | None) -> str | None:
     found = ", ".join(f"{repeats:,} repeats find one {ends}" for repeats, ends in smallest.items())
     return (
         f"{found.replace('one', 'a difference in completion p50', 1)}, in {POWER:.0%} of trials "
-        f"(log ratios deviate by {deviation:.2g}, {source})"
+        f"(if log ratios scatter by {deviation:.2g}, {source})"
     )
 
 

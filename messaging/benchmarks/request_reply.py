@@ -96,7 +96,7 @@ def figures(cell: Cell, results: Results) -> Figures:
 
 
 BENCHMARK = Benchmark(
-    about="clients' threads wait for their own reply: rate by clients, threads, and what else lies there",
+    about="clients' threads wait for their own reply: rate by clients, threads, and other replies in the queue",
     paper="IBM MQSeries and MSMQ (2000), figures 2 to 8, tables 1 to 5",
     points=points,
     roles=roles,

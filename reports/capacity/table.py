@@ -92,11 +92,20 @@ def headline(record: Record) -> str:
     subject = f"{subject}'s capacity for {objective}"
     if highest := answer[f"highest_held_{axis.name}"]:
         reached = axis.in_words(three_digits(highest))
-        return f"{subject} is above {reached}: the highest {axis.noun} tried held ({probes})"
+        return f"{subject} is above {reached}: {_highest_tried(record, highest)} ({probes})"
     if failed := answer[f"lowest_failed_{axis.name}"]:
         tried = "in reach" if failed <= record[f"reach_{axis.name}"]["low"] else "tried"
         return f"{subject} is below {axis.in_words(three_digits(failed))}: it held at no {axis.noun} {tried} ({probes})"
     return f"nothing is known of {subject}: {probes}, too few to say"
+
+
+def _highest_tried(record: Record, highest_held: float) -> str:
+    """Why the capacity is known to be above a rate alone: no rate above it was tried, or was tried often enough."""
+    axis = LoadAxis.of(record)
+    highest = max(float(probe[axis.name]) for probe in record["probes"])
+    if highest <= highest_held:
+        return f"the highest {axis.noun} tried held"
+    return f"the probes ended before {axis.in_words(three_digits(highest))} was decided"
 
 
 def subject_of(record: Record) -> str:

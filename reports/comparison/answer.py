@@ -79,20 +79,20 @@ def _of_side(record: Record, differ: list[Record], cases: int) -> str:
     factors = sorted(max(verdict["ratio"], 1 / verdict["ratio"]) for verdict in differ)
     ends = dict.fromkeys(f"{factor:.{2 if factor < 2 else 1}f}" for factor in (factors[0], factors[-1]))
     times, larger = " to ".join(ends), differ[0]["ratio"] > 1
-    how_many = f"in {len(differ)} of {counted(cases, 'cases')}"
+    how_many = f" in {len(differ)} of {cases} cases" if cases > 1 else ""
     if record["study"] == NAGLE:
-        return (
-            f"{second} {'helps' if larger else 'hurts'}, {times} times {'faster' if larger else 'slower'}, {how_many}"
-        )
+        words = f"{second} {'helps' if larger else 'hurts'}, {times} times {'faster' if larger else 'slower'}"
+        return f"{words},{how_many}" if how_many else words
     names = {"larger": first, "smaller": second} if larger else {"larger": second, "smaller": first}
-    return SAYS[differ[0]["metric"]].format(times=times, **names) + " " + how_many
+    return SAYS[differ[0]["metric"]].format(times=times, **names) + how_many
 
 
 def _rest(verdicts: list[Record], others: bool) -> Iterator[str]:
     found = Counter(map(_without_difference, verdicts))
+    in_all = f" of {counted(len(verdicts), 'cases')}" if not others else ""
     for words in ("no difference found", TOO_FEW, "not compared"):
         if number := found[words]:
-            yield f"{words} in {number}" if others else f"{words} in {number} of {counted(len(verdicts), 'cases')}"
+            yield words if len(verdicts) == 1 else f"{words} in {number}{in_all}"
 
 
 def _without_difference(verdict: Record) -> str | None:

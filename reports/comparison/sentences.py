@@ -46,7 +46,8 @@ def sureness(record: Record) -> str:
         return "There is no interval: too few repeats."
     if rows == 1:
         return f"The interval holds the true ratio in {confidence:.0%} of trials."
-    return f"All {rows} intervals together hold the true ratios in {confidence:.0%} of trials."
+    all_of_them = "Both" if rows == 2 else f"All {rows}"
+    return f"{all_of_them} intervals together hold the true ratios in {confidence:.0%} of trials."
 
 
 def common_settings(record: Record) -> Record:
@@ -99,5 +100,5 @@ def completion(arm: Record, clock: str, name: str, words: Callable[[Record | Non
     """An arm's completion time in these words; where too few orders tell a percentile, the maximum of how many."""
     orders = arm.get("orders_measured")
     if not is_told(name, orders):
-        return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} {max_of(orders or 0)}"
+        return f"{rounded(arm['metrics'].get(f'{clock}_max_us'))} ({max_of(orders or 0)})"
     return words(arm["metrics"].get(f"{clock}_{name}_us"))

@@ -24,8 +24,8 @@ from reports.tables import Column, FoldingTable, key, plain_table, terminal
 from runs.metrics import COMPONENTS
 
 STRIP = 25
-KEY = "--*-- the arms differ, --o-- cannot tell, | is 1; repeats: those on the estimate's side of 1."
-CPU_BEYOND = "More than: the difference in each repeat. The exchange's own work is in both, and not in the difference."
+KEY = "--*-- the arms differ; --o-- cannot tell; | marks 1. Repeats: how many lie on the ratio's side of 1."
+CPU_BEYOND = "More than: the difference in each repeat, in which the exchange's own work cancels."
 COMPLETION = {"mean": "due_mean_us", "p50": "due_p50_us", "p99": "due_p99_us", "max": "due_max_us"}
 PAPERS_CLOCK = {"mean handed": "handed_over_mean_us"}
 """From handing over, as the paper has it."""

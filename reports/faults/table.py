@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.padding import Padding
 from rich.text import Text
 
 from exchange.words import counted
 from reports.formats import ABSENT, time_in_words
-from reports.tables import FoldingTable, figure, key, plain_table, terminal, words
+from reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
 Record = dict[str, Any]
 LEGEND = (
-    "Each cell: orders lost of those sent; then how many seconds nothing was answered, or end where nothing was "
-    "answered again. ! marks orders that the record does not tell of, and runs that hung."
+    "A cell: orders lost of those sent, and how long nothing was answered (end: to the end of the run). "
+    "! marks orders that are missing from the record, and runs that hung."
 )
 
 
@@ -42,33 +41,37 @@ def cell_of(record: Record, fault: str, over: str) -> Record | None:
 
 
 def answer(record: Record) -> list[str]:
-    """The answer first: whether an order was lost unreported; then a sentence for each transport."""
+    """The answer first: how many orders were lost, and whether every record says so; then a sentence a transport."""
     cells = measured(record)
-    silent = [cell for cell in cells if is_unreported(cell)]
-    unreported = sum(cell["orders"]["unreported"] for cell in silent)
-    hung = sum(cell["hangs"] for cell in silent)
-    whole = "" if record["status"] == "complete" else f", of {record['planned_cells']} planned"
+    lost = sum(cell["orders"]["lost"] for cell in cells)
+    where = sum(bool(cell["orders"]["lost"]) for cell in cells)
+    whole = "" if record["status"] == "complete" else f" (of {record['planned_cells']} planned)"
     skipped = len(record["cells"]) - len(cells)
-    head = f"{counted(len(cells), 'cells')}{whole}{f', and {skipped} not possible here' if skipped else ''}: "
-    if not silent:
-        head += "no order was lost unreported"
-    else:
-        head += f"{counted(unreported, 'orders')} unreported in {counted(len(silent), 'cells')}"
-        head += f"; {counted(hung, 'runs')} hung" if hung else ""
+    head = f"{counted(lost, 'orders') if lost else 'no order'} {'were' if lost > 1 else 'was'} lost"
+    head += f" in {where or 'any'} of {counted(len(cells), 'runs')}"
+    head += f"{whole}{_silent(cells) or (', and every record says so' if lost else '')}"
+    head += f"; {skipped} not possible here" if skipped else ""
     return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
 
 
+def _silent(cells: list[Record]) -> str:
+    """What records do not tell, and the runs that hung."""
+    untold = sum(cell["orders"]["unreported"] for cell in cells)
+    hung = sum(cell["hangs"] for cell in cells)
+    missing = f": {counted(untold, 'orders')} MISSING FROM THE RECORDS" if untold else ""
+    return missing + (f"; {counted(hung, 'runs')} hung" if hung else "")
+
+
 def _over(over: str, cells: list[Record]) -> str:
-    """over zeromq, 4 of 15 faults cost no order; the exchange answered again after 5 of them"""
+    """over zeromq, 11 of 15 faults cost orders; the exchange answered again after 5 of them"""
     if not cells:
         return f"over {over}, no fault could be tried: the reasons are below"
-    harmless = sum(not cell["orders"]["lost"] for cell in cells)
+    harmful = sum(bool(cell["orders"]["lost"]) for cell in cells)
     back = sum(cell["came_back"] for cell in cells)
     doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)
-    more = f"; {counted(doubled, 'cells')} doubled or reordered orders" if doubled else ""
-    faults = counted(len(cells), "faults")
-    again = f"the exchange answered again after {back or 'none'} of them"
-    return f"over {over}, {harmless} of {faults} cost no order; {again}{more}"
+    more = f"; {counted(doubled, 'runs')} doubled or reordered orders" if doubled else ""
+    cost = f"{harmful or 'none'} of {counted(len(cells), 'faults')} cost orders"
+    return f"over {over}, {cost}; the exchange answered again after {back or 'none'} of {len(cells)}{more}"
 
 
 def show(record: Record, in_full: bool = True) -> None:
@@ -77,7 +80,7 @@ def show(record: Record, in_full: bool = True) -> None:
     head, *others = answer(record)
     console.print(head, style="bold", markup=False)
     for line in others:
-        console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+        console.print(indented(line))
     console.print()
     console.print(_matrix(record))
     console.print(LEGEND, style="dim", markup=False)

@@ -128,5 +128,5 @@ def _too_short(folder: RunFolder) -> str:
         return ""
     length = three_digits(length_s(folder))
     if not lasts_a_second(folder):
-        return f"The run took {length} s: under a second there is no rate a second, and nothing to draw over time."
+        return f"The run took {length} s, too short for rates by second and for charts over time."
     return f"The run took {length} s: too short for lines over time. The table of its seconds has them."

@@ -112,7 +112,7 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
     columns = {title: name for title, name in of_clock.items() if title not in left_out}
     rows = [
         None if second is None else (second, list(_words(shown_row(seconds, second), columns)))
-        for second in _shown(seconds.numbers, MOST_ON_A_PAGE)
+        for second in _shown(_with_figures(seconds), MOST_ON_A_PAGE)
     ]
     return SecondsTable(list(columns), rows)
 
@@ -138,10 +138,18 @@ def _table(seconds: Seconds, scheduled: bool, has_rates: bool) -> FoldingTable:
     columns = {title: how for title, how in COLUMNS.items() if title not in left_out}
     first, *others = (HEADINGS.get(title, title).format(clock=CLOCK_WORDS[clock]) for title in columns)
     table = plain_table(key(first, from_right=True), *others, gap=1)
-    for second in _shown(seconds.numbers, MOST_ROWS):
+    for second in _shown(_with_figures(seconds), MOST_ROWS):
         row = {} if second is None else shown_row(seconds, second)
         table.add_row(*(cells(row, clock, columns) if row else ["..."] * len(columns)))
     return table
+
+
+def _with_figures(seconds: Seconds) -> list[int]:
+    """The seconds, without a last one of which neither a rate nor a time is known."""
+    *others, last = seconds.numbers or [0]
+    row = shown_row(seconds, last) if others else {}
+    is_empty = bool(others) and row.get("orders_per_s") is None and "handed_over_count" not in row
+    return others if is_empty else seconds.numbers
 
 
 def _shown(numbers: list[int], most: int) -> list[int | None]:

@@ -7,7 +7,7 @@ from typing import Any
 from exchange.words import counted, each_of
 from reports.formats import date_and_time, is_number, is_told, plain, rate, three_digits, time_in_words
 from reports.run.run_folder import Record, is_scheduled, mean_cores, section
-from runs.record.noise import noise_words
+from runs.record.noise import MOST_SHARE, noise_words
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
@@ -26,6 +26,7 @@ def page_words(run: Record) -> dict[str, Any]:
     return {
         "run": run, "title": title(run), "circumstances": circumstances(run), "scheduled": is_scheduled(run),
         "verdict": verdict(run), "meaning": MEANINGS.get(str(run.get("status"))), "clocks": clocks(run),
+        "noise": noise_words(run, MOST_SHARE),
         "answers_per_order": answers_per_order(run), "mean_cores": mean_cores(run),
         "both_ends": both_ends(run), "other_counts": other_counts(run), "socket_counters": socket_counters(run),
     }  # fmt: skip

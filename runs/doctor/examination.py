@@ -94,7 +94,9 @@ def priority() -> Item:
     try:
         with going_first():
             return Item(
-                name="priority", verdict="good", found="--priority real-time may keep others' work out of a run"
+                name="priority",
+                verdict="good",
+                found="--priority real-time is permitted: it keeps other work out of a run",
             )
     except UserError:
         return Item(name="priority", verdict="care", found="normal only", why="others' work shows in every percentile",

@@ -110,7 +110,7 @@ def test_arms_at_one_rate_had_the_same_orders_in_a_repeat_and_others_in_the_next
 
 def test_a_plan_that_can_reach_no_verdict_says_so_first_and_runs(small: tuple[Path, Said]) -> None:
     _, said = small
-    assert "2 repeats can reach no verdict, 6 are needed" in said.err.partition("run 1 of")[0]
+    assert "2 repeats cannot reach a verdict: 6 are needed" in said.err.partition("run 1 of")[0]
     assert {verdict["outcome"] for verdict in said.record["verdicts"]} <= {"cannot tell", "not compared"}
 
 

@@ -64,7 +64,7 @@ def test_each_level_is_warmed_up_over_each_transport() -> None:
 def test_six_repeats_over_three_transports_and_the_paper_s_rates_can_reach_a_verdict() -> None:
     assert len(planned_rows(planned())) == 30
     assert unreachable(planned(repeats=6)) is None
-    assert "5 repeats can reach no verdict, 6 are needed" in str(unreachable(planned(repeats=5)))
+    assert "5 repeats cannot reach a verdict: 6 are needed" in str(unreachable(planned(repeats=5)))
 
 
 @pytest.mark.parametrize(

@@ -71,5 +71,5 @@ def test_a_dry_run_says_how_many_runs_there_are(tmp_path: Path) -> None:
     assert " ".join(said.output.split()).startswith(
         "Nagle off, Nagle on, Nagle on at broker; 15 pairs, 10 repeats: 300 runs and 6 warm-ups"
     )
-    assert "can reach no verdict" not in said.output
+    assert "cannot reach a verdict" not in said.output
     assert list(tmp_path.iterdir()) == []

@@ -30,7 +30,9 @@ def test_one_that_was_killed_is_unfinished_and_not_taken_for_a_run(tmp_path: Pat
 def test_it_is_shown_as_its_command_did(tmp_path: Path) -> None:
     record = simulated(tmp_path, *MARKET, "--name", "first").record
     said = results(tmp_path, "show", "first").output
-    assert said.startswith("3 instruments of seed 1, one process, 3 partitions\n")
+    speed, how = said.splitlines()[:2]
+    assert f" orders/s: {record['totals']['orders']:,} orders of 3 instruments in " in speed
+    assert how.startswith("  one process, 3 partitions, seed 1; start-up took another ")
     assert f"sum of xxh64: orders {record['checksums']['orders']}" in said
 
 

@@ -157,7 +157,7 @@ def test_a_plan_without_the_rule_keeps_every_run(made: Plan, tmp_path: Path) -> 
 
 def test_noise_that_is_unknown_is_no_reason_and_is_said(tmp_path: Path) -> None:
     assert len(ran(tmp_path, Machine(after_warm_ups(None)))) == 4
-    assert "how noisy the machine was is unknown for 1 of 4 runs" in results(tmp_path, MADE)["caveats"]
+    assert "the noise of the machine is unknown for 1 of 4 runs" in results(tmp_path, MADE)["caveats"]
 
 
 def test_a_failed_run_is_not_tried_again_for_noise(tmp_path: Path) -> None:

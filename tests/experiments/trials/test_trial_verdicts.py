@@ -67,7 +67,7 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
     few = told(tmp_path / "five", plan(repeats=5))
     assert (few["outcome"], few["low"], few["p"]) == ("cannot tell", None, None)
     assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
-    assert "5 repeats can reach no verdict, 6 are needed" in caveats(tmp_path / "five", plan(repeats=5))
+    assert "5 repeats cannot reach a verdict: 6 are needed" in caveats(tmp_path / "five", plan(repeats=5))
     assert told(tmp_path / "six", plan(repeats=6))["outcome"] == "differ"
     assert caveats(tmp_path / "six", plan(repeats=6)) == ""
 
@@ -103,7 +103,7 @@ def test_a_few_saturated_runs_are_mentioned(tmp_path: Path) -> None:
         full = step.arm.contender == "b" and step.repeat <= 2
         put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if full else "complete")
     assert told(tmp_path, plan())["outcome"] == "cannot tell"
-    assert "some runs saturated: b at 1,000 orders/s (in 2 of 10)" in caveats(tmp_path, plan())
+    assert "some runs saturated: b at 1,000 orders/s (2 of 10 runs)" in caveats(tmp_path, plan())
 
 
 def test_a_run_that_failed_is_left_out_with_its_repeat_and_said(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_delay_of_the_gateway_s_own_is_not_the_transport_s_failure(tmp_path: P
         reasons = ["the gateway's p99 lag is 12.0 ms"] if late else []
         put(tmp_path, step, us=STEADY[step.repeat - 1], status="saturated" if late else "complete", reasons=reasons)
     assert told(tmp_path, plan())["outcome"] == "cannot tell"
-    said = "some runs saturated: b at 1,000 orders/s (in 8 of 10, 8 only by a delay of the gateway's own)"
+    said = "some runs saturated: b at 1,000 orders/s (8 of 10 runs; in 8 only the gateway was late)"
     assert said in caveats(tmp_path, plan())
 
 

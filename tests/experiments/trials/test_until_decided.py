@@ -89,7 +89,7 @@ def test_a_plan_says_how_far_it_may_go_on() -> None:
 
 def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
     assert "10 repeats find a difference in completion p50 from about 18%" in str(detectable(plan(), None))
-    assert "no earlier trial tells" in str(detectable(plan(), tmp_path))
+    assert "there is no earlier trial" in str(detectable(plan(), tmp_path))
 
 
 def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
     put_all(folder, plan(repeats=6), {"a": quiet, "b": quiet[::-1]})
     (folder / "comparison.json").write_bytes(orjson.dumps(results(folder, plan(repeats=6))))
     said = str(detectable(plan(), tmp_path))
-    assert "of 1 row of earlier trials" in said
+    assert "as in 1 row of earlier trials" in said
     assert "from about 1%" in said
 
 

@@ -41,6 +41,10 @@ KINDS = [
         record(None, 118_345, None),
         "tcp's capacity for p99 <= 1ms is above 118,000 orders/s: the highest rate tried",
     ),
+    (
+        record(None, 30_000, None),
+        "tcp's capacity for p99 <= 1ms is above 30,000 orders/s: the probes ended before 64,000 orders/s was decided",
+    ),
     (record(None, None, 101.0), "tcp's capacity for p99 <= 1ms is below 101 orders/s: it held at no rate in reach"),
     (record(None, None, 4_000), "tcp's capacity for p99 <= 1ms is below 4,000 orders/s: it held at no rate tried"),
     (record(None, None, None, probes=[]), "nothing is known of tcp's capacity for p99 <= 1ms: 0 probes"),

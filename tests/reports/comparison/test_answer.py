@@ -37,10 +37,10 @@ def record(*verdicts: dict[str, Any], study: str = "compare") -> dict[str, Any]:
         ([verdict(0.5), verdict(0.25, block="at 2")], "a is 2.0 to 4.0 times faster than b in 2 of 2 cases"),
         ([verdict(2.0), verdict(1.0, "cannot tell", "at 2")],
          "b is 2.0 times faster than a in 1 of 2 cases; no difference found in 1"),
-        ([verdict(1.0, "cannot tell")], "a and b: no difference found in 1 of 1 case"),
+        ([verdict(1.0, "cannot tell")], "a and b: no difference found"),
         ([{**verdict(0.06, "cannot tell"), "low": None, "high": None}],
-         "a and b: too few repeats to tell in 1 of 1 case"),
-        ([verdict(None, "not compared")], "a and b: not compared in 1 of 1 case"),
+         "a and b: too few repeats to tell"),
+        ([verdict(None, "not compared")], "a and b: not compared"),
         ([verdict(0.5), verdict(3.0, block="at 2")],
          "a is 2.0 times faster than b in 1 of 2 cases; b is 3.0 times faster than a in 1 of 2 cases"),
     ],
@@ -50,7 +50,7 @@ def test_the_answer_says_who_by_how_much_and_in_how_many_cases(verdicts: list[di
 
 
 def test_nagle_s_answer_says_whether_it_hurts() -> None:
-    assert answers(record(verdict(0.5), study="nagle"))[0].startswith("b hurts, 2.0 times slower, in 1 of 1 case")
+    assert answers(record(verdict(0.5), study="nagle"))[0].startswith("b hurts, 2.0 times slower (completion")
 
 
 def test_with_many_contenders_the_headline_names_the_largest_difference() -> None:
@@ -101,7 +101,7 @@ def test_the_rows_of_the_printed_plot_all_have_their_1_in_one_column(capsys: pyt
 def test_a_percentile_is_told_from_ten_orders_beyond_it(name: str, orders: int | None, told: bool) -> None:
     arm = {"orders_measured": orders, "metrics": {f"due_{name}_us": {"median": 5.0}, "due_max_us": {"median": 7.0}}}
     expected = "7" if name == "max" else "5"
-    assert completion(arm, "due", name, rounded) == (expected if told else f"7 max of {orders:,}")
+    assert completion(arm, "due", name, rounded) == (expected if told else f"7 (max of {orders:,})")
 
 
 def test_a_page_with_very_many_rows_folds_those_of_other_metrics() -> None:

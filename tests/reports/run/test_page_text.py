@@ -163,7 +163,7 @@ def test_a_short_run_has_its_curve_and_its_seconds_and_no_line_of_three_dots(tmp
 def test_a_run_under_a_second_says_so_in_place_of_a_rate(tmp_path: Path) -> None:
     page = page_of(SyntheticRun(seconds=1).write(tmp_path / "run", duration_s=0.54))
     words = words_of(page)
-    assert "The run took 0.540 s: under a second there is no rate a second" in words
+    assert "The run took 0.540 s, too short for rates by second" in words
     assert "second p50 p99 max" in words  # no offered, sent, answered
 
 
