@@ -100,7 +100,7 @@ def _rotated(word: int, bits: int) -> int:
 
 
 def _of_word(word: int) -> int:
-    """What a lane that is 0 becomes by one round."""
+    """The value of a lane of 0 after one round."""
     return _rotated(word * _P2 % _MODULUS, 31) * _P1 % _MODULUS
 
 

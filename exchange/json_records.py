@@ -67,7 +67,7 @@ def check(part: Record, kind: type) -> None:
 
 
 Figures = dict[str, float | None]
-"""By name; the unit is in the name, or in that of the figures."""
+"""Figures by name; the unit is in the name."""
 
 
 class Socket(TypedDict):

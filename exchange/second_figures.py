@@ -32,7 +32,7 @@ class Traffic:
 
     @property
     def last(self) -> int:
-        """-1 before there is a second."""
+        """The latest second; -1 before there is one."""
         return -1 if self._history.last is None else self._history.last
 
     def take(self, fact: Fact) -> History:

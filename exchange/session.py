@@ -20,7 +20,7 @@ SOURCE_BITS = 8
 """A reporter's word to go on has the source's byte in so many bits of its session, below a random number."""
 _NEVER_NS = 2**62
 BETWEEN_RECORDS_NS = 2_000_000
-"""From writing one record of a second to writing the next; messages that are due go in between."""
+"""Time between two records of a second, in which due messages are sent."""
 
 
 class Disagreement(Exception):
@@ -111,7 +111,7 @@ class Reporting:
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._unwritten: deque[Callable[[], None]] = deque()
         self._write_ns = _NEVER_NS
-        """When the next record is to be written, or what was written to be sent."""
+        """Time to write the next record, or to send the written ones."""
         self._start_ns = 0
         self._at_start = self._at_stop = self._usage()
         self.second = 0

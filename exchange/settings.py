@@ -30,7 +30,7 @@ TOPOLOGIES = ("duplex", "simplex")
 """Whether orders and answers share one connection, or each have one."""
 
 PRIORITIES = ("normal", "real-time")
-"""How the kernel schedules what carries orders: among others, or before all of them."""
+"""How the kernel schedules gateway, engine and broker: among other processes, or before all of them."""
 
 SYNCS = ("batch", "always", "none")
 """When an input journal is synced to the disk, as matching_engine/journal.py describes it."""

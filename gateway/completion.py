@@ -46,7 +46,7 @@ _order_id = field_reader("id", Trade, Confirmation, Rejection)
 _HANDED_OVER, _DUE, _LAG = 0, 1, 2
 _SUM, _MIN, _MAX = 0, 1, 2
 _NONE_NS = 2**62
-"""The shortest of no times."""
+"""Least value of an empty set of times."""
 SAMPLED = 5
 """Columns of `Tables.sampled`."""
 
@@ -78,12 +78,12 @@ def _last_of_pack(order_id: int, packing: int, last_id: int) -> int:
 
 
 class Tables(NamedTuple):
-    """Orders that wait for their first answer, by slot, which is an id's low bits; counts of those that have it."""
+    """Orders that wait for their first answer, by slot (an id's low bits), and counts of those that got it."""
 
     handed: Longs
     """When the order was handed over; 0 where none waits."""
     due: Longs
-    """Untouched without a schedule."""
+    """Not written without a schedule."""
     counts: Longs
     """Log buckets by clock; in the lower half, the last order's."""
     moments: Longs
@@ -100,7 +100,7 @@ class Rules(NamedTuple):
     scheduled: bool
     packing: int
     interval: int
-    """Between samples."""
+    """Orders from one sample to the next."""
 
 
 @njit(inline="always")
@@ -250,7 +250,7 @@ class Completion:
 
 
 def _empty_buckets() -> dict[str, Longs]:
-    """Counts and moments of no order."""
+    """Empty counts and times."""
     moments = np.zeros((2 * len(CLOCKS), 3), np.int64)
     moments[:, _MIN] = _NONE_NS
     counts = untouched(2 * len(CLOCKS) * BUCKETS * moments.itemsize).view(np.int64)

@@ -36,7 +36,7 @@ class DueTimes(Protocol):
     """The most orders that are due at the same time."""
 
     def write(self, due: Longs) -> None:
-        """Write those of the next len(due) orders; none is before the one of the order before it."""
+        """Write the next len(due) due times, which never decrease."""
 
 
 class Periodic:

@@ -48,7 +48,7 @@ class Journal:
     def note_answered(self, sampled: npt.NDArray[np.int64]) -> None:
         """Report sampled orders that got their first answer, a row each, as `Tables.sampled` has them.
 
-        All of their readings go now: what the gateway does between hand-over and answer, it does late for the answer.
+        All of their readings go now: work between hand-over and answer would delay the answer.
         """
         for answered_ns, together in groupby(sampled.tolist(), itemgetter(3)):
             rows = list(together)

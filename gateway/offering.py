@@ -39,7 +39,7 @@ class Ahead(NamedTuple):
 
 
 class Offering:
-    """Hands over orders: `sent` so far, `limit` in the end. A window bounds the unanswered ones."""
+    """Hands over `limit` orders in all, `sent` so far. A window bounds the unanswered ones."""
 
     def __init__(self, settings: RunSettings, link: Link, completion: Completion, pacer: Pacer, stream: Stream) -> None:
         self._link, self._completion, self._pacer = link, completion, pacer
@@ -94,7 +94,7 @@ class Offering:
         self.resent += self._resumed_at - received
 
     def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
-        """Count orders that a gateway before this one sent as this one's. Of the first `reported` the times are known.
+        """Count a killed gateway's orders as this one's own. The times of the first `reported` are known.
 
         When the others were handed over is not: it counts as when they were due, without a schedule as `since_ns`.
         """
@@ -175,7 +175,7 @@ class Offering:
         return count
 
     def _note_sent(self, span: Bytes, first_handed_ns: int, last_handed_ns: int, is_hashed: bool = False) -> None:
-        """Count orders that went, and hash them unless they are."""
+        """Count sent orders, and hash them unless they are hashed already."""
         count = len(span) // ORDER_BYTES
         if not is_hashed:
             self.stream.update(span)
@@ -222,7 +222,7 @@ class Offering:
 
     @property
     def _ahead_gone(self) -> int:
-        """The frames there that have gone."""
+        """Frames of this batch that were sent."""
         return (self.sent - self._ahead_after) // self._packing
 
     def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> int:

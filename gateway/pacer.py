@@ -1,4 +1,4 @@
-"""The open loop, which says when each order may go. Due times are fixed at the start; being late moves none."""
+"""The open loop: it says when each order may go. Due times are fixed at the start, and a delay moves none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goes on with the session after the engine went away: find it again, agree on who has what, send the rest again.
+"""Resumes the session after the engine went away: find it again, agree on what each end has, send the rest again.
 
     gateway ── hello, resume(session, answers that it has) ──▶ engine, which matches its journal again
     gateway ◀── resume(session, orders that it has), the answers that the gateway lacks ── engine
@@ -27,11 +27,11 @@ from transports.renewable import RenewableLink
 LOOK_NS = 10_000_000
 """Between two attempts to find the engine."""
 ASK_AGAIN_NS = 5_000_000_000
-"""How long an open link may bring no hello before another is opened: what was said over this one may be lost."""
+"""Longest wait for a hello on an open link. Then another link is opened, since this one may have lost messages."""
 
 
 SESSIONS_SINCE_S = 1_700_000_000
-"""So that tenths of a second fit into the number of a session until 2037."""
+"""Session numbers count tenths of a second from here, so they fit until 2037."""
 FURTHER_SESSIONS = 1000
 """More than a gateway may resume within a second: the next one's sessions have higher numbers."""
 
@@ -82,7 +82,7 @@ class Recovery:
         self._session = int((time.time() - SESSIONS_SINCE_S) * 10)
         """The number of the session, higher than that of any gateway before: no process starts within 0.1 s."""
         self.before: Progress | None = None
-        """How far the gateway was that this one takes the place of."""
+        """Progress of the killed gateway that this one replaces."""
 
     def go_on_from(self, before: Progress) -> Progress:
         """Take the place of a gateway that was killed. Which answers it had is not known: all of them come again.
@@ -96,7 +96,7 @@ class Recovery:
         return before._replace(session=self._session, records=())
 
     def progress(self, start_ns: int, at_ns: int) -> Progress:
-        """How far this gateway is."""
+        """Progress of this gateway."""
         return Progress(
             start_ns, at_ns, self._offering.first_handed_ns, self._offering.sent, self._completion.answered,
             int(self._completion.by_type.sum()), self._session, self.sessions, self._offering.resent,
@@ -194,7 +194,7 @@ class Recovery:
             self._silent_since_ns = 0
 
     def facts(self) -> dict[str, Any]:
-        """What a result says of it. Without service: from the last answer before a break to the first one behind it."""
+        """The breaks in a result. Without service: from the last answer before a break to the first one behind it."""
         return {
             "sessions": self.sessions,
             "orders_resent": self._offering.resent,

@@ -61,7 +61,7 @@ class Gateway:
             self._recovery = Recovery(engine, self._terms, self._offering, self._intake, self._completion)
         self._before: Progress | None = None
         self._progress: Progress | None = None
-        """As of the last whole second."""
+        """Progress up to the last whole second."""
         self._stopped: str | None = None
         self._stop_asked = False
         self._end_sent = False
@@ -71,9 +71,9 @@ class Gateway:
         self._wall_less_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
         self.on_progress: Callable[[Progress], None] = lambda progress: None
-        """Called each second where another gateway could go on from there."""
+        """Called each second, if another gateway could go on from this progress."""
         self.on_end: Callable[[End], None] = lambda end: None
-        """Called where another engine could end without this gateway: it has all that it wants."""
+        """Called once this gateway has every answer, so that a restarted engine may end without it."""
 
     def stop(self, reason: str) -> None:
         """End the run early, in band, as a partial one."""

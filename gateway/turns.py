@@ -45,15 +45,15 @@ class Taken(NamedTuple):
     answered: int
     """Orders that got their first answer."""
     came: int
-    """Frames that came and are not forgotten."""
+    """Received frames in memory."""
     read: int
-    """Those of them that were recorded; the loop in Python reads the others."""
+    """Received frames that were recorded; the loop in Python reads the others."""
     samples: int
     """Sampled orders among those answered."""
     came_ns: int
-    """When the last frames came."""
+    """Time of the latest frames."""
     answer_ns: int
-    """When the last frames that were recorded came."""
+    """Time of the latest frames that were recorded."""
     heard_ns: int
     """The time from which a silence of the engine counts."""
     goes_on: bool
@@ -177,7 +177,7 @@ class Turns:
         return taken
 
     def settle(self) -> None:
-        """Do in Python what the turns left of the link's own work."""
+        """Do the link's own work that the turns left to Python."""
         if lent := lent_by(self._link):
             lent.settle()
 
@@ -192,7 +192,7 @@ class Turns:
         )  # fmt: skip
 
     def _note(self, taken: Taken) -> None:
-        """Hash and report what went and came, and read what the kernel could not."""
+        """Hash and report sent and received messages, and read those that the kernel could not."""
         self._offering.note_ahead(taken.sent, taken.first_handed_ns, taken.last_handed_ns)
         self._completion.answered += taken.answered
         batch, intake = self._intake.batch, self._intake

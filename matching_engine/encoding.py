@@ -56,7 +56,7 @@ class Answers(NamedTuple):
 
 
 class End(NamedTuple):
-    """How far the answers have been written."""
+    """End of the written answers."""
 
     byte: int
     frame: int

@@ -119,7 +119,7 @@ class InputJournal:
 
     @property
     def orders(self) -> int:
-        """How many are in it."""
+        """Number of orders in the journal."""
         return int(self.numbers[ORDERS])
 
     @property
@@ -250,7 +250,7 @@ class InputJournal:
         self._thread.start()
 
     def _keep_synced(self) -> None:
-        """Until the journal is closed, or cannot be synced."""
+        """Sync until the journal is closed, or cannot be synced."""
         if self._thread and sys.platform == "linux":  # it takes no processor from an order
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while self._descriptor >= 0:
@@ -282,19 +282,19 @@ class InputJournal:
             os.close(folder)
 
     def facts(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """The journal in a result."""
         return {"orders": self.orders, "bytes": int(self.numbers[SIZE]), "sync": self._sync, "syncs": self.syncs,
                 "cut_bytes": self.cut_bytes}  # fmt: skip
 
     def close(self) -> None:
-        """Write what is left, and let another engine have the file."""
+        """Write what is unwritten, and release the file for another engine."""
         if self._descriptor >= 0:
             if self._sync != "none":
                 self._sync_now()
             self.abandon()
 
     def abandon(self) -> None:
-        """Let another engine have the file as it is, as the death of the process does."""
+        """Release the file as it is, as the death of the process would."""
         descriptor, self._descriptor = self._descriptor, -1
         if self._thread:
             self._thread.join()

@@ -45,7 +45,7 @@ _POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
 
 
 def _tables() -> Longs:
-    """`[k, byte]`: what a byte does to the checksum if k bytes come after it, of the eight that are taken at once."""
+    """`[k, byte]`: a byte's part of the checksum if k of the eight bytes that are taken at once come after it."""
     tables = np.zeros((8, 256), np.int64)
     for byte in range(256):
         crc = byte

@@ -132,7 +132,7 @@ class OrderBook:
         return [order for key in occupied.tolist() for order in self._level(side - 1, key)]
 
     def total_resting(self, side: int) -> Resting:
-        """How much rests on a side, ASK or BID, without a Python object for each order. O(levels + orders)."""
+        """Totals of the orders that rest on a side, without an object for each order. O(levels + orders)."""
         return Resting(*_count_resting(self.records, self.max_price + 1, side - 1))
 
     def volume_traded(self, side: int, left: Resting) -> int:

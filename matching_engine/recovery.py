@@ -59,18 +59,18 @@ class Pulse:
         return journal.with_suffix(".pulse")
 
     def begin(self) -> None:
-        """This process is the engine now."""
+        """Note that this process is the engine now."""
         self._numbers[:] = os.getpid(), 0, 0
 
     def beat(self) -> None:
         self._numbers[_BEATS] += 1
 
     def rest(self) -> None:
-        """From now on no pulse is no sign."""
+        """Stop the pulse; a missing pulse means nothing from now on."""
         self._numbers[_BEATS] = 0
 
     def end(self) -> None:
-        """The engine has ended its session, and nobody is to take its place."""
+        """Note that the engine ended its session, so that no standby takes its place."""
         self._numbers[_ENDED] = 1
 
     @property
@@ -186,12 +186,12 @@ class Recovery:
         self._sessions += 1
 
     def owe_nothing(self) -> None:
-        """The gateway has every answer that there will be."""
+        """Note that the gateway has every answer."""
         self._known = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
     def take_follower(self) -> tuple[Follower, list[Recent]] | None:
-        """What a standby has matched, if that serves this session, with the answers that the gateway may lack."""
+        """The orders that a standby matched, and the answers that the gateway may lack, if they fit this session."""
         follower, self._follower = self._follower, None
         answers = follower.behind(self._theirs) if follower else None
         if follower is None or answers is None:
@@ -201,18 +201,18 @@ class Recovery:
         return follower, answers
 
     def done(self, replayed: int) -> None:
-        """So many orders have been matched again; new ones come."""
+        """Note how many orders were matched again; new ones follow."""
         self.is_resumed = True
         self._replayed += replayed
         self._replay_ns += time.monotonic_ns() - self._began_ns
 
     @property
     def owes_nothing(self) -> bool:
-        """Whether orders come, and the gateway lacks the answers to all of them."""
+        """Whether orders come whose answers the gateway lacks."""
         return self.is_resumed and not self._known
 
     def pass_over(self, answers: FrameBatch, first: int) -> int:
-        """The first frame from `first` on that the gateway lacks. Disagreement if what it has is something else."""
+        """The first frame from `first` on that the gateway lacks. Disagreement if the gateway's answers are others."""
         if not self._known:
             return first
         end, found = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._known)

@@ -40,7 +40,7 @@ HANDLE = types.UniTuple(_LONG, 5)(
 )  # fmt: skip
 """The type of every engine's kernel, so that the turn is compiled once for all."""
 APPEND = types.boolean(_LONGS, _BYTES, _BYTES, _LONG, _LONG)
-"""The type of what writes frames of orders into a journal; see journal_records.py."""
+"""The type of a function that writes frames of orders into a journal; see journal_records.py."""
 TURNS = types.UniTuple(_LONG, 9)(
     *map(types.FunctionType, (RECEIVE, SEND, SLEEP)), _LONGS, _BYTES,
     types.FunctionType(HANDLE), _LONG, _ARENA, _INDEX,
@@ -58,7 +58,7 @@ NO_JOURNAL = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
 
 
 class Journal(Protocol):
-    """What the turns need of an input journal."""
+    """The part of an input journal that the turns use."""
 
     @property
     def is_compiled(self) -> bool:
@@ -66,7 +66,7 @@ class Journal(Protocol):
 
     @property
     def calls(self) -> tuple[Any, Longs, Bytes]:
-        """What writes records, of the type APPEND, and its first two arguments."""
+        """The compiled writer of records, of the type APPEND, and its first two arguments."""
 
 
 @dataclass
@@ -78,19 +78,19 @@ class Sums:
 
 
 class Taken(NamedTuple):
-    """What the turns did."""
+    """Progress of the turns."""
 
     came: int
-    """Frames that came and are not forgotten; those are forgotten whose answers were all sent."""
+    """Received frames in memory. A frame is forgotten once all its answers were sent."""
     matched: int
-    """Those of them that were matched wholly; the loop in Python goes on with the next one."""
+    """Received frames that were matched whole; the loop in Python goes on with the next one."""
     at: int
     """The byte of that frame to go on at, where some of its orders were matched; its answers end at `byte`."""
     byte: int
     answers: int
     """Frames of answers."""
     sent: int
-    """Those of them that were sent."""
+    """Frames of answers that were sent."""
     journaled: int
     """Frames of orders that are in the journal; fewer than `matched` if it could not be written."""
     heard: int
@@ -165,7 +165,7 @@ class Turns:
         return taken
 
     def settle(self) -> None:
-        """Do in Python what the turns left of the link's own work."""
+        """Do the link's own work that the turns left to Python."""
         if lent := lent_by(self._link):
             lent.settle()
 

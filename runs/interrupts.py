@@ -1,4 +1,4 @@
-"""What ends work early: Ctrl-C, `kill`, a terminal that closes; and the end of the context beside which it is done."""
+"""Signals that end work early: Ctrl-C, `kill`, a terminal that closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the kernel schedules a thread, and those that it starts: before all other work, or after what carries orders."""
+"""Scheduling of a thread and of those that it starts: before all other work, or after what carries orders."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def open_standby(
 
 
 def _listen_soon(name: str, url: str, timeout_s: float) -> Link:
-    """Listen where an engine listened that has just died; its sockets, and a broker's memory of it, go a bit later."""
+    """Listen where a dead engine listened. Its sockets, and a broker's memory of it, disappear a little later."""
     until_ns = _deadline_ns(timeout_s)
     while True:
         try:
@@ -223,7 +223,7 @@ def open_gateway(
 
 
 class RecordedStream:
-    """A checksum, and a file with every byte; `exchange match` replays it. OSError names the file."""
+    """A checksum, and a file of all bytes, which `exchange match` replays. OSError names the file."""
 
     keeps_bytes = True
 

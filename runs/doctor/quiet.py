@@ -29,7 +29,7 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class WakeUps:
-    """How late each of many sleeps of a millisecond ended, in us."""
+    """Lateness of each of many sleeps of a millisecond, in us."""
 
     late_us: list[float]
     slack_ns: int | None

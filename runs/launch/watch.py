@@ -28,7 +28,7 @@ PATIENCE_S = 5.0
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
 MOST_RESTARTS = 100
-"""How often a component is started again."""
+"""Most restarts of a component."""
 LOOK_S, BROKER_LOOK_S = 1.0, 0.25
 """Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
 
@@ -117,7 +117,7 @@ class Watch:
         self._selector = selectors.DefaultSelector()
         self._results: dict[str, dict[str, Any]] = {}
         self._known: dict[str, dict[str, Any]] = {}
-        """What a component needs to know to take the place of one that was killed."""
+        """The facts with which a component takes the place of a killed one."""
         self._failures: list[str] = []
         self._ready: set[str] = set()
         self._unneeded: set[str] = set()
@@ -126,7 +126,7 @@ class Watch:
         self._interrupted_s: float | None = None
         self._partial = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
-        """By reporter, for itself and the pairs that report to it."""
+        """The same by reporter, for itself and the pairs that report to it."""
         for name in processes.children:
             self._listen_to(name)
 

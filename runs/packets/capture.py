@@ -43,7 +43,7 @@ class Captured:
     dropped: int
 
     def missing(self, received: int, interface: str) -> int:
-        """How many of `received` packets are not captured; loopback receives a packet twice and captures it once."""
+        """Packets of `received` that were not captured; loopback receives a packet twice and captures it once."""
         return received - self.dropped - self.captured * (2 if interface == LOOPBACK else 1)
 
 

@@ -108,7 +108,7 @@ def _started_ticks(pid: int) -> int | None:
 
 
 def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
-    """What is known without any component's result: that the one who would have written run.json died."""
+    """The one fact that is known without any component's result: the process that should write run.json died."""
     settings = begun["settings"]
     try:
         lineup = Lineup.of(RunSettings(pairs=settings.get("pairs", 1), reporters=settings.get("reporters", 1)))

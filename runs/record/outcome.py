@@ -181,7 +181,7 @@ def _sum(checksums: Iterable[str]) -> str:
 
 
 def recovered(outcome: Outcome) -> dict[str, Any] | None:
-    """What it took to go on after a break; None if no session broke."""
+    """The work of going on after breaks; None if no session broke."""
     recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
     resumed = sum(each["sessions"] - 1 for each in recoveries)
     if not outcome.restarts and not resumed:

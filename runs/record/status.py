@@ -37,7 +37,7 @@ def judge(outcome: Outcome, orders_per_s: float | None, lag_p99_us: Mapping[int,
 
 
 def _with_orders(outcome: Outcome, reasons: list[str]) -> list[str]:
-    """The reasons, behind the numbers of orders if some were sent that no answer is known of."""
+    """The reasons. If orders were sent of which no answer is known, their numbers come first."""
     known = counts(outcome)
     sent, answered = known.get("orders_sent", 0), known.get("orders_answered", 0)
     unknown = [f"orders sent {sent:,}, answered {answered:,}, unknown {sent - answered:,}"]
@@ -158,7 +158,7 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
 
 @dataclass(frozen=True)
 class Offered:
-    """What became of messages that fell due at a rate: the gateway's orders, or a publisher's messages."""
+    """Figures of messages that fell due at a rate: the gateway's orders, or a publisher's messages."""
 
     messages: int
     per_s: float
@@ -168,14 +168,14 @@ class Offered:
     """Time in which they were handed over."""
     lag_p99_us: float | None
     backlog_growth: int
-    """How many more had no answer, or were not delivered, at the end than at three quarters of the run."""
+    """Growth of the backlog in the last quarter: messages without an answer, or not delivered."""
     at_once: int = 1
     """The most that were due at the same time."""
     what: str = "orders"
     backlog: str = "unanswered orders"
     whose: str = "the gateway's"
     blocked_s: float = 0.0
-    """How long a broker in alarm took nothing from the link."""
+    """Time in which a broker in alarm took nothing from the link."""
 
     def fell_behind(self) -> Iterator[str]:
         """Sentences if the rate was not kept."""

@@ -124,7 +124,7 @@ def _lent_send(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, fi
 
 @lendable(SLEEP)
 def _lent_sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
-    """The descriptor is edge-triggered. The `receive` before has taken in all that it told, so ppoll tells the rest."""
+    """The descriptor is edge-triggered: the preceding `receive` took all up to its edge, and ppoll tells the rest."""
     news = poll(numbers[_DESCRIPTORS:], numbers[_TIMESPEC:_DESCRIPTORS], until_ns)
     if news:
         numbers[NOTICE] = 1

@@ -39,7 +39,7 @@ WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEED
 
 
 Credentials = tuple[bytes, tuple[bytes, ...]]
-"""ZAP's name of the mechanism, and what the peer shows by it: user and password, or its public key."""
+"""ZAP's name of the mechanism, and the peer's credentials: user and password, or its public key."""
 
 
 def credentials_of(token: str, curve: Curve | None) -> Credentials:
@@ -93,7 +93,7 @@ class Doorman:
 
     @property
     def peer_left(self) -> bool:
-        """True if a peer was admitted and no peer's connection is open any more; a stranger's may be.
+        """True if a peer was admitted and no peer's connection is open any more. A stranger's connection may be open.
 
         A pair's peer, and a listener, has left for good once its connection broke: libzmq connects again by itself,
         perhaps to a successor, and what was under way is lost.

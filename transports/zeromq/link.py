@@ -245,7 +245,7 @@ def _receive_nothing(_batch: FrameBatch) -> int:
 
 
 def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorman) -> Calls:
-    """The calls for a socket: compiled if the library allows it and the address does not ask for plain ones."""
+    """The calls for a socket: compiled ones, unless the library lacks them or the address asks for plain ones."""
     if address.fan_in and socket.type == zmq.ROUTER:
         return FanInCalls(socket, watched, doorman.meet)
     if address.options.get("calls") != "plain":
