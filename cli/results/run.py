@@ -199,7 +199,7 @@ def _streams(difference: Record) -> str:
     words = {True: "the same", False: "different", None: "not known of both"}
     streams = [f"{name} are {words[same]}" for name, same in difference["same_streams"].items()]
     counts = "" if difference["counts"] else "all counts are the same; "
-    return f"{counts}by their checksums {', '.join(streams)}"
+    return f"{counts}{', '.join(streams)} (by their checksums)"
 
 
 def _is_told(difference: Record, figure: Record) -> bool:

@@ -11,6 +11,7 @@ from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
 from exchange.json_records import Record, SimulationRecord
 from exchange.words import counted
+from reports.formats import axis_number
 from runs.errors import UserError
 
 
@@ -26,7 +27,7 @@ class SimulationFolder(KindWithCaveat):
         orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
         return Row(
             name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
-            words=f"{orders:.4g} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g}M/s",
+            words=f"{axis_number(orders)} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g} M/s",
         )  # fmt: skip
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002

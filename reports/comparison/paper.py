@@ -35,7 +35,7 @@ FIGURES_8 = (
     "The paper, on IPoIB: at 8,000 orders/s Nagle at the broker took the mean from handing over from 9,300 to 7,000 us "
     "(figures 8b, 8c), and made it far worse at 1,000 and 2,000."
 )
-NOT_BESIDE = "The paper had Nagle on at the broker alone: with --roles broker over amqp its figures are beside."
+NOT_BESIDE = "The paper turned Nagle on at the broker alone. Its figures appear here with --roles broker over amqp."
 IPOIB_MEAN_US = {"off": 9300, "on": 7000}
 """Mean completion at IPOIB_RATE by Nagle's algorithm: figures 8 (b) and (c), as the text has them."""
 IPOIB_RATE = 8000.0

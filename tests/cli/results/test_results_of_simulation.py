@@ -16,7 +16,7 @@ MARKET = ("--instruments", 3, "--orders", 3_000)
 def test_it_is_listed_with_how_much_it_matched(tmp_path: Path) -> None:
     simulated(tmp_path, *MARKET, "--name", "first")
     said = results(tmp_path, "list").output
-    assert "complete simulation 3000 orders, 3 instruments, " in said
+    assert "complete simulation 3,000 orders, 3 instruments, " in said
     assert "not listed" not in said
 
 
