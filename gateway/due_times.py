@@ -71,7 +71,7 @@ class Ramp:
     def write(self, due: Longs) -> None:
         x = np.arange(self._written, self._written + len(due)) / self._orders
         a, b = self._first, self._last
-        under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # beyond the last order nothing is due
+        under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # below 0 behind the last order only
         due[:] = whole_ns(self._length_ns * ((a + b) * x / (a + np.sqrt(under_root))))
         self._written += len(due)
 

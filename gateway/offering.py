@@ -82,7 +82,7 @@ class Offering:
     def resume(self, received: int) -> None:
         """Send every order behind the first `received` again, before any new one."""
         now_ns = time.monotonic_ns()
-        if received > self.sent:  # the link took them, and broke before it could say so
+        if received > self.sent:  # the link took orders, and broke before it confirmed them
             self._flow.fill(self._batch, self.sent + 1, received - self.sent)
             self._first = self._batch.count
             self._note(0, now_ns)

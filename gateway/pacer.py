@@ -23,8 +23,8 @@ class Schedule:
         self._source = due_times
         self.at_once = due_times.at_once
         self._due: Longs = np.zeros(WINDOW, np.int64)
-        self._times = self._due.data  # gives one time in a third of the time that an array takes
-        self._dropped = self._generated = 0  # the window has those of orders dropped + 1 to generated
+        self._times = self._due.data  # reads a value in a third of the time of an array
+        self._dropped = self._generated = 0  # due times of orders dropped + 1 to generated are here
         self._start_ns = 0
 
     def start(self, now_ns: int) -> None:

@@ -160,7 +160,7 @@ class Gateway:
         self._pacer.start(start_ns)
         self._journal.start(now_ns, before)
         self._note_progress(now_ns)
-        duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule knows its last order
+        duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule ends with its last order
         self._intake.on_received = self._turn_second
         self._deadline_ns = NEVER_NS if duration_s is None else start_ns + int(duration_s * 1e9)
 

@@ -142,7 +142,7 @@ def take_turns(
             if taken < end or sent == ahead.frames:
                 is_stuck = taken < end
                 break
-            continue  # the send may have taken in the news of an answer
+            continue  # the send may have consumed an answer's event, so look again
 
         wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns) - spin_ns, until_ns)
         if wake_ns > now_ns:

@@ -27,7 +27,7 @@ Words = npt.NDArray[np.uint32]
 Longs = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 
-ASK, BID = 0, 1  # a side within the book; on the wire one more
+ASK, BID = 0, 1  # a side within the book; on the wire the number is one higher
 
 # State, in 8-byte words: one, or one for each side.
 BEST, LIMIT, FREE, BOUNDED, BUCKETS = 0, 2, 3, 4, 5
@@ -46,7 +46,7 @@ FIRST_LEVEL = LARGEST_VOLUME + 1
 ID, VOLUME, NEXT, PREVIOUS, RECORD = 0, 1, 2, 3, 4
 LEVEL_WORDS = 2
 ENDLESS = 0xFFFFFFFF  # the volume in front of the first level
-NOTHING = 0  # the link that leads nowhere
+NOTHING = 0  # the link to no record
 LEVEL = 1  # the word of an index entry with the order's price level
 
 

@@ -265,7 +265,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
         book.state[ANSWER_BYTES] += end.byte - byte
         return why, frame, at, end.frame, end.byte
 
-    # Each kind has a cache file of its own: of two processes that add to one file, each may take the other's code.
+    # Each kind has a cache file of its own: two processes that add to one file could load each other's code.
     handle.__qualname__ = f"handle{'_exact' * exact}{'_ids' * keeps_ids}{'_packed' * packed}"
     return kernel(handle)
 

@@ -105,4 +105,4 @@ class ProcessGroup:
             self._close_pipes(name)
         self._send_watchdog("done")
         self._watchdog.communicate()
-        shutil.rmtree(self.folder, ignore_errors=True)  # where the watchdog was killed
+        shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed

@@ -63,7 +63,7 @@ class Network:
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
             net._round_trips = round_trips(plan.seats, profile, net.visitor, process_group)
-            net._figures(holder)  # what the wire carried so far was not the user's
+            net._figures(holder)  # reset: the frames so far were not the user's
             try:
                 yield net
             finally:

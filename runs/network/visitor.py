@@ -54,7 +54,7 @@ def _round_trip_ns(ours: socket.socket, numbers: Iterator[int]) -> int:
         ours.send(question)
         with contextlib.suppress(TimeoutError):
             while ours.recv(BYTES) != question:
-                pass  # the late answer to an earlier one
+                pass  # a late answer to an earlier question
             return time.monotonic_ns() - sent_ns
     raise TimeoutError(f"{TRIES} questions were not answered")
 

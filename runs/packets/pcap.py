@@ -33,7 +33,7 @@ OPTIONS = {0, 43, 60}
 """Types of the headers between IPv6's and TCP's: hop by hop, routing, destination."""
 FRAGMENT = 44
 TCP_LEAST = 20  # bytes
-ENOUGH = 13  # bytes of a TCP header, up to where it says how long it is
+ENOUGH = 13  # bytes of a TCP header up to its length field
 
 Direction = tuple[str, str]
 """Source and destination, as 127.0.0.1:4711 or [::1]:4711."""

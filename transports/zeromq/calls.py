@@ -115,7 +115,7 @@ class PlainAnswerCalls(PlainCalls):
         except zmq.Again:
             raise
         except zmq.ZMQError as error:
-            if error.errno != errno.EHOSTUNREACH:  # the sender of the request has gone
+            if error.errno != errno.EHOSTUNREACH:  # EHOSTUNREACH: the sender of the request has gone
                 raise
         self._unanswered.popleft()
 

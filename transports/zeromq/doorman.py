@@ -51,7 +51,7 @@ class Doorman:
 
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: what peers have to show; None if another doorman of the context checks it for all sockets."""
-        crowd = address.pattern not in TWO_ENDS  # there are many peers, and nothing tells them apart
+        crowd = address.pattern not in TWO_ENDS  # many peers, which cannot be told apart
         self._credentials, self._nodelay = credentials, address.nodelay
         self._accepted = self._admitted = self._met = 0
         self._takes_one = address.pattern is Pattern.PAIR

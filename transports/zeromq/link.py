@@ -117,7 +117,7 @@ class ZeroMqLink(Link):
         self._check_peer(wanted)
 
     def _check_peer(self, wanted: int) -> None:
-        if self._peer_left and not self._calls.events() & wanted:  # read last, for frames before its end
+        if self._peer_left and not self._calls.events() & wanted:  # last: frames came before its end
             raise PeerGone(f"the peer at {self.url} closed the connection")
 
     def lend(self) -> Lent | None:
@@ -195,7 +195,7 @@ class ZeroMqLink(Link):
 
     @property
     def _peer_left(self) -> bool:
-        if self._audience is not None:  # what subscribers sent back may come after their subscriptions end
+        if self._audience is not None:  # replies of subscribers may come after their unsubscription
             return self._doorman.peer_left
         return self._doorman.peer_left or self._doormen[-1].peer_left
 
