@@ -7,7 +7,6 @@ print(found.p50_us, found.p99_us, found.from_due)
 found.to_pandas()          # a row for each second
 """
 
-from exchange_simulation.lake import spark_tables
 from exchange_simulation.market import Answers, OrderBook, orders
 from exchange_simulation.measuring import (
     BadOption,
@@ -19,6 +18,7 @@ from exchange_simulation.measuring import (
     capacity,
     compare,
     run,
+    spark_tables,
     sweep,
 )
 from exchange_simulation.outcomes import Arm, Benchmark, Capacity, Comparison, Estimate, Run, Times, Verdict

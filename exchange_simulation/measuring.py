@@ -2,6 +2,11 @@
 
 Options have the commands' names, with `_` for `-`: `warm_up=1.0` is `--warm-up 1`. A value is a Python value, or the
 text that one would type: `rate=8000`, `rate="8k"`, `rate="max"`.
+
+`spark_tables` measures nothing: it opens the tables of many runs, and the market's events, in a Spark session:
+
+with spark_tables("results", events=True) as spark:
+    spark.sql("select arm, due_p99_us from arms where transport = 'zeromq'").toPandas()
 """
 
 from __future__ import annotations
@@ -10,7 +15,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
@@ -39,6 +45,9 @@ from runs.options import TABLE, run_settings
 from runs.record.record import exit_code
 from runs.run import measure
 from transports.base import TransportError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
@@ -111,7 +120,7 @@ def run(
     on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
 ) -> Run:  # fmt: skip
     """Run the exchange once. NotWhole if the run is invalid or partial."""
-    with asking(on_progress):
+    with _asking(on_progress):
         settings = run_settings(**{"orders_per_s": RunSettings.orders_per_s, **_fields(options)})
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
@@ -129,7 +138,7 @@ def compare(
     name: str | None = None, on_progress: OnProgress | None = None, **options: Unpack[RunOptions],
 ) -> Comparison:  # fmt: skip
     """Run transports at the same rates, interleaved and repeated, and judge which is faster."""
-    with asking(on_progress):
+    with _asking(on_progress):
         arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, _fields(options))
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
@@ -143,7 +152,7 @@ def capacity(
     **options: Unpack[RunOptions],
 ) -> Capacity:  # fmt: skip
     """Find the highest rate that holds an objective. `start` is the rate to begin with, `--from` of the command."""
-    with asking(on_progress):
+    with _asking(on_progress):
         objective, first_per_s = objective_of(slo), Rate().convert(start, None, None)
         if first_per_s is None:
             raise BadOption("start is max; it takes orders a second")
@@ -166,7 +175,7 @@ def sweep(
     **options: Unpack[RunOptions],
 ) -> Comparison:  # fmt: skip
     """Run every combination of values: `sweep({"transport": ["zeromq", "tcp"], "packing": [1, 10]}, rate="4k")`."""
-    with asking(on_progress):
+    with _asking(on_progress):
         keys = {option: key_of(option.replace("_", "-"), "vary") for option in vary}
         varied = {keys[option].name: levels_of(keys[option], list(values), "vary") for option, values in vary.items()}
         fields = _fields(options)
@@ -183,7 +192,7 @@ def bench(
     on_progress: OnProgress | None = None, **options: Any,
 ) -> Benchmark:  # fmt: skip
     """Measure a messaging benchmark of the papers, with the options of `exchange bench BENCHMARK`, as sizes="8,64"."""
-    with asking(on_progress):
+    with _asking(on_progress):
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
@@ -201,6 +210,32 @@ def bench(
     return found
 
 
+@contextlib.contextmanager
+def spark_tables(
+    results: str | Path = "results", *, tables: str | None = None, events: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[SparkSession]:  # fmt: skip
+    """Make tables of the runs below `results`, as `exchange spark ingest` and `summary` do; each is a view by its name.
+
+    `events` are orders, trades, confirmations and quotes of the runs that were made with `record=True`. `settings` are
+    Spark's. CannotMeasure where there is no Spark, BadOption where there are no runs.
+    """
+    from experiments.pipeline.jobs import INGEST_MASTER, ingest_and_summarize
+    from spark.dataset.views import create_views
+    from spark.errors import SparkError
+    from spark.sessions.session import open_session
+
+    with contextlib.ExitStack() as stack, _asking(None):
+        try:
+            spark = stack.enter_context(open_session(INGEST_MASTER, settings=settings))
+            create_views(spark, ingest_and_summarize(spark, Path(results), tables, events))
+        except SparkError as error:
+            raise CannotMeasure(str(error)) from error
+        session = stack.pop_all()
+    with session:
+        yield spark
+
+
 def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> list[str]:
     """The words that set the option."""
     if option not in known:
@@ -211,7 +246,7 @@ def _typed(option: str, value: object, known: Mapping[str, click.Parameter]) -> 
 
 
 @contextlib.contextmanager
-def asking(on_progress: OnProgress | None) -> Iterator[None]:
+def _asking(on_progress: OnProgress | None) -> Iterator[None]:
     """Turn the commands' errors into exceptions, and what they say into calls of `on_progress`."""
     if threading.current_thread() is not threading.main_thread():
         raise CannotMeasure("only the main thread can measure: Ctrl-C is handled there; start a process instead")
