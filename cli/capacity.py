@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from cli.command import Command
-from cli.trial_options import redo_option
+from cli.trial_options import redo_option, typed
 from experiments.sweep.keys import shared_options
 from runs.errors import UserError
 from runs.option_types import Number, Scheme
@@ -83,12 +82,12 @@ def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSet
     from experiments.capacity.exchange_rates import objective_of
     from messaging.turned_up import load_of
 
-    typed = [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    given = typed(context)
     for parameter in context.command.params:
-        if parameter.name in typed and parameter.name not in OF_BENCHMARKS:
+        if parameter.name in given and parameter.name not in OF_BENCHMARKS:
             raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
-    start = search.start_per_s if "start_per_s" in typed else None
-    load = load_of(text, start, objective_of(slo) if "slo" in typed else None)
+    start = search.start_per_s if "start_per_s" in given else None
+    load = load_of(text, start, objective_of(slo) if "slo" in given else None)
     return load, replace(search, start_per_s=load.begins_at)
 
 

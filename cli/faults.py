@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
 from cli.command import Command
 from runs.option_types import Listed, Scheme
@@ -45,8 +46,7 @@ def command(
         width = max(map(len, FAULTS))
         click.echo("\n".join(f"{fault.name:<{width}}  {fault.what}" for fault in FAULTS.values()))
         return
-    given = click.get_current_context().get_parameter_source("deliveries")
-    if quick and given is not None and given.name == "DEFAULT":
+    if quick and click.get_current_context().get_parameter_source("deliveries") is ParameterSource.DEFAULT:
         deliveries = ["confirmed"]
     load = Load(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else Load()
     plan = planned(transports, deliveries, list(FAULTS) if faults == ["all"] else faults, load, run_options)

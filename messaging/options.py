@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from exchange.settings import MAX_RATE_PER_S
 from messaging.benchmark import QUICK_HELP, Benchmark, Settings
 from messaging.roles import HOSTS
 from runs.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme
-from runs.options import broker_options, json_option, network_option, results_option, together
+from runs.options import broker_options, json_option, network_option, results_option, together, was_typed
 
 LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""
@@ -164,9 +163,4 @@ def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
     if not transports or len(set(transports)) < len(transports):
         raise click.UsageError("--transport needs one or more, each once, as amqp,zeromq")
     quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
-    return {**typed, **{name: value for name, value in quick.items() if not _was_typed(name)}}
-
-
-def _was_typed(name: str) -> bool:
-    context = click.get_current_context(silent=True)
-    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}

@@ -284,7 +284,7 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("tape"):
         from runs.tape import settled_by_tape
 
-        given |= settled_by_tape(given, _was_typed)
+        given |= settled_by_tape(given, was_typed)
     if given.get("orders") is None and given.get("duration_s") is None:
         given["orders"] = 80_000
     if given.get("orders_per_s") is None and given.get("window") is None:
@@ -296,7 +296,8 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _was_typed(field: str) -> bool:
+def was_typed(field: str) -> bool:
+    """Whether the parameter of the command that runs was on its command line."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(field) is ParameterSource.COMMANDLINE
 
