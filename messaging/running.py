@@ -40,8 +40,8 @@ FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
-START_S = 0.1
-"""What it takes to start a role and to end it, where there are many."""
+START_S = {True: 0.1, False: 0.01}
+"""What it takes to start a role over a broker, or without one, and to end it, where there are many."""
 SAY_LEFT_FROM_S = 60.0
 SUITE = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery", "network", "nagle", "cpus")
@@ -174,9 +174,10 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
 
 def _announce(benchmark: Benchmark, plan: Plan, role_counts: Sequence[int], repeats: int) -> None:
     """Say how much is measured, how long that takes at least (the length of a flood is not known), and what is not."""
-    least_s = repeats * (START_S * sum(role_counts) + sum(map(known_s, plan.cells)))
+    cells = zip(plan.cells, role_counts, strict=True)
+    least_s = repeats * sum(known_s(cell) + roles * START_S[cell.has_broker] for cell, roles in cells)
     many = f"{counted(len(plan.cells), 'cells')} of up to {counted(max(role_counts), 'roles')}"
-    least = f": at least {duration_in_words(least_s)}" if least_s >= 1 else ""
+    least = f": at least about {duration_in_words(least_s)}" if least_s >= 1 else ""
     say(f"{benchmark.name}: {many}, measured {counted(repeats, 'times')}{least}")
     for reason in plan.left_out:
         say(f"{benchmark.name}: left out, {reason}")
