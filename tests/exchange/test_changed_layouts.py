@@ -80,11 +80,8 @@ def kernels(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def results_of(program: str, cache: Path | None = None) -> list[Any]:
     """Size of an order, orders and answers by name, what completion counted, the engine's counts."""
-    env = {
-        **os.environ,
-        "PYTHONPATH": os.getcwd(),
-        **({"NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "0"} if cache else {}),
-    }
+    more = {"NUMBA_CACHE_DIR": str(cache)} if cache else {}
+    env = {**os.environ, "PYTHONPATH": os.getcwd(), **more}
     run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     found: list[Any] = json.loads(run.stdout)
     return found
