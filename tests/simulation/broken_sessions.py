@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
 
 from exchange.checksum import StreamChecksum
-from exchange.messages import End
+from exchange.messages import End, Statistics
+from exchange.records import COMPLETION
 from exchange.results import EngineResult, GatewayResult
 from exchange.session import Terms
 from exchange.settings import RunSettings
@@ -67,9 +69,12 @@ class BrokenSession:
         self._follower: Follower | None = None
         self.engine: Task | None = None
         self._progress: Progress | None = None
+        self._records: list[str] = []
         self._left_with: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
         self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
+        if self.gateway_crashes and gateways.random() < 0.5:  # over some seconds, so that there is something reported
+            self.settings = replace(self.settings, orders_per_s=40.0, window=None)
 
     def run(self) -> tuple[GatewayResult, EngineResult | None]:
         """To the end of both; None for an engine whose machine crashed in the end. AssertionError if one fails."""
@@ -96,7 +101,8 @@ class BrokenSession:
         """None if it crashed."""
         link = RenewableLink(self._connect(self.world.now_ns + SECOND), self._connect)
         streams = (StreamChecksum(), StreamChecksum())
-        self.gateway = Gateway(self.settings, RUN, link, Sink(self.world), streams)
+        self._gateway_reports = Sink(self.world)  # the reporter of the gateway before has died with it
+        self.gateway = Gateway(self.settings, RUN, link, self._gateway_reports, streams)
         self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
         if self._progress is not None:
             self.gateway.go_on_from(self._progress)
@@ -107,7 +113,8 @@ class BrokenSession:
             return None
 
     def _note_progress(self, progress: Progress) -> None:
-        self._progress = progress
+        self._records += progress.records
+        self._progress = progress._replace(records=self._records)
 
     def _note_end(self, end: End) -> None:
         self._left_with = end
@@ -214,6 +221,14 @@ class BrokenSession:
         journal.abandon()
         answered = self.gateway._completion.answered if hasattr(self, "gateway") else 0
         assert journal.orders >= answered, f"{answered} orders are answered, {journal.orders} are on the disk"
+
+    def timed(self) -> int:
+        """Orders whose completion time the last gateway has reported."""
+        documents = (
+            orjson.loads(each.document) for each in self._gateway_reports.messages if isinstance(each, Statistics)
+        )
+        payloads = [each["payload"] for each in documents if each["kind"] == COMPLETION]
+        return sum(each["count"] for each in payloads if each["clock"] == "handed_over")
 
     def expected(self) -> tuple[str, str]:
         """The checksums of orders and answers without any break."""

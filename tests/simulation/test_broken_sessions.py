@@ -18,13 +18,14 @@ SEEDS, MANY = 40, 500
 
 
 def check(seed: int, folder: Path) -> None:
-    """Run one seed. AssertionError where an order is lost, matched twice, or answered twice."""
+    """Run one seed. AssertionError where an order is lost, matched twice, answered twice or timed twice."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         session = BrokenSession(seed, folder, monkeypatch)
         gateway, engine = session.run()
         expected = session.expected()
     assert gateway.stopped is None
     assert gateway.orders_answered == gateway.orders.messages == session.orders
+    assert session.timed() == session.orders, "each order has one completion time"
     assert (gateway.orders.checksum, gateway.answers.checksum) == expected
     assert gateway.engine_said is not None
     if engine is not None:
@@ -94,9 +95,14 @@ def _goes_on_in_an_old_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recovery, "go_on_from", before_it)
 
 
+def _forgets_what_was_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that does not report once more what died with the one before and its reporter."""
+    monkeypatch.setattr(Progress, "with_records", lambda progress, _: progress)
+
+
 PLANTS = [
     (_writes_later, 63), (_counts_one_order_too_few, 5), (_believes_every_resume, 4), (_sends_too_few, 24),
-    (_goes_on_in_an_old_session, 27),
+    (_goes_on_in_an_old_session, 29), (_forgets_what_was_reported, 92),
 ]  # fmt: skip
 """Bugs, each with a seed that found it soon."""
 

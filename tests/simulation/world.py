@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from exchange.messages import End, decode, encode
+from exchange.messages import End, Message, decode, encode
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
@@ -234,6 +234,7 @@ class Sink(Link):
     def __init__(self, world: World) -> None:
         self._world = world
         self._is_ended = False
+        self.messages: list[Message | None] = []
 
     def receive(self, batch: FrameBatch) -> int:
         self._world.spend()
@@ -242,7 +243,8 @@ class Sink(Link):
         return int(self._is_ended)
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        self._is_ended |= any(isinstance(decode(batch[index]), End) for index in range(first, batch.count))
+        self.messages += [decode(batch[index]) for index in range(first, batch.count)]
+        self._is_ended |= any(isinstance(message, End) for message in self.messages)
         return batch.count
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
