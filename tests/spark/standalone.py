@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 from spark.sessions.cluster import home_of
@@ -38,7 +39,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """Its URL; it is gone at the end. It logs its address alone: no one reads what it would say later."""
+    """Its URL; it is gone at the end. It logs its address alone."""
     (folder / "log4j2.properties").write_text(LOGGING.format(level="off") + ADDRESS_LOGGING)
     settings = {f"{BINDING}.address": "127.0.0.1", f"{BINDING}.port": "0", "spark.ui.enabled": "false"}
     confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -61,12 +62,20 @@ def _daemon(folder: Path, name: str, arguments: list[str]) -> Iterator[subproces
         yield process
     finally:
         process.terminate()
-        process.communicate()
+        process.wait()
 
 
 def _said(process: subprocess.Popen[str], pattern: str) -> str:
+    """Return what the daemon says of itself. What it says later is read and thrown away: a full pipe would stop it."""
     stream: IO[str] = process.stderr  # type: ignore[assignment]
     for line in stream:
         if found := re.search(pattern, line):
+            Thread(target=_throw_away, args=[stream]).start()
             return found[1]
     raise AssertionError(f"the daemon ended without a word of {pattern}")
+
+
+def _throw_away(stream: IO[str]) -> None:
+    """Read until the daemon is gone."""
+    with stream:
+        stream.read()
