@@ -4,6 +4,7 @@
 
 The row beneath CURVE is its bound: what is left if a message costs no more than libsodium needs to seal and open it.
 Flat out, gateway and engine share the processors with their I/O threads, so that time is added to an order's CPU time.
+The bound holds only for a plain run that keeps all processors busy; a ratio may lie above it where they rest.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class Watch:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
-        """Keep the newest, and every record."""
+        """Keep the newest facts, and the records of all seconds."""
         if "records" in known:
             known["records"] = self._known.get(component, {}).get("records", []) + known["records"]
         self._known[component] = known

@@ -33,7 +33,7 @@ def test_a_title_names_the_transport_once_where_each_has_a_drawing() -> None:
 
 
 def test_many_sizes_are_an_axis_and_not_a_figure_each() -> None:
-    """As in figure 4a: a line for each number of pairs, from 1 B to 1 MiB."""
+    """Figure 4a of the paper has a line for each number of pairs, from 1 B to 1 MiB."""
     estimate = {"median": 1e3, "low": 9e2, "high": 2e3}
     rows = [
         {"transport": "amqp", "point": {"size_bytes": size, "pairs": pairs}, "figures": {"megabytes_per_s": estimate}}

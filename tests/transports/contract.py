@@ -26,7 +26,7 @@ def frames(count: int, seed: int = 1) -> list[bytes]:
 
 
 def with_little_room(url: str) -> str:
-    """Where there is a high-water mark, one that is reached soon."""
+    """Return the address with a high-water mark that is reached soon, if the transport takes one."""
     scheme = url.partition(":")[0]
     return f"{url}{'&' if '?' in url else '?'}hwm=1000" if "hwm" in transport_of(scheme).takes(scheme) else url
 
