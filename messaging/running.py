@@ -40,7 +40,7 @@ FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
-START_S = {True: 0.1, False: 0.01}
+START_S = {True: 0.02, False: 0.01}
 """What it takes to start a role over a broker, or without one, and to end it, where there are many."""
 SAY_LEFT_FROM_S = 60.0
 SUITE = "suite"

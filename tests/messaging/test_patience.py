@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from multiprocessing import Pipe
 from types import SimpleNamespace
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from messaging.flow import Consume
-from messaging.measuring import RoleLost, usage_of
+from messaging.measuring import Launcher, RoleLost, usage_of
 from messaging.payload import Source
-from messaging.role_process import start_thread
+from messaging.role_process import Threaded, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.session import Session, Silence
 from transports.frames import FrameBatch
@@ -125,3 +126,39 @@ class Gone:
 def test_a_broker_that_was_lost_is_named_and_not_its_process() -> None:
     with pytest.raises(RoleLost, match="the broker ended in the middle"):
         usage_of(Gone())  # type: ignore[arg-type]
+
+
+class Heard:
+    """A launcher's end of a pipe that notes what the launcher says."""
+
+    def __init__(self, pipe: Any, words: list[tuple[Any, ...]]) -> None:
+        self._pipe, self._words = pipe, words
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pipe, name)
+
+    def send(self, word: tuple[Any, ...]) -> None:
+        self._words.append(word)
+        self._pipe.send(word)
+
+
+def test_each_of_many_idle_roles_is_told_to_stop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[tuple[Any, ...]] = []
+
+    def start(role: Role, _patience_s: float) -> Threaded:
+        started = start_thread(role, 0.0)
+        return Threaded(Heard(started.pipe, words), started.thread)  # type: ignore[arg-type]
+
+    def idle(session: Session) -> RoleResult:
+        with contextlib.suppress(Silence):
+            while True:
+                session.wait(Stuck(), "nothing came")  # type: ignore[arg-type]
+        return RoleResult()
+
+    monkeypatch.setattr("messaging.measuring.start_thread", start)
+    roles = [Role("consumer", lambda _session: RoleResult(), ())]
+    roles += [Role(f"idle {number}", idle, (), idles=True) for number in range(20)]
+    nowhere: Any = None
+    with Launcher(roles, nowhere, in_threads=True, patience_s=9.0) as launcher:
+        assert len(launcher.play(lambda: None, lambda: None, lambda _count: None).results) == 21
+    assert words.count(("stop",)) == 20
