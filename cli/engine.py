@@ -12,6 +12,7 @@ from runs.options import options_of, run_settings
 
 if TYPE_CHECKING:
     from matching_engine.resuming import ResumingEngine
+    from runs.component import Events
 
 
 @click.command()
@@ -36,16 +37,27 @@ def command(
     settings = run_settings(**given)
     common: dict[str, Any] = {"capacity": capacity, "with_ids": with_ids, "instance": instance}
 
+    def took_over(service: ResumingEngine) -> None:
+        _heed_launcher(service, events)
+        events.took_over(url)
+
     def open_service() -> tuple[Service, str]:
         if settings.standby:
-            return open_standby(name, url, reporter_url, settings, lambda: events.took_over(url), **common), url
+            return open_standby(name, url, reporter_url, settings, took_over, **common), url
         patience_s = READY_S if launched else None
         service, link = open_engine(name, url, reporter_url, settings, salvage=salvage, patience_s=patience_s, **common)
         if settings.journal:
-            resuming = cast("ResumingEngine", service)
-            resuming.on_refusal = lambda: events.say("refuses")
-            events.on_start = lambda known: resuming.end_as(End(**known))
+            _heed_launcher(cast("ResumingEngine", service), events)
         return service, link.url
 
     result = serve(events, open_service, cpu, priority=settings.priority)
     raise SystemExit(1 if result and result.stopped else 0)
+
+
+def _heed_launcher(service: ResumingEngine, events: Events) -> None:
+    """Let the launcher say that the gateway has left, also while the service waits for it; tell of a full journal."""
+    service.on_refusal = lambda: events.say("refuses")
+    service.while_alone = events.hear
+    events.on_known = lambda known: service.end_as(End(**known))
+    if events.known:
+        events.on_known(events.known)

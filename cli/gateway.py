@@ -48,7 +48,7 @@ def command(
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
         service.on_progress = partial(_tell, events, "gateway")
         service.on_end = partial(_tell, events, "engine")
-        events.on_start = partial(_go_on, service)
+        events.on_known = partial(_go_on, service)
         return service, engine_url
 
     raise SystemExit(1 if serve(events, open_service, cpu, opened, settings.priority).stopped else 0)

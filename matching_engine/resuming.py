@@ -37,6 +37,8 @@ class ResumingEngine(EngineService):
         self._left_with: End | None = None
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the journal takes no order any more: the gateway need not wait for another engine."""
+        self.while_alone: Callable[[], None] = lambda: None
+        """Called often as long as no gateway is in session. It may call `end_as`."""
 
     def _turns_of_journal(self) -> Turns:
         return Turns(self._gateway, self._engine, self._sums, self._recovery.journal)
@@ -56,12 +58,7 @@ class ResumingEngine(EngineService):
         self._left_with = gateway_end
 
     def run(self) -> EngineResult:
-        if self._left_with is None:
-            return super().run()
-        self._recovery.owe_nothing()
-        self._match_again()
-        self._gateway_end = self._left_with
-        return self._finish()
+        return super().run() if self._left_with is None else self._finish()
 
     def _await_hello(self) -> None:
         """A gateway that knew another engine, and is reached over a broker, is asked for its hello."""
@@ -87,7 +84,7 @@ class ResumingEngine(EngineService):
 
     @property
     def _is_over(self) -> bool:
-        return self._gateway_end is not None and self._recovery.is_confirmed
+        return self._left_with is not None or (self._gateway_end is not None and self._recovery.is_confirmed)
 
     @property
     def _is_waiting(self) -> bool:
@@ -101,6 +98,8 @@ class ResumingEngine(EngineService):
         """Show that this engine lives, too. The session ends where the journal cannot be synced."""
         super()._report()
         self._recovery.pulse.beat()
+        if not self._is_in_session:
+            self.while_alone()
         try:
             self._recovery.journal.check()
         except OSError as error:
@@ -182,6 +181,10 @@ class ResumingEngine(EngineService):
         self._recovery.done(replayed=self._recovery.journal.orders)
 
     def _finish(self) -> EngineResult:
+        if self._left_with is not None:
+            self._recovery.owe_nothing()
+            self._match_again()
+            self._gateway_end = self._left_with
         self._recovery.pulse.rest()
         return super()._finish()
 

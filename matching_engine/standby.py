@@ -20,7 +20,7 @@ import psutil
 from exchange.results import EngineResult
 from matching_engine.journal import InputJournal, JournalIsOthers
 from matching_engine.recovery import Follower, Pulse, Recovery
-from matching_engine.service import EngineService
+from matching_engine.resuming import ResumingEngine
 from matching_engine.turns import warm_turns
 
 LOOK_S = 0.005
@@ -34,12 +34,12 @@ class Standby:
 
     def __init__(
         self, follower: Follower, take_journal: Callable[[], InputJournal],
-        open_service: Callable[[InputJournal], EngineService], on_takeover: Callable[[], None],
+        open_service: Callable[[InputJournal], ResumingEngine], on_takeover: Callable[[ResumingEngine], None],
     ) -> None:  # fmt: skip
         """`take_journal` lets the follower match the rest; JournalIsOthers as long as the first engine lives."""
         self._follower = follower
         self._take_journal, self._open_service, self._on_takeover = take_journal, open_service, on_takeover
-        self._service: EngineService | None = None
+        self._service: ResumingEngine | None = None
         self._is_stopped = False
         self._seen = (0, 0)
         self._looks = 0
@@ -77,7 +77,7 @@ class Standby:
     def _serve(self, journal: InputJournal) -> EngineResult:
         self._service = self._open_service(journal)
         journal.start_syncing()
-        self._on_takeover()
+        self._on_takeover(self._service)
         if self._is_stopped:
             self._service.stop("interrupted")
         return self._service.run()

@@ -1,8 +1,8 @@
 """Runs a component's loop in a process of its own: placement, quiet clocks, signals, events, errors.
 
 With --launched a component writes events for its launcher to stdout, one JSON object a line: ready (url), second
-(sent, answered), result, error (message, exit code); it starts once a line comes in on stdin. Without --launched it
-writes sentences for a person to stderr.
+(sent, answered), result, error (message, exit code); it starts once a line comes in on stdin. Further lines say what is
+known of a killed process. Without --launched it writes sentences for a person to stderr.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from runs.priority import going_first
 from transports.base import BadAddress, CannotListen, TransportError
 
 PR_SET_TIMERSLACK = 29
+STDIN = 0
 
 
 class Service(Protocol):
@@ -74,16 +76,32 @@ class Events:
 
     def __init__(self, role: str, launched: bool) -> None:
         self._role, self.launched = role, launched
-        self.on_start: Callable[[dict[str, Any]], None] = lambda known: None
-        """Gets what the launcher knows of the process that this one takes the place of."""
+        self.known: dict[str, Any] = {}
+        """What the launcher knows of the process that this one takes the place of."""
+        self.on_known: Callable[[dict[str, Any]], None] = lambda known: None
+        self._unread = b""
 
     def await_start(self) -> None:
         """Wait for the launcher's line on stdin, which comes when every component is ready; without one, go on."""
-        line = sys.stdin.readline() if self.launched else "{}"
-        if not line:
+        if self.launched and not self._take_line():
             raise SystemExit(1)
+
+    def hear(self) -> None:
+        """Take what the launcher has said since the start, if anything."""
+        if self.launched and (self._unread or select.select([STDIN], [], [], 0)[0]):
+            self._take_line()
+
+    def _take_line(self) -> bool:
+        """Wait for a line. False where the launcher is gone."""
+        while b"\n" not in self._unread:
+            if not (chunk := os.read(STDIN, 1 << 16)):
+                return False
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
         if known := orjson.loads(line):
-            self.on_start(known)
+            self.known = known
+            self.on_known(known)
+        return True
 
     def say(self, event: str, sentence: str = "", **facts: Any) -> None:
         if self.launched:

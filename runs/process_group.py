@@ -71,8 +71,8 @@ class ProcessGroup:
                 env={**os.environ, **environment},
             )
 
-    def say_start(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
-        """Tell components to start, once they are ready, and what is known of those whose place they take."""
+    def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
+        """Tell components what is known of those whose place they take. The first word starts them."""
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matching_engine.engine import MatchingEngine
     from matching_engine.journal import InputJournal
     from matching_engine.recovery import Follower, Recovery
+    from matching_engine.resuming import ResumingEngine
     from matching_engine.service import EngineService
     from matching_engine.standby import Standby
     from stats_reporter.service import Reporter
@@ -97,7 +98,7 @@ def open_engine(
 
 
 def open_standby(
-    name: str, url: str, reporter_url: str, settings: RunSettings, on_takeover: Callable[[], None],
+    name: str, url: str, reporter_url: str, settings: RunSettings, on_takeover: Callable[[ResumingEngine], None],
     capacity: int | None = None, with_ids: bool = False, instance: int = 1,
 ) -> Standby:  # fmt: skip
     """An engine that follows another one's journal until it is free. UserError without a journal."""
@@ -108,10 +109,10 @@ def open_standby(
         raise UserError("--standby follows a journal: say which with --journal DIR")
     follower = Follower(_journal_path(settings, instance), _engine(settings, capacity, with_ids))
 
-    def open_service(journal: InputJournal) -> EngineService:
+    def open_service(journal: InputJournal) -> ResumingEngine:
         recovery = _recovery(name, _listen_soon(name, url, settings.timeout_s), journal, follower)
-        engine = _engine(settings, capacity, with_ids)
-        return _engine_service(name, engine, recovery, reporter_url, settings, instance, settings.timeout_s)
+        opened = name, _engine(settings, capacity, with_ids), recovery, reporter_url, settings, instance
+        return cast("ResumingEngine", _engine_service(*opened, settings.timeout_s))
 
     take_journal = partial(_open_journal, name, settings, instance, follower=follower)
     return Standby(follower, take_journal, open_service, on_takeover)

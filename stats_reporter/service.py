@@ -41,11 +41,7 @@ STILL_HERE_NS = 1_000_000_000
 """Interval at which sources that have ended are told that others have not."""
 
 
-_READINGS = {
-    Meter.ORDER_DUE: "due_ns",
-    Meter.ORDER_HANDED_OVER: "handed_over_ns",
-    Meter.ORDER_ANSWERED: "answered_ns",
-}
+_READINGS = {Meter.ORDER_DUE: "due_ns", Meter.ORDER_HANDED_OVER: "handed_over_ns", Meter.ORDER_ANSWERED: "answered_ns"}
 
 
 class SamplePairs:
@@ -97,6 +93,9 @@ class Received:
     def add(self, frame: bytes) -> None:
         self.messages += 1
         self.checksum = (self.checksum + frame_checksum(frame)) % 2**64
+
+    def ended_with(self, end: End) -> bool:
+        return (end.sent, end.sent_checksum) == (self.messages, self.checksum)
 
     def question(self, source: str) -> Resume:
         """Ask the source for what is behind these frames, of which the hello is the first."""
@@ -243,14 +242,21 @@ class Reporter:
             stranger = f"{source}, which is none of its own, reports to the {self._name}"
             self._stopped = self._stopped or f"{stranger}: see --instance, --pairs and --reporters"
         if self._received[source].began_ns:
-            self._received[source] = Received()
-            if role_of(source) == GATEWAY:
-                self._samples[instance_of(source)].begin_again()
+            self._begin_again(source)
         self._received[source].began_ns = hello.monotonic_ns
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
         self._write(source, SESSION, terms, clocks)
+
+    def _begin_again(self, source: str) -> None:
+        """Another process stands for the source. What an earlier one had said at its end is not the end."""
+        if self._spool.recovers:
+            self._results.pop(source, None)
+            self._ends = [end for end in self._ends if not self._received[source].ended_with(end)]
+        self._received[source] = Received()
+        if role_of(source) == GATEWAY:
+            self._samples[instance_of(source)].begin_again()
 
     def _resume(self, word: Resume) -> None:
         """A source goes on as it was asked to, or wants to be asked, since its connection broke."""

@@ -70,6 +70,9 @@ class Supervisor:
         self._start(name)
         return True
 
+    def has_restarted(self, component: str) -> bool:
+        return any(component_of(name) == component for name in self._restarts)
+
     def is_ready(self, name: str) -> None:
         del self._until_s[name]
 
@@ -208,6 +211,7 @@ class Watch:
                 name = component_of(name)
                 self._results[name] = result
                 self._end_followers_of(name)
+                self._end_recorded(result)
                 if self._results.keys() >= set(self._lineup.gateways):
                     self._clock_stops()
                 until_s = time.monotonic() + self._timeout_s + PATIENCE_S
@@ -219,15 +223,17 @@ class Watch:
                 self._give_up(f"{name}: {message}", *self._lineup.names)
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
-        """Keep the newest facts, and the records of all seconds."""
+        """Keep the newest facts, and the records of all seconds. An engine may wait for a gateway that has left."""
         if "records" in known:
             known["records"] = self._known.get(component, {}).get("records", []) + known["records"]
         self._known[component] = known
+        if role_of(component) == "engine":
+            self._processes.tell(*self._with_standbys(component), known=known)
 
     def _is_ready(self, name: str) -> None:
         if self._started and self._supervisor:
             self._supervisor.is_ready(name)
-            self._processes.say_start(name, known=self._known.get(name))
+            self._processes.tell(name, known=self._known.get(component_of(name)))
             return
         self._ready.add(name)
         if self._ready == set(self._lineup.processes):
@@ -248,11 +254,25 @@ class Watch:
         if self._lineup.has_standbys and role_of(component) == "engine":
             self._signal(component)
 
+    def _end_recorded(self, reporter: dict[str, Any]) -> None:
+        """Ask processes to end whose component had left its result before they took its place."""
+        for component in reporter.get("results", {}):
+            if self._supervisor and self._supervisor.has_restarted(component):
+                self._signal(component)
+
+    def _is_recorded(self, component: str) -> bool:
+        """Whether the reporter has the component's result, and everything else."""
+        return component in _recorded(self._results.get(named("reporter", self._lineup.group_of(component)), {}))
+
     def _signal(self, *components: str) -> None:
         """Ask components to end, each with its standby."""
-        for name in (process for component in components for process in processes_of(component)):
-            if name in self._processes.children:
-                self._processes.signal(name)
+        for name in self._with_standbys(*components):
+            self._processes.signal(name)
+
+    def _with_standbys(self, *components: str) -> list[str]:
+        """The components' processes, each with its standby."""
+        names = (process for component in components for process in processes_of(component))
+        return [name for name in names if name in self._processes.children]
 
     def _start(self) -> None:
         self._deadlines_s.clear()
@@ -262,7 +282,7 @@ class Watch:
             name: cpus for name, child in self._processes.children.items() if (cpus := _cpus_of(child.pid))
         }
         self._noise.clock_starts()
-        self._processes.say_start(*self._lineup.processes)
+        self._processes.tell(*self._lineup.processes)
         self._started = True
 
     def _clock_stops(self) -> None:
@@ -273,7 +293,9 @@ class Watch:
 
     def _ended(self, name: str) -> None:
         """A child that closed its events without a result was killed, or broke."""
-        if component_of(name) in self._results or self._failures or name in self._unneeded:
+        component = component_of(name)
+        has_result = component in self._results or self._is_recorded(component)
+        if has_result or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
         if self._may_go_on(name) and self._supervisor and self._supervisor.restarted(name, code):
@@ -308,7 +330,8 @@ class Watch:
         """Results of all components. A killed component's result is the one that its reporter has received."""
         reporters = [self._results.get(named("reporter", each), {}) for each in self._lineup.reporters]
         received = {name: result for reporter in reporters for name, result in reporter.get("results", {}).items()}
-        results, unreadable = read_results({**received, **self._results})
+        recorded = {name: result for reporter in reporters for name, result in _recorded(reporter).items()}
+        results, unreadable = read_results({**received, **self._results, **recorded})
         outcome = outcome_of(self._lineup, results)
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
@@ -320,6 +343,11 @@ class Watch:
             outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage
             outcome.broker_sockets = outcome.of_this_run(self._broker.sockets)
         return outcome
+
+
+def _recorded(reporter: dict[str, Any]) -> dict[str, Any]:
+    """The results that a reporter has, where nothing is missing: then no process can say more."""
+    return {} if reporter.get("stopped") else reporter.get("results", {})
 
 
 def _cpus_of(pid: int) -> list[int]:

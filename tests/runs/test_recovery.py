@@ -223,3 +223,31 @@ def test_a_standby_takes_the_place_of_an_engine_that_died_or_froze(
         until(lambda engine=engine: not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE, "its death")
     recovered = answered_once(run, orders)
     assert (recovered["takeovers"], recovered["restarts"]) == (len(signals), len(signals))
+
+
+@pytest.mark.parametrize(
+    ("transport", "mode"),
+    [
+        ("amqp", "--standby"),
+        *(pytest.param(*each, "--recover", marks=pytest.mark.long) for each in (["amqp"], ["tcp"])),
+    ],
+)
+def test_an_engine_that_is_killed_once_its_gateway_has_everything_leaves_a_complete_run(
+    transport: str, mode: str, running: Start, request: pytest.FixtureRequest
+) -> None:
+    """The reporter is frozen, so that the engine still waits for its word."""
+    if transport == "amqp":
+        transport = request.getfixturevalue("at_broker")
+    orders = 2 * RATE_PER_S
+    asked = ("--transport", transport, "--rate", RATE_PER_S, "--orders", orders, mode, "--timeout", 60)
+    run = running(*asked, "--no-page").under_way()
+    pulse, reporter = Pulse(run.folder / "journal" / "engine.pulse"), run.component("reporter")
+    until(lambda: pulse.beats, "an engine that serves")
+    reporter.suspend()
+    until(lambda: not pulse.beats, "an engine that has ended its session")
+    psutil.Process(pulse.pid).kill()
+    killed = pulse.pid
+    until(lambda: pulse.pid != killed and not pulse.beats, "another engine that has ended the session")
+    reporter.resume()
+    recovered = answered_once(run, orders)
+    assert (recovered["takeovers"], recovered["restarts"]) == (int(mode == "--standby"), 1)

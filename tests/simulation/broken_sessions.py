@@ -181,8 +181,8 @@ class BrokenSession:
         terms = Terms(RUN, "price-time", self.packing, 999)
         engine = MatchingEngine(OrderBook(999), self.packing)
         service = ResumingEngine(engine, terms, recovery, Sink(self.world), 7, 20.0)
-        if self._left_with is not None:
-            service.end_as(self._left_with)
+        service.while_alone = lambda: self._left_with and service.end_as(self._left_with)
+        service.while_alone()
         try:
             return service.run()
         except Crash:

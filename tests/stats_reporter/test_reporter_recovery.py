@@ -171,3 +171,20 @@ def test_a_connection_that_breaks_costs_nothing_while_the_reporter_lives(reporte
     for thread in threads:
         thread.join()
     assert (result.announced, result.received, result.checksums_agree) == (6, 6, True)
+
+
+def test_a_source_that_was_killed_after_its_end_is_awaited_again(reporters: Reporters) -> None:
+    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+    gateway.say(Throughput(1, 10))
+    engine.say(Throughput(2, 11))
+    waiting = [engine.end()]
+    until(lambda: reporters.reporter._ends, "the engine's end")
+    another = Component(reporters, Source.ENGINE)
+    another.say(Throughput(2, 12))
+    until_spooled(reporters, another.outbox.flush, 6)
+    waiting += [gateway.end(), another.end()]
+    result = reporters.finish()
+    for thread in waiting:
+        thread.join()
+    assert (result.announced, result.received, result.checksums_agree, result.stopped) == (4, 4, True, None)
+    assert sorted(result.results) == ["engine", "gateway"]

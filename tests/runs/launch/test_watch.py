@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -51,12 +52,13 @@ class Shells:
             self.children[name].communicate()
         self.children[name] = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def say_start(self, *names: str, known: dict[str, Any] | None = None) -> None:
+    def tell(self, *names: str, known: dict[str, Any] | None = None) -> None:
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None
-            stdin.write(json.dumps(known or {}).encode() + b"\n")
-            stdin.flush()
+            with contextlib.suppress(BrokenPipeError):
+                stdin.write(json.dumps(known or {}).encode() + b"\n")
+                stdin.flush()
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         self.children[name].send_signal(number)
@@ -90,9 +92,9 @@ def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells
 def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(shells: Shells, tmp_path: Path) -> None:
     told, heard, lineup = tmp_path / "told", tmp_path / "heard", Lineup()
     known = [{"event": "known", "role": "engine", "known": {"sent": 7, "records": [each]}} for each in "ab"]
-    words = [f"echo '{json.dumps(each)}'" for each in known]
+    words = " ".join(f"'{json.dumps(each)}'" for each in known)
     shells.start("reporter", says(result("reporter")))
-    shells.start("gateway", says(*words, f"touch {told}", result("gateway")))
+    shells.start("gateway", says(f"printf '%s\\n' {words}", f"touch {told}", result("gateway")))
     shells.start("engine", says(f"while [ ! -e {told} ]; do :; done", "kill -9 $$"))
 
     def start(name: str) -> None:
@@ -104,6 +106,38 @@ def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(sh
     watch.close()
     assert (outcome.failures, outcome.missing, outcome.restarts) == ((), [], 1)
     assert json.loads(heard.read_text()) == {"sent": 7, "records": ["a", "b"]}, "the newest, and all records"
+
+
+def test_an_engine_that_waits_for_a_gateway_that_has_left_is_told(shells: Shells) -> None:
+    known = {"event": "known", "role": "engine", "known": {"sent": 7}}
+    shells.start("reporter", says(result("reporter")))
+    shells.start("gateway", says(f"echo '{json.dumps(known)}'", result("gateway")))
+    hears = """read line; [ "$line" = '{"sent": 7}' ] || exit 1"""
+    shells.start("engine", says(hears, result("engine")))
+    outcome = follow(shells, Lineup()).outcome()
+    assert (outcome.failures, outcome.missing) == ((), [])
+
+
+@pytest.mark.parametrize("dies_first", [True, False])
+def test_a_component_that_dies_once_its_reporter_has_everything_is_not_missing(
+    dies_first: bool, shells: Shells, tmp_path: Path
+) -> None:
+    """Its death may be seen first: then the process that took its place is asked to end."""
+    there = tmp_path / "there"
+    wait, note = f"while [ ! -e {there} ]; do sleep 0.01; done", f"touch {there}"
+    reported = json.dumps({"event": "result", "result": REPORTER | {"results": {"engine": ENGINE, "gateway": GATEWAY}}})
+    shells.start("reporter", says(*[wait] * dies_first, f"echo '{reported}'", "exec sleep 0.3"))
+    shells.start("gateway", says(result("gateway")))
+    shells.start("engine", says(*["sleep 0.3"] * (not dies_first), "kill -9 $$"))
+
+    def start(name: str) -> None:
+        shells.start(name, f"echo '{READY}'; {note}; exec sleep 300")
+
+    watch = Watch(cast(ProcessGroup, shells), Lineup(), lambda _: None, 60.0, supervisor=Supervisor(start, 60.0))
+    watch.follow()
+    outcome = watch.outcome()
+    watch.close()
+    assert (outcome.failures, outcome.missing, outcome.restarts) == ((), [], int(dies_first))
 
 
 def test_results_are_told_apart_by_name_and_seconds_are_added_up(shells: Shells) -> None:
