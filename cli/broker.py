@@ -15,14 +15,7 @@ from reports.exports import print_json
 from reports.formats import duration_in_words
 from runs.errors import UserError
 from runs.options import json_option
-from transports.rabbitmq import (
-    NodeAddress,
-    NodeSettings,
-    RabbitMqError,
-    reclaim,
-    running_node,
-    start_standing_node,
-)
+from transports.rabbitmq import NodeAddress, NodeSettings, RabbitMqError, reclaim, running_node, start_standing_node
 
 NONE_UP = "no broker is up; `exchange broker start` starts one"
 

@@ -30,9 +30,7 @@ SECTIONS = {
         "serve": "The same in the browser, and runs live: start, stop, watch.",
         "report": "The page and tables of a run, trial or benchmark, made again.",
     },
-    "Spark": {
-        "spark": "Tables of many runs, and of runs that go on.",
-    },
+    "Spark": {"spark": "Tables of many runs, and of runs that go on."},
     "By hand": {
         "gateway": "The gateway alone: offers orders, times their answers.",
         "engine": "The matching engine alone: answers one gateway's orders.",

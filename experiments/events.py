@@ -106,10 +106,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 NUMBER, ID, WORD = pa.int32(), pa.int64(), pa.string()
 TABLES: dict[str, tuple[pa.Schema, Callable[[Market], Columns]]] = {
     "orders": (_schema(id=ID, side=WORD, price=NUMBER, volume=NUMBER), Market.order_rows),
-    "trades": (
-        _schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID),
-        Market.trade_rows,
-    ),
+    "trades": (_schema(price=NUMBER, volume=NUMBER, aggressor=WORD, resting_id=ID, incoming_id=ID), Market.trade_rows),
     "confirmations": (_schema(id=ID), Market.confirmation_rows),
     "quotes": (_schema(bid=NUMBER, ask=NUMBER, incoming_id=ID), Market.quote_rows),
 }

@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from exchange.compiled import as_i64, as_u8, inlined, record_writer
-from exchange.messages import (
-    ANSWER_TYPES,
-    LAYOUTS,
-    Cancelled,
-    Confirmation,
-    Quote,
-    Rejection,
-    Trade,
-    sizes_by_code,
-)
+from exchange.messages import ANSWER_TYPES, LAYOUTS, Cancelled, Confirmation, Quote, Rejection, Trade, sizes_by_code
 from matching_engine.arena import (
     ASK,
     BEST,

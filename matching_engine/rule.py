@@ -19,14 +19,7 @@ from matching_engine.arena import (
     link,
     remember,
 )
-from matching_engine.encoding import (
-    Answers,
-    End,
-    write_cancelled,
-    write_confirmation,
-    write_quote,
-    write_trade,
-)
+from matching_engine.encoding import Answers, End, write_cancelled, write_confirmation, write_quote, write_trade
 from matching_engine.levels import first_crossing, key_of, level_of, mark_occupied, move_best, side_and_key_of
 
 

@@ -21,17 +21,7 @@ from matching_engine.kernels import DONE
 from transports import lending
 from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.lending import (
-    NO_MEMORY,
-    NOTICE,
-    RECEIVE,
-    SEND,
-    SLEEP,
-    Lent,
-    idle_calls,
-    lent_by,
-    monotonic_ns,
-)
+from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, idle_calls, lent_by, monotonic_ns
 
 _LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
 _ARENA, _INDEX = types.uint64[::1], types.uint32[::1]

@@ -8,19 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from exchange.measurements import LogBuckets
-from messaging.benchmark import (
-    MAX,
-    RATE,
-    Benchmark,
-    Cell,
-    Column,
-    Figures,
-    Plot,
-    Point,
-    Results,
-    Scale,
-    Settings,
-)
+from messaging.benchmark import MAX, RATE, Benchmark, Cell, Column, Figures, Plot, Point, Results, Scale, Settings
 from messaging.flow import MOST_RATE_PER_S, Consume, ConsumeShared, Publish, rest_s
 from messaging.options import RATES, SECONDS
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words

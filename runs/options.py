@@ -17,16 +17,7 @@ from click.core import ParameterSource
 
 from exchange.allowed import BadSetting
 from exchange.instances import MAX_PAIRS
-from exchange.settings import (
-    DEFAULT_WINDOW,
-    NAGLE_ROLES,
-    POLICIES,
-    PRIORITIES,
-    ROLES,
-    SYNCS,
-    TOPOLOGIES,
-    RunSettings,
-)
+from exchange.settings import DEFAULT_WINDOW, NAGLE_ROLES, POLICIES, PRIORITIES, ROLES, SYNCS, TOPOLOGIES, RunSettings
 from exchange.workload import ARRIVALS, PRICE_MODELS
 from runs.notices import say
 from runs.option_types import (
@@ -251,11 +242,7 @@ topology_option = options_for("topology")
 network_option = options_for("network")
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
 no_spark_option = click.option(
-    "--no-spark",
-    is_flag=True,
-    envvar="EXCHANGE_NO_SPARK",
-    show_envvar=True,
-    help="Leave out Spark's tables.",
+    "--no-spark", is_flag=True, envvar="EXCHANGE_NO_SPARK", show_envvar=True, help="Leave out Spark's tables."
 )
 results_option = options_for("results")
 

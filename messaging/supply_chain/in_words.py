@@ -15,12 +15,7 @@ from messaging.supply_chain.topologies import PER_BASE
 from reports.formats import number
 from reports.tables import FoldingTable, key, plain_table, terminal, words
 
-WORDS = {
-    Group.A: "a  topic NP NT ND",
-    Group.B: "b  topic P T D",
-    Group.C: "c  queue NP NT",
-    Group.D: "d  queue P T",
-}
+WORDS = {Group.A: "a  topic NP NT ND", Group.B: "b  topic P T D", Group.C: "c  queue NP NT", Group.D: "d  queue P T"}
 LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
 OURS = (
     ("interaction rates", f"{PER_BASE:g} messages/s delivered for each unit of BASE; shares from tables 4 and 5"),

@@ -8,15 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from reports.comparison.answer import (
-    Mark,
-    RatioPlot,
-    answers,
-    headline,
-    ratio_plot,
-    scale_of_strips,
-    strip,
-)
+from reports.comparison.answer import Mark, RatioPlot, answers, headline, ratio_plot, scale_of_strips, strip
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half

@@ -17,18 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from runs.network.wire_kernel import (
-    BUCKETS,
-    FAILED,
-    FRAMES,
-    LATEST_NS,
-    QUEUE,
-    RING_FRAME,
-    SLOT,
-    STRAY,
-    Wire,
-    carry,
-)
+from runs.network.wire_kernel import BUCKETS, FAILED, FRAMES, LATEST_NS, QUEUE, RING_FRAME, SLOT, STRAY, Wire, carry
 
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 263, 5, 6, 10, 23
 _TPACKET_V2 = 1

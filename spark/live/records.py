@@ -33,11 +33,7 @@ OPTIONS = {
     "maxFileAge": "36500d",  # a file is never too old to be read
 }
 HISTOGRAM = pa.schema(
-    [
-        *((name, pa.int64()) for name in EXACT),
-        ("bucket", pa.list_(pa.int32())),
-        ("bucket_count", pa.list_(pa.int64())),
-    ]
+    [*((name, pa.int64()) for name in EXACT), ("bucket", pa.list_(pa.int32())), ("bucket_count", pa.list_(pa.int64()))]
 )
 
 

@@ -12,16 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from spark.live.batch import (
-    FIGURES,
-    BatchSummary,
-    LiveFacts,
-    Row,
-    read_rows,
-    read_summary,
-    summarize_batch,
-    write_rows,
-)
+from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, read_summary, summarize_batch, write_rows
 from spark.live.folder import LiveFolder, replace_file
 from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
 from spark.summary import TIMES

@@ -25,15 +25,7 @@ from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, de
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
 from transports.declaration import Broker, RunningBroker, Server, Where
-from transports.rabbitmq import (
-    Node,
-    NodeAddress,
-    NodeSettings,
-    NodeUsage,
-    private_node,
-    running_node,
-    server_in_words,
-)
+from transports.rabbitmq import Node, NodeAddress, NodeSettings, NodeUsage, private_node, running_node, server_in_words
 
 PATIENCE_NS = 5_000_000_000
 LEAVING_NS = 30_000_000_000

@@ -13,15 +13,7 @@ from transports.base import Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL
-from transports.zeromq.calls import (
-    Calls,
-    FanInCalls,
-    FirstCalls,
-    PlainAnswerCalls,
-    PlainCalls,
-    PlainTopicCalls,
-    Socket,
-)
+from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
 from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Credentials, Doorman
 
 if TYPE_CHECKING:
