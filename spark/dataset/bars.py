@@ -60,8 +60,8 @@ with parts as (
     sum(orders) as orders, sum(bids) as bids, sum(asks) as asks
   from parts group by 1, 2, 3, 4
 )
-select experiment, run, instrument, bar / 1e9 as start_s, open, high, low, close, volume, trades, spread, bid, ask,
-  orders, orders / nullif(trades, 0) as order_to_trade,
+select /*+ repartition(1) */ experiment, run, instrument, bar / 1e9 as start_s, open, high, low, close, volume, trades,
+  spread, bid, ask, orders, orders / nullif(trades, 0) as order_to_trade,
   sum(bids - volume) over so_far as bid_depth, sum(asks - volume) over so_far as ask_depth
 from bars
 window so_far as (partition by experiment, run, instrument order by bar)
@@ -69,7 +69,8 @@ order by experiment, run, instrument, start_s
 """
 """Depth is the lots that rest at the bar's end: a trade takes its volume from both sides.
 
-One group of all three tables takes Spark four stages; three groups and two joins would take it seven.
+One group of all three tables takes Spark four stages; three groups and two joins would take it seven. The hint is for
+Spark alone: it would compute the bars twice, first to find out how to sort them in parts.
 """
 
 Columns = dict[str, Any]
@@ -77,6 +78,8 @@ Places = NDArray[np.int64]
 LONG, INT, TEXT = pa.int64(), pa.int32(), pa.string()
 OF_BAR = {"experiment": TEXT, "run": TEXT, "instrument": INT, "bar": LONG, "first": LONG}
 RUN = "run"
+STREAM = ("experiment", RUN, "instrument")
+"""Partial bars that lie together by these are grouped, and their depth is summed up, without being moved again."""
 READ = (RUN, "instrument", "sequence", "time_ns")
 ROWS_AT_ONCE = 1 << 18
 
@@ -95,7 +98,7 @@ def create_partial_bars(
                 (folder.path(file).removeprefix("file:"), experiment_of_file(file)) for file in folder.files(table)
             ]
             work = partial(partial_bars, files, table, every_ns)
-            rows = each_number(spark, len(files), work, _schema(table), len(files))
+            rows = each_number(spark, len(files), work, _schema(table), len(files)).repartition(*STREAM)
         rows.createOrReplaceTempView(f"partial_{table}")
 
 
