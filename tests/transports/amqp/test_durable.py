@@ -43,11 +43,16 @@ def _stop_last(nodes: list[Node]) -> None:
 
 def publish_and_confirm(url: str, frames: FrameBatch) -> None:
     """A link of its own, whose queue nobody reads."""
-    connector, sent = connect(url, TOKEN, deadline_ns()), 0
-    while sent < frames.count or not connector.drain(deadline_ns(10)):
-        sent = connector.send(frames, sent)
+    connector = connect(url, TOKEN, deadline_ns())
+    send_and_confirm(connector, frames)
     assert connector.facts()["returned"] == connector.facts()["refused"] == 0
     connector.close()
+
+
+def send_and_confirm(link: Link, frames: FrameBatch) -> None:
+    sent = 0
+    while sent < frames.count or not link.drain(deadline_ns(10)):
+        sent = link.send(frames, sent)
 
 
 def left_at(url: str, expected: int) -> list[bytes]:
@@ -63,11 +68,11 @@ SUBSCRIBED = (("all", Pattern.FANOUT, ()), ("some", Pattern.TOPIC, ("news.usa",)
 
 @pytest.fixture(scope="module")
 def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a node that was killed with durable messages in a pair's queue and in those of subscribers."""
+    """The URL of a node that was killed with durable messages in queues of a pair, of subscribers and of requests."""
     with started(tmp_path_factory.mktemp("durable") / "node") as nodes:
         url = f"{nodes[0].url}/?delivery=durable"
         publish_and_confirm(url, FrameBatch.of(*NUMBERED))
-        links = list(published_to_subscribers(url))
+        links = [*published_to_subscribers(url), asked(url)]
         nodes[0].process.kill()
         nodes[0].process.wait()
         for link in links:
@@ -80,10 +85,16 @@ def published_to_subscribers(url: str) -> Iterator[Link]:
     """Publishers and subscribers whose messages are confirmed and lie at the node."""
     for run, pattern, keys in SUBSCRIBED:
         yield connect(f"{url}&subscriber=shop", run, deadline_ns(), pattern, keys)
-        publisher, frames, sent = listen(url, run, pattern, keys), FrameBatch.of(*NUMBERED), 0
-        while sent < frames.count or not publisher.drain(deadline_ns(10)):
-            sent = publisher.send(frames, sent)
+        publisher = listen(url, run, pattern, keys)
+        send_and_confirm(publisher, FrameBatch.of(*NUMBERED))
         yield publisher
+
+
+def asked(url: str) -> Link:
+    """An asker whose requests are confirmed, and which nobody answers."""
+    asker = connect(url, "asked", deadline_ns(), Pattern.REQUESTS)
+    send_and_confirm(asker, FrameBatch.of(*NUMBERED))
+    return asker
 
 
 def test_confirmed_messages_are_there_in_order_after_the_broker_s_restart(restarted: str) -> None:
@@ -97,6 +108,18 @@ def test_a_durable_subscriber_finds_under_its_name_what_came_before_the_restart(
         until(lambda heir=heir, batch=batch: heir.receive(batch) >= 0 and batch.count >= len(NUMBERED), heir)
         heir.close()
         assert list(batch) == NUMBERED
+
+
+def test_requests_that_nobody_answered_outlive_the_broker_and_the_queue_of_their_answers_does_not(
+    restarted: str,
+) -> None:
+    server, requests = listen(restarted, "asked", pattern=Pattern.REQUESTS), FrameBatch(1 << 16)
+    until(lambda: server.receive(requests) >= 0 and requests.count >= len(NUMBERED), server)
+    assert list(requests) == NUMBERED
+    server.send(requests, 0)
+    server.drain(deadline_ns(10))
+    assert server.facts()["returned"] == len(NUMBERED), "each answer comes back, since its asker is gone"
+    server.close()
 
 
 @pytest.mark.long
