@@ -162,6 +162,9 @@ def test_a_run_that_was_started_elsewhere_is_followed_but_not_stopped(tmp_path: 
             page.get_by_role("link", name="is under way: watch it").click()
             page.get_by_role("img", name="cores in use: engine").locator("polyline").wait_for()
             assert page.get_by_role("button", name="Stop").count() == 0
+            page.set_viewport_size({"width": 390, "height": 800})
+            stays = "b => { const line = b.offsetHeight; b.textContent = '1,107,716'; return b.offsetHeight === line }"
+            assert page.locator(".minute b").first.evaluate(stays), "a large number stays on its line on a phone, too"
             run.signal(signal.SIGINT)
             page.locator("#page").wait_for()
             assert page.get_by_role("status").inner_text().startswith("Ended: partial")
