@@ -84,10 +84,13 @@ def _show(record: Mapping[str, Any]) -> None:
     console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
-    console.print(_table(rows, _columns_with_values(rows, benchmark.columns)))
+    same, shown = _without_what_is_the_same(rows)
+    console.print(_table(shown, _columns_with_values(rows, benchmark.columns)))
+    if same:
+        console.print(f"[dim]each row: {same}[/dim]")
     for title, columns in _usage_columns(rows).items():
         console.print(f"\n{title}")
-        console.print(_table(rows, columns))
+        console.print(_table(shown, columns))
     for sentence in _sentences(benchmark, rows):
         console.print(sentence)
     for sentence in _network_in_words(record.get("network")):
@@ -164,6 +167,21 @@ def reasons_in_words(reasons: Sequence[str]) -> list[str]:
 def _titles(rows: Rows) -> list[str]:
     """Titles of the columns that hold the points: size, pairs, ..."""
     return [name.removesuffix("_bytes").replace("_per_s", "/s") for name in rows[0]["point"]] if rows else []
+
+
+def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
+    """What all points have in common, in words, and the rows without it; one point keeps all that it has."""
+    points = [row["point"] for row in rows]
+    same = (
+        {name: value for name, value in points[0].items() if all(each.get(name) == value for each in points)}
+        if rows
+        else {}
+    )
+    if not same or same == points[0]:
+        return "", rows
+    words = map(" ".join, zip(_titles([{"point": same}]), _values(same), strict=True))
+    varied = [{name: value for name, value in each.items() if name not in same} for each in points]
+    return ", ".join(words), [{**row, "point": point} for row, point in zip(rows, varied, strict=True)]
 
 
 def _values(point: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from messaging.report import show
 from messaging.results import answer
 
 
@@ -27,3 +28,17 @@ def test_it_says_at_how_many_points_the_intervals_are_apart(high: float, apart: 
 
 def test_of_one_repeat_there_is_no_interval_so_none_is_said_to_overlap() -> None:
     assert answer([record((None, None), (None, None))]) == "zeromq's rates are 4 times amqp's (1 point)."
+
+
+def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    figure = {"median": 9.0, "low": None, "high": None}
+    figures = dict.fromkeys(("replies_per_s", "kilobytes_per_s", "response_mean_us"), figure)
+    rows = [
+        {"transport": "amqp", "figures": figures, "repeats": [], "words": "",
+         "point": {"match": "indexed", "clients": clients, "threads": 1, "size_bytes": 1024, "preloaded": 0}}
+        for clients in (1, 8)
+    ]  # fmt: skip
+    show({"benchmark": "request-reply", "rows": rows, "settings": {"repeats": 1}, "reasons": []})
+    printed = capsys.readouterr().out
+    assert "clients        replies/s" in printed
+    assert "each row: match indexed, threads 1, size 1 KiB, preloaded 0" in printed
