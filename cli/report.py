@@ -1,4 +1,4 @@
-"""`exchange report`: make page, tables, figures and exports of a run, trial, benchmark or capacity again."""
+"""`exchange report`: make page, tables, figures and exports of a run, trial, benchmark, capacity or fault matrix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
 def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
-    """Make the page of a run, trial, benchmark or capacity again from its FOLDER: also after a run by hand.
+    """Make the page of a run, trial, benchmark, capacity or fault matrix again from its FOLDER. A run by
+    hand has no page until then.
 
     Example: exchange report results/first
     """
