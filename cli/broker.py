@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +11,7 @@ import psutil
 
 from reports.exports import print_json
 from reports.formats import duration_in_words
-from runs.errors import UserError
+from runs.errors import UserError, users_mistake
 from runs.options import json_option
 from transports.rabbitmq import NodeAddress, NodeSettings, RabbitMqError, reclaim, running_node, start_standing_node
 
@@ -40,7 +38,7 @@ def start(nodelay: bool | None, memory_mark: float | None) -> None:
     """Start it, or say that it is up."""
     asked: dict[str, Any] = {"nodelay": nodelay, "memory_mark": memory_mark}
     settings = {name: value for name, value in asked.items() if value is not None}
-    with _sentences():
+    with users_mistake(RabbitMqError):
         node, is_new = start_standing_node(replace(NodeSettings(), **settings))
     _check_settings(node, settings)
     how = f"is up after {node.facts()['ready_after_s']:.1f} s" if is_new else "is up already"
@@ -64,7 +62,7 @@ def status(as_json: bool) -> None:
 @command.command()
 def stop() -> None:
     """Stop it, and remove everything of it."""
-    with _sentences():
+    with users_mistake(RabbitMqError):
         was_up = reclaim()
     click.echo("stopped, and removed" if was_up else "no broker was up")
 
@@ -100,11 +98,3 @@ def _line(figures: dict[str, Any]) -> str:
         + f"up {duration_in_words(figures['uptime_s'])}, "
         + f"{figures['rss_bytes'] / 1e6:.0f} MB, {figures['cpu_s']:.1f} s of CPU"
     )
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    try:
-        yield
-    except RabbitMqError as error:
-        raise UserError(str(error)) from error

@@ -24,7 +24,7 @@ from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Plan, Setup, check_cells, plan_of
 from reports.exports import print_json
 from reports.formats import duration_in_words, number
-from runs.errors import UserError, sentence
+from runs.errors import UserError, sentence, users_mistake
 from runs.files import dated_name
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
@@ -266,10 +266,8 @@ def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -
         needed = {pattern for cell in measured for pattern in benchmark.patterns(cell)}
         return bool(measured) and needed <= transport_of(scheme_of(transport)).patterns
 
-    try:
+    with users_mistake(TransportError):
         return tuple(transport for transport in transports if is_able(transport))
-    except TransportError as error:
-        raise UserError(str(error)) from error
 
 
 class _Suite:

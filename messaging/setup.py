@@ -26,7 +26,7 @@ from messaging.payload import Receipt, Source
 from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_link
 from messaging.session import load_compiled
 from runs.component import settle_down
-from runs.errors import UserError
+from runs.errors import UserError, users_mistake
 from runs.launch.brokers import Brokers, broker_of_run
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
@@ -294,10 +294,8 @@ def _filled(source: Source) -> FrameBatch:
 def _check(transport: str) -> None:
     """UserError if there is no such transport, if it lacks a client library, or if it names a place for one link."""
     scheme = scheme_of(transport)
-    try:
+    with users_mistake(TransportError):
         transport_of(scheme).check_installed(scheme)
-    except TransportError as error:
-        raise UserError(str(error)) from error
     if "://" in transport and not has_broker(transport):
         raise UserError(f"--transport is {transport}; say {scheme} alone: a place is found for each link")
 

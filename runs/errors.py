@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -25,6 +27,24 @@ def cannot_write(path: Path, error: OSError) -> click.ClickException:
     """A plain ClickException for a full disk, which is nobody's mistake; else a UserError."""
     kind = click.ClickException if error.errno in FULL else UserError
     return kind(f"cannot write {path}: {error.strerror}")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Inside, an OSError becomes the error of `cannot_write`."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def users_mistake(*kinds: type[Exception]) -> Iterator[None]:
+    """Inside, an error of these kinds becomes a UserError with its sentence."""
+    try:
+        yield
+    except kinds as error:
+        raise UserError(str(error)) from error
 
 
 def sentence(error: Exception) -> str:

@@ -16,7 +16,7 @@ import orjson
 from exchange.json_records import cleaned
 from exchange.settings import RunSettings
 from exchange.words import printable
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, writing
 from transports.registry import scheme_of
 
 
@@ -47,11 +47,8 @@ def whole_text(path: Path) -> Iterator[TextIO]:
 
 def write_whole(path: Path, content: bytes) -> Path:
     """The path. ClickException where it takes no file, or the disk is full."""
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with writing(path), whole_file(path) as file:
+        file.write(content)
     return path
 
 

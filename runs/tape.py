@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import settled_speed
 from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, mapped
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, writing
 from runs.files import whole_file
 
 DEFAULTS = RunSettings()
@@ -91,21 +90,13 @@ def write_tape(path: Path, settings: RunSettings) -> None:
     """Write the seed's orders, and due times beside them where there is a rate. UserError, ClickException."""
     beside, count = due_path(path), settings.order_limit
     _keep_apart(path, beside, settings)
-    with _naming(path):
+    with writing(path):
         _write_orders(path, settings, count)
     click.echo(f"{counted(count, 'orders')} of seed {settings.seed} in {path}", err=True)
     if settings.orders_per_s is not None:
-        with _naming(beside):
+        with writing(beside):
             write_due(beside, settings, count)
         click.echo(f"when they are due in {beside}", err=True)
-
-
-@contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
@@ -113,7 +104,7 @@ def _keep_apart(tape: Path, due: Path, settings: RunSettings) -> None:
     if tape == due:
         raise UserError(f"--output {tape} is a name for due times: choose another for the tape")
     if settings.orders_per_s is not None:
-        with _naming(due):
+        with writing(due):
             due.unlink(missing_ok=True)
     elif due.exists():
         raise UserError(f"{due} says when the orders of another tape are due: remove it, or give this one a --rate")

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote
 
 from exchange.allowed import BadSetting
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
-from runs.errors import UserError
+from runs.errors import UserError, users_mistake
 from runs.notices import say
 from transports.base import LEFT_AS_THEY_ARE, Address, Pattern, TransportError, mask
 from transports.declaration import Transport
@@ -120,10 +120,8 @@ def those_that(fits: Fits) -> str:
 def _check_keys(folder: str) -> None:
     from transports.keys import Keys
 
-    try:
+    with users_mistake(TransportError):
         Keys.checked(Path(folder))
-    except TransportError as error:
-        raise UserError(str(error)) from error
 
 
 def network_fits(network: str, transport: Transport, asked: str) -> bool:
@@ -141,11 +139,9 @@ def network_fits(network: str, transport: Transport, asked: str) -> bool:
 def _declared(asked: str) -> Transport:
     """The transport of a scheme, or URL. UserError if there is none, or it lacks a client library."""
     scheme = scheme_of(asked)
-    try:
+    with users_mistake(TransportError):
         transport = transport_of(scheme)
         transport.check_installed(scheme)
-    except TransportError as error:
-        raise UserError(str(error)) from error
     return transport
 
 

@@ -27,7 +27,7 @@ from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
 from matching_engine.tape import ANSWER_BYTES, batches, cut, offsets_of
-from runs.errors import UserError, cannot_write
+from runs.errors import users_mistake, writing
 from runs.files import whole_file
 from runs.record.reading import read_record
 from transports.frames import FrameBatch
@@ -139,7 +139,7 @@ def write_events(folder: Path) -> Path:
     from spark.run_facts import experiment_of
 
     run, events = RecordedRun.of(folder, experiment_of(folder), folder.name), folder / "events"
-    try:
+    with users_mistake(ValueError), writing(events):
         events.mkdir(exist_ok=True)
         with ExitStack() as files:
             writers = {
@@ -151,10 +151,6 @@ def write_events(folder: Path) -> Path:
             for market in run.pairs():
                 for name, writer in writers.items():
                     writer.write_table(event_rows(name, market, **run.about).drop_columns("part"), ROWS)
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    except OSError as error:
-        raise cannot_write(events, error) from error
     return events
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from exchange.words import counted
 from experiments.pipeline.jobs import in_sentences, open_dataset
 from reports.tables import Column, plain_table, terminal
-from runs.errors import UserError
+from runs.errors import UserError, users_mistake
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.dataset.views import create_views, query
@@ -70,10 +70,8 @@ def sql(
         there = create_views(spark, folder)
         if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
             create_partial_bars(spark, folder, there, bars_ns)
-        try:
+        with users_mistake(BadQueryError):
             output(query(spark, statement))
-        except BadQueryError as error:
-            raise UserError(str(error)) from error
     return 0
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from exchange.results import NAME
 from experiments.simulate.simulation import Row
-from runs.errors import cannot_write
+from runs.errors import writing
 from runs.files import whole_file
 
 FILE = "instruments.parquet"
@@ -48,11 +48,8 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def write(folder: Path, table: pa.Table) -> None:
-    try:
-        with whole_file(folder / FILE) as file:
-            pq.write_table(table, file, compression="zstd")
-    except OSError as error:
-        raise cannot_write(folder / FILE, error) from error
+    with writing(folder / FILE), whole_file(folder / FILE) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def totals(rows: pa.Table) -> dict[str, int]:

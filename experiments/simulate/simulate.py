@@ -23,7 +23,7 @@ from experiments.simulate.simulation import Simulation
 from reports.exports import print_json
 from reports.progress import counting
 from reports.tables import FoldingTable, indented, key, plain_table, terminal
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, writing
 from runs.files import dated_name, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.options import warn_of_prices
@@ -92,10 +92,8 @@ def _place(tables: str, master: str) -> str:
             raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")
         return tables
     local = Path(tables.removeprefix("file://")).resolve()
-    try:
+    with writing(local):
         local.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(local, error) from error
     return str(local)
 
 

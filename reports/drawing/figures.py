@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from reports.drawing.canvas import HEIGHT, WIDTH, page_style
 from reports.drawing.chart import Chart, Numbers
 from reports.drawing.colours import LIGHT, MUTED, STAND_INS, with_css_colours
-from runs.errors import cannot_write
+from runs.errors import writing
 from runs.files import whole_file
 
 PICTURES: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 216}}
@@ -174,13 +174,11 @@ def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:
     `figures` is iterated in the files' style, so it may draw as it goes. UserError where a file cannot be written.
     """
     files = folder / "figures"
-    try:
+    with writing(files):
         files.mkdir(exist_ok=True)
         with page_style(LIGHT):
             for figure in figures:
                 _write(files / figure.name, figure.title, figure.chart)
-    except OSError as error:
-        raise cannot_write(files, error) from error
     return files
 
 

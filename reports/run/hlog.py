@@ -13,7 +13,7 @@ import numpy as np
 from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
 from exchange.seconds import is_analysed, merged
 from reports.run.run_folder import Record, RunFolder, warm_up_s
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, writing
 from runs.files import whole_text
 from runs.record.reading import damaged
 
@@ -36,11 +36,8 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
     seconds = list(_seconds(folder))
     if not seconds:
         raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
-    try:
-        with whole_text(path) as file:
-            _write(file, folder, seconds)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with writing(path), whole_text(path) as file:
+        _write(file, folder, seconds)
     return path
 
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, writing
 
 SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
 BUFFER_KIB = 1 << 16
@@ -123,10 +123,8 @@ class Capture:
         interface = ["-i", self._interface, "--immediate-mode", "-p", "-n"]
         sizes = ["-s", str(SNAPLEN), "-B", str(BUFFER_KIB)]
         ports = " or ".join(f"tcp port {port}" for port in self._ports)
-        try:
+        with writing(self._path):
             file = self._path.open("wb")
-        except OSError as error:
-            raise cannot_write(self._path, error) from error
         with file:
             return subprocess.Popen(
                 [*self._prefix, tcpdump, *interface, *sizes, "-w", "-", ports],
