@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from typing import TypeVar
 
 import click
 
+T = TypeVar("T")
 Listener = Callable[[str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -34,20 +36,20 @@ def detail(sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def with_details() -> Iterator[None]:
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Inside, the variable has this value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def with_details() -> contextlib.AbstractContextManager[None]:
     """Inside, `detail` says what it is given."""
-    token = _is_verbose.set(True)
-    try:
-        yield
-    finally:
-        _is_verbose.reset(token)
+    return holding(_is_verbose, True)
 
 
-@contextlib.contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
+def heard_by(listener: Listener) -> contextlib.AbstractContextManager[None]:
     """Inside, `say` calls the listener, and no progress bar is drawn."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return holding(_listener, listener)

@@ -5,8 +5,8 @@ Inside `shown_to`, what would be printed is added to a list, from which a page i
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from rich.text import Text
 from exchange.json_records import Record
 from reports.formats import condition, number
 from reports.tables import figure, key, plain_table, terminal, words
+from runs.notices import holding
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
@@ -35,14 +36,9 @@ class Part(NamedTuple):
 _shown: ContextVar[list[Part] | None] = ContextVar("shown", default=None)
 
 
-@contextlib.contextmanager
-def shown_to(parts: list[Part]) -> Iterator[None]:
+def shown_to(parts: list[Part]) -> AbstractContextManager[None]:
     """Inside, the list gets each part instead of the terminal."""
-    token = _shown.set(parts)
-    try:
-        yield
-    finally:
-        _shown.reset(token)
+    return holding(_shown, parts)
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Record]:
