@@ -112,13 +112,10 @@ class RunRecord(TypedDict):
     pairs: NotRequired[list[dict[str, Any]] | None]
 
 
-Part = dict[str, Any]
-
-
 class ArmRecord(TypedDict):
     contender: str
     block: str
-    settings: Part
+    settings: Record
     levels: NotRequired[dict[str, str]]
 
 
@@ -146,10 +143,10 @@ class ComparisonRecord(TypedDict):
     seed: int
     repeats: int
     blocks: list[str]
-    metrics: dict[str, Part]
-    verdicts: list[Part]
-    arms: list[Part]
-    conditions: Part
+    metrics: dict[str, Record]
+    verdicts: list[Record]
+    arms: list[Record]
+    conditions: Record
 
 
 class Head(TypedDict):
@@ -159,8 +156,8 @@ class Head(TypedDict):
     name: str
     status: str
     started_at: str
-    host: Part
-    versions: Part
+    host: Record
+    versions: Record
 
 
 class CapacityRecord(Head):
@@ -168,13 +165,13 @@ class CapacityRecord(Head):
 
     objective: str
     settings: RunSettingsRecord
-    search: Part
+    search: Record
     flags: list[str]
     capacity_orders_per_s: NotRequired[dict[str, float | None] | None]
-    probes: list[Part]
+    probes: list[Record]
     searches: list[Any]
-    redo_noisy: NotRequired[Part | None]
-    set_aside: NotRequired[list[Part]]
+    redo_noisy: NotRequired[Record | None]
+    set_aside: NotRequired[list[Record]]
 
 
 @dataclass(frozen=True)
@@ -210,25 +207,25 @@ class LoadAxis:
 class FaultsRecord(Head):
     """faults.json: a fault matrix, a run for each fault over each transport."""
 
-    settings: Part
+    settings: Record
     planned_cells: int
     faults: dict[str, str]
-    cells: list[Part]
+    cells: list[Record]
 
 
 class SimulationRecord(Head):
     """simulation.json: many instruments, matched without messaging."""
 
-    settings: Part
+    settings: Record
     master: str
     partitions: int
     totals: dict[str, int]
-    per_instrument: dict[str, Part]
+    per_instrument: dict[str, Record]
     checksums: dict[str, str]
     rates: dict[str, float]
-    trades: NotRequired[Part | None]
+    trades: NotRequired[Record | None]
     """Only older versions wrote it."""
-    events: NotRequired[Part | None]
+    events: NotRequired[Record | None]
 
 
 class BenchRecord(Head):
@@ -236,5 +233,5 @@ class BenchRecord(Head):
 
     benchmark: str
     reasons: list[str]
-    settings: Part
-    rows: list[Part]
+    settings: Record
+    rows: list[Record]

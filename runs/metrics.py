@@ -6,19 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from exchange.json_records import Record
 from exchange.measurements import LEAST_ORDERS
 from exchange.settings import RunSettings
 
-Record = dict[str, Any]
 Read = Callable[[Record], float | None]
 
 COMPONENTS = ("gateway", "engine", "broker", "reporter")
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "mean": "mean", "max": "maximum"}
 CLOCKS = {"due": "from due time", "handed_over": "from handing over"}
-
-
-def always(_settings: RunSettings) -> bool:
-    return True
 
 
 def never(_settings: RunSettings) -> bool:
@@ -41,10 +37,6 @@ def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
     return judged
 
 
-def unscheduled(settings: RunSettings) -> bool:
-    return settings.orders_per_s is None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """A number of a run. `judged` says for which settings it gets a verdict: each verdict costs the others power."""
@@ -58,8 +50,9 @@ class Metric:
     """A verdict's sentence, in which `larger` and `smaller` are arms and `times` is their ratio."""
 
 
-def completion_us(clock: str, percentile: str) -> Read:
-    return lambda record: _number(record, "completion_us", clock, percentile)
+def number_at(*path: str) -> Read:
+    """Reads the number at that path of a record; None where it was not measured."""
+    return lambda record: _number(record, *path)
 
 
 def orders_measured(record: Record) -> float | None:
@@ -68,22 +61,10 @@ def orders_measured(record: Record) -> float | None:
     return handed_over if due is None else due
 
 
-def lag_us(percentile: str) -> Read:
-    return lambda record: _number(record, "lag_us", percentile)
-
-
-def orders_per_s(record: Record) -> float | None:
-    return _number(record, "rates", "orders_per_s")
-
-
 def messages_per_s(record: Record) -> float | None:
     """Orders and answers together."""
-    orders, answers = orders_per_s(record), answers_per_s(record)
+    orders, answers = (_number(record, "rates", name) for name in ("orders_per_s", "answers_per_s"))
     return None if orders is None or answers is None else orders + answers
-
-
-def answers_per_s(record: Record) -> float | None:
-    return _number(record, "rates", "answers_per_s")
 
 
 def cpu_percent(component: str) -> Read:
@@ -153,21 +134,17 @@ def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
         name=f"{clock}_{percentile}_us",
         title=f"completion {PERCENTILES[percentile]} {CLOCKS[clock]}",
         unit="us",
-        read=completion_us(clock, percentile),
+        read=number_at("completion_us", clock, percentile),
         judged=scheduled_orders(LEAST_ORDERS.get(percentile, 1)) if clock == "due" and percentile in judged else never,
         says="{smaller} is {times} times faster than {larger}",
     )
 
 
-def _cpu(component: str) -> Metric:
-    name, unit = f"{component}_cpu_s_per_million", "CPU s per million orders"
-    return Metric(name=name, title=f"CPU of the {component}", unit=unit, read=cpu_s_per_million(component))
-
-
 def _resources(component: str) -> tuple[Metric, ...]:
-    memory, switches = f"{component}_peak_mb", f"{component}_switches_per_order"
+    cpu, memory, switches = (f"{component}_{what}" for what in ("cpu_s_per_million", "peak_mb", "switches_per_order"))
     return (
-        _cpu(component),
+        Metric(name=cpu, title=f"CPU of the {component}", unit="CPU s per million orders",
+               read=cpu_s_per_million(component)),
         Metric(name=memory, title=f"peak memory of the {component}", unit="MB", read=peak_mb(component)),
         Metric(name=switches, title=f"context switches of the {component}", unit="an order",
                read=switches_per_order(component)),
@@ -175,7 +152,7 @@ def _resources(component: str) -> tuple[Metric, ...]:
 
 
 PAPER_METRICS = (
-    Metric(name="answers_per_s", title="answers", unit="answers/s", read=answers_per_s),
+    Metric(name="answers_per_s", title="answers", unit="answers/s", read=number_at("rates", "answers_per_s")),
     *(
         Metric(
             name=f"{name}_cpu_percent",
@@ -196,11 +173,12 @@ def _completions(*judged: str) -> tuple[Metric, ...]:
 
 COMPARISON_METRICS = (
     *_completions("p50", "p99"),
-    Metric(name="orders_per_s", title="achieved rate", unit="orders/s", read=orders_per_s, judged=unscheduled,
+    Metric(name="orders_per_s", title="achieved rate", unit="orders/s",
+           read=number_at("rates", "orders_per_s"), judged=lambda settings: settings.orders_per_s is None,
            says="{larger} carries {times} times as many orders as {smaller}"),
     Metric(name="messages_per_s", title="messages, both ways", unit="messages/s", read=messages_per_s),
     Metric(name="cpu_s_per_million", title="CPU of all components", unit="CPU s per million orders",
-           read=cpu_s_per_million(*COMPONENTS), judged=always,
+           read=cpu_s_per_million(*COMPONENTS), judged=lambda _: True,
            says="{larger} takes {times} times the CPU of {smaller}"),
     *(metric for component in COMPONENTS for metric in _resources(component)),
     *PAPER_METRICS,

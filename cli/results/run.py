@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import condition, is_told, number, plain
 from reports.tables import key, plain_table, terminal, words
-from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, completion_us, lag_us, orders_measured
+from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
 from runs.record.noise import noise_words
 from transports.registry import scheme_of
 
@@ -24,7 +24,7 @@ CONDITIONS: dict[str, tuple[str, ...] | None] = {
 }  # fmt: skip
 """Parts of a record, and which of their fields are compared; None stands for all."""
 LAG = tuple(
-    Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=lag_us(name))
+    Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=number_at("lag_us", name))
     for name in ("p50", "p99", "max")
 )
 PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_per_order")
@@ -47,8 +47,8 @@ class Run(Kind):
             started_at=record.get("started_at"),
             transports=(scheme_of(transport),) if transport else (),
             orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
-            p50_us=completion_us("due", "p50")(record),
-            p99_us=completion_us("due", "p99")(record),
+            p50_us=number_at("completion_us", "due", "p50")(record),
+            p99_us=number_at("completion_us", "due", "p99")(record),
             orders_measured=orders_measured(record),
         )
 

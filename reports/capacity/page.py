@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import exp
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from exchange.json_records import LoadAxis
+from exchange.json_records import LoadAxis, Record
 from reports.capacity.table import columns_of, headline, method, percent, three_digits, value_of
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
@@ -24,8 +23,6 @@ from reports.drawing.templates import templates
 from reports.formats import axis_number, date_and_time
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
-
-Record = dict[str, Any]
 
 DOTS = "Dots are probes: at 100 those that held, at 0 those that failed."
 CURVE = (
@@ -40,12 +37,12 @@ TEMPLATES = templates(Path(__file__).parent, percent=percent, three_digits=three
 
 
 @heeded_at_the_end()
-def write_page(folder: Path, record: dict[str, Any]) -> Path:
+def write_page(folder: Path, record: Record) -> Path:
     """Write the page beside capacity.json; it appears whole, by rename."""
     return write_whole(folder / "capacity.html", page_html(record).encode())
 
 
-def page_html(record: dict[str, Any]) -> str:
+def page_html(record: Record) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
         record=record, title=headline(record), method=method(record), drawings=drawings(capacity_figures(record)),

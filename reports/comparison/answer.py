@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import log
-from typing import Any
 
 from exchange.estimates import Estimate
+from exchange.json_records import Record
 from exchange.words import counted
 from reports.exports import grouped
 from reports.formats import interval, times
@@ -24,8 +24,6 @@ TOO_FEW = "too few repeats to tell"
 MOST_ROWS = 30
 NARROWEST = 0.5, 2.0
 """The scale shows at least these ratios, so that a small difference looks small."""
-
-Record = dict[str, Any]
 
 
 def answers(record: Record) -> list[str]:

@@ -7,11 +7,11 @@ contender.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from exchange.json_records import Record
 from reports.comparison.sentences import beside_the_rate, cpu_metric
 from reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
@@ -31,8 +31,6 @@ DODGE = 0.02  # share of a rate by which two contenders' whiskers are apart
 LEAST_POINTS = 4
 """A drawing of three points says less than their three numbers in the table."""
 BAR_WIDTH = 0.62  # of the distance between two rates
-
-Record = dict[str, Any]
 
 
 def trial_figures(record: Record) -> Iterator[Figure]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from exchange.json_records import Record
 from reports.comparison.answer import answers, headline, ratio_plot
 from reports.comparison.figures import trial_figures
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
@@ -25,9 +25,7 @@ from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
 
-TEMPLATES = templates(
-    Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number, cpu_beyond=cpu_beyond
-)
+TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
 COMPLETION = {
     clock: {name: f"{clock}_{name}_us" for name in ("mean", "p50", "p90", "p99", "p999", "max")}
     for clock in ("due", "handed_over")
@@ -42,7 +40,7 @@ RESOURCES = {
 
 
 @heeded_at_the_end()
-def write_page(folder: Path, record: dict[str, Any]) -> Path:
+def write_page(folder: Path, record: Record) -> Path:
     """Write the page beside comparison.json; it appears whole, by rename."""
     return write_whole(folder / "comparison.html", page_html(record).encode())
 
@@ -50,7 +48,7 @@ def write_page(folder: Path, record: dict[str, Any]) -> Path:
 SHAPE_ONLY = "Other hardware: set it beside ours for its shape only."
 
 
-def page_html(record: dict[str, Any]) -> str:
+def page_html(record: Record) -> str:
     """Equal records give equal pages."""
     beside = has_its_roles(record)
     return TEMPLATES.get_template("comparison.html").render(
@@ -66,6 +64,6 @@ def page_html(record: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _measured(record: dict[str, Any], columns: dict[str, str]) -> dict[str, str]:
+def _measured(record: Record, columns: dict[str, str]) -> dict[str, str]:
     """The columns whose metric any arm measured."""
     return {name: words for name, words in columns.items() if any(name in arm["metrics"] for arm in record["arms"])}

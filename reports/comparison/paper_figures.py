@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from exchange.json_records import Record
 from reports.comparison.figures import (
     NAGLE,
     contender_colours,
@@ -25,7 +25,6 @@ from reports.drawing.colours import MUTED
 from reports.drawing.figures import Figure
 from reports.exports import grouped
 
-Record = dict[str, Any]
 Arms = dict[str, list[Record]]
 """The arms of each line, by its name."""
 

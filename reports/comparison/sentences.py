@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median, quantiles
-from typing import Any
 
+from exchange.json_records import Record
 from reports.exports import grouped
 from reports.formats import date_and_time, is_told, max_of, rate, rounded
-
-Record = dict[str, Any]
 
 
 def title(record: Record) -> str:

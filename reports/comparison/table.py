@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from exchange.json_records import Record
 from reports.comparison.answer import Mark, RatioPlot, answers, headline, ratio_plot, scale_of_strips, strip
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
@@ -23,8 +23,6 @@ PAPERS_CLOCK = {"mean handed": "handed_over_mean_us"}
 """From handing over, as the paper has it."""
 PACKETS = {"packets an order": "packets_per_order", "mean bytes": "packet_bytes", "mean gap us": "packet_gap_us"}
 WITH_INTERVAL = {"due_mean_us", "due_p50_us", "packets_per_order"}
-
-Record = dict[str, Any]
 
 
 def show(record: Record) -> None:

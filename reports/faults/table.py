@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.text import Text
 
+from exchange.json_records import Record
 from exchange.words import counted
 from reports.formats import ABSENT, time_in_words
 from reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
-Record = dict[str, Any]
 LEGEND = (
     "A cell: orders lost of those sent, and how long nothing was answered (end: to the end of the run). "
     "! marks orders that are missing from the record, and runs that hung."
