@@ -19,7 +19,7 @@ from exchange.words import counted
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.trials.execution import CtrlC
-from experiments.trials.redo import RedoRule, set_aside_words
+from experiments.trials.redo import RedoRule, noisy_words, set_aside_words
 from reports.capacity.page import capacity_figures, write_page
 from reports.capacity.table import show
 from reports.drawing.figures import write_figures
@@ -91,10 +91,8 @@ class Prober:
         return Outcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
 
     def _wants_again(self, tries: list[Record]) -> bool:
-        rule, extra = self.rule, len(self.set_aside) + len(tries) - 1
-        if rule is None or len(tries) >= rule.most_tries or extra >= rule.most_extra_runs:
-            return False
-        return all(rule.is_noisy(_noise_of(each)) for each in tries)
+        extra = len(self.set_aside) + len(tries) - 1
+        return self.rule is not None and self.rule.wants(list(map(_noise_of, tries)), extra)
 
     def _measured(self, value: float) -> Record:
         """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
@@ -154,7 +152,9 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
 
     def write_record(is_over: bool = False) -> dict[str, Any]:
         found = search.as_dict(is_over)
-        flags = [*found["flags"], *_set_aside(prober), *_noisy(prober.probes)]
+        shares = [share for probe in prober.probes if (share := probe["noise_share"]) is not None]
+        noisy = noisy_words(shares, MOST_SHARE, counted(len(prober.probes), "probes"))
+        flags = [*found["flags"], *_set_aside(prober), *filter(None, [noisy])]
         record = {**known, **found, "flags": flags, "probes": prober.probes, "redo_noisy": rule and asdict(rule),
                   "set_aside": prober.set_aside}  # fmt: skip
         write_json(folder / FILE, record)
@@ -175,17 +175,6 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
 def _set_aside(prober: Prober) -> Iterator[str]:
     if prober.rule and prober.set_aside:
         yield set_aside_words(list(map(_noise_of, prober.set_aside)), prober.rule)
-
-
-def _noisy(probes: list[dict[str, Any]]) -> Iterator[str]:
-    """How many probes had much other work, or steal, beside them."""
-    shares = [share for probe in probes if (share := probe["noise_share"]) is not None]
-    noisy = [share for share in shares if share > MOST_SHARE]
-    if noisy:
-        yield (
-            f"other work or steal took over {MOST_SHARE:.0%} of the processors beside {len(noisy)} of "
-            f"{counted(len(probes), 'probes')}, at most {max(noisy):.0%}"
-        )
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

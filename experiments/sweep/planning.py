@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from exchange.allowed import BadSetting
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor
 from experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
@@ -131,14 +130,10 @@ def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
 
 
 def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
-    """The plan from a file and from `typed`, by parameter of the command. UserError or a usage error for a mistake."""
+    """The plan from a file and from `typed`, by parameter of the command. UserError or BadSetting for a mistake."""
     described = (read_description(file) if file else Description()).with_typed(*_typed(typed), **_numbers(typed))
-    arms = sweep_arms(described)
-    try:
-        seed = described.run.get("seed", RunSettings.seed)
-        return Plan(arms=arms, repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s)
-    except BadSetting as error:
-        raise click.UsageError(str(error)) from error
+    arms, seed = sweep_arms(described), described.run.get("seed", RunSettings.seed)
+    return Plan(arms=arms, repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s)
 
 
 def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -12,7 +12,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan, Step
-from experiments.trials.redo import set_aside_words
+from experiments.trials.redo import noisy_words, set_aside_words
 from runs.record.noise import MOST_SHARE, noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
@@ -151,15 +151,11 @@ def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
     runs = [run for arm in observed.values() for run in arm.runs.values()]
     shares = [share for run in runs if (share := noise_share(run)) is not None]
     most = plan.redo.most_share_of_all_cpus if plan.redo else MOST_SHARE
-    noisy = [share for share in shares if share > most]
-    if noisy:
+    if words := noisy_words(shares, most, counted(len(shares), "runs")):
         tried = f"; the machine was not quiet in up to {plan.redo.most_tries} tries each" if plan.redo else ""
         if plan.redo and sum(len(arm.set_aside) for arm in observed.values()) >= plan.redo.most_extra_runs:
             tried = f"; the plan's {counted(plan.redo.most_extra_runs, 'extra runs')} were not enough"
-        yield (
-            f"other work or steal took over {most:.0%} of the processors beside {len(noisy)} of "
-            f"{counted(len(shares), 'runs')}, at most {max(noisy):.0%}{tried}"
-        )
+        yield words + tried
     if len(shares) < len(runs) and any("noise" in run for run in runs):
         yield f"the noise of the machine is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
 

@@ -115,17 +115,12 @@ class Redos:
         else:
             self._failed.add(step.name)
 
-    @property
-    def extra_runs(self) -> int:
-        return sum(max(0, len(tries) - 1) for tries in self._tries.values())
-
     def wants(self, step: Step) -> bool:
         """True if the step is to be run again."""
-        rule, tries = self._rule, self._tries.get(step.name, ())
+        rule, tries = self._rule, self._tries.get(step.name, [])
         if rule is None or not (step.repeat and tries) or step.name in self._failed:
             return False
-        within = len(tries) < rule.most_tries and self.extra_runs < rule.most_extra_runs
-        return within and all(map(rule.is_noisy, tries))
+        return rule.wants(tries, sum(max(0, len(each) - 1) for each in self._tries.values()))
 
     def in_turn(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield the steps, and after each repeat those of its steps that must run again: soon, but not immediately.

@@ -17,7 +17,7 @@ from exchange.allowed import BadSetting
 from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
 from experiments.trials.arms import Arm
-from experiments.trials.redo import RedoRule, rule_as_written
+from experiments.trials.redo import RedoRule
 from experiments.trials.study import COMPARE, STUDIES, Study
 from runs.errors import UserError
 from runs.files import write_json
@@ -224,7 +224,7 @@ def _plan(written: dict[str, Any]) -> Plan:
         seed=written["seed"],
         study=STUDIES[written.get("study", COMPARE.name)],
         pause_s=written.get("pause_s", 0.0),
-        redo=rule_as_written(written.get("redo_noisy")),
+        redo=None if (rule := written.get("redo_noisy")) is None else RedoRule(**rule),
         seed_by_repeat=written.get("seed_by_repeat", False),
         looks=tuple(written.get("looks", ())),
         resumed=written.get("resumed"),

@@ -6,9 +6,8 @@ prefer a result. A run whose noise is unknown is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from exchange.json_records import Record
 from exchange.words import counted
@@ -48,6 +47,11 @@ class RedoRule:
     def is_noisy(self, record: Record) -> bool:
         return is_noisy(record, self.most_share_of_all_cpus)
 
+    def wants(self, tries: Sequence[Record], extra_runs: int) -> bool:
+        """True if what has these tries is to be run again: all were noisy, and the limits allow it."""
+        within = len(tries) < self.most_tries and extra_runs < self.most_extra_runs
+        return within and all(map(self.is_noisy, tries))
+
     @property
     def words(self) -> str:
         return (
@@ -66,6 +70,8 @@ def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
     )
 
 
-def rule_as_written(written: Mapping[str, Any] | None) -> RedoRule | None:
-    """The rule in plan.json; None for a plan that keeps every run, as those of older versions do."""
-    return None if written is None else RedoRule(**written)
+def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
+    """other work or steal took over 5% of the processors beside 2 of 9 runs ...; empty if none was over `most`."""
+    noisy = [share for share in shares if share > most]
+    beside = f"other work or steal took over {most:.0%} of the processors beside {len(noisy)} of "
+    return f"{beside}{of_all}, at most {max(noisy):.0%}" if noisy else ""
