@@ -31,8 +31,9 @@ class Benchmarks(LoadingGroup):
 
         if name not in self.list_commands(ctx):
             return None
-        others = {"suite": suite_command, "coverage": coverage_command, "role": role_command}
-        return others[name]() if name in others else command_of(benchmark_of(name))
+        if name in ("coverage", "role"):
+            return role_command() if name == "role" else coverage_command
+        return command_of(None if name == "suite" else benchmark_of(name))
 
 
 @click.group(cls=Benchmarks, invoke_without_command=True)
@@ -51,58 +52,34 @@ def command(ctx: click.Context) -> None:
             click.echo(f"{benchmark.name:<{width}}  {benchmark.about}  [{benchmark.paper}]")
 
 
-def command_of(benchmark: Benchmark) -> click.Command:
-    """`exchange bench NAME`."""
+def command_of(benchmark: Benchmark | None) -> click.Command:
+    """`exchange bench NAME`, or `exchange bench suite` for None."""
     from messaging.options import parameters
 
     def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
         from messaging.options import settings_of
-        from messaging.running import Output, run_benchmark
+        from messaging.running import Output, run_benchmark, run_suite
 
+        output = Output(results, name, as_json)
+        if benchmark is None:
+            raise SystemExit(run_suite(typed, output))
         settings = settings_of(benchmark, typed)
         if not benchmark.instead(settings):
-            raise SystemExit(run_benchmark(benchmark, settings, Output(results, name, as_json)))
+            raise SystemExit(run_benchmark(benchmark, settings, output))
 
-    about = f"{benchmark.about[0].upper()}{benchmark.about[1:]}."
-    return BenchCommand(
-        benchmark.name,
-        callback=run,
-        params=parameters(benchmark),
-        help=f"{about}\n\nExample: exchange bench {benchmark.name} --quick",
-        short_help=benchmark.about,
-    )
+    name, about, short = "suite", "All benchmarks with their defaults: one record, one page", "all of them, one page"
+    if benchmark is not None:
+        name, about, short = benchmark.name, f"{benchmark.about[0].upper()}{benchmark.about[1:]}", benchmark.about
+    words = f"{about}.\n\nExample: exchange bench {name} --quick"
+    return BenchCommand(name, callback=run, params=parameters(benchmark), help=words, short_help=short)
 
 
-def suite_command() -> click.Command:
-    """`exchange bench suite`."""
-    from messaging.options import parameters
+@click.command("coverage", short_help="each figure of the papers, and its command")
+def coverage_command() -> None:
+    """Each figure, table and experiment of the papers, and the command that makes it, or why none does.
 
-    def run(results: str, name: str | None, as_json: bool, **typed: Any) -> None:
-        from messaging.running import Output, run_suite
+    Example: exchange bench coverage
+    """
+    from messaging.report import show_coverage
 
-        raise SystemExit(run_suite(typed, Output(results, name, as_json)))
-
-    return BenchCommand(
-        "suite",
-        callback=run,
-        params=parameters(None),
-        help="All benchmarks with their defaults: one record, one page.\n\nExample: exchange bench suite --quick",
-        short_help="all of them, one page",
-    )
-
-
-def coverage_command() -> click.Command:
-    """`exchange bench coverage`."""
-
-    def run() -> None:
-        from messaging.report import show_coverage
-
-        show_coverage()
-
-    return click.Command(
-        "coverage",
-        callback=run,
-        help="Each figure, table and experiment of the papers, and the command that makes it, or why none does."
-        "\n\nExample: exchange bench coverage",
-        short_help="each figure of the papers, and its command",
-    )
+    show_coverage()

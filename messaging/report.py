@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.padding import Padding
 
-from exchange.json_records import Record
 from exchange.words import counted
 from messaging.benchmark import Benchmark, Column, Published, size_in_words
 from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
-from reports.exports import ReportOptions, print_json
+from reports.exports import ReportOptions, print_report
 from reports.formats import ABSENT, number
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
@@ -257,21 +256,13 @@ def report_benchmark(folder: Path, options: ReportOptions) -> int:
         option = "--hlog" if options.hlog else "--csv"
         raise UserError(f"{option} is of a run, and {folder} is a benchmark's: say --json, or --figures for CSVs")
     record = read(folder)
-    if options.as_json:
-        print_json(record)
-    else:
-        show(record)
-    for what, path in _written(folder, record, options).items():
-        click.echo(f"{what}: {path}", err=options.quiet)
-    return 0
 
-
-def _written(folder: Path, record: Record, options: ReportOptions) -> dict[str, Path]:
-    """Write the files; returns them by what they are."""
-    files = {"page": write_page(folder, record)}
-    if options.figures:
+    def write_figures() -> Path:
         from messaging.plots import figures_of
-        from reports.drawing.figures import write_figures
+        from reports.drawing import figures
 
-        files["figures"] = write_figures(folder, figures_of(record))
-    return files
+        return figures.write_figures(folder, figures_of(record))
+
+    return print_report(
+        folder, "benchmark", record, options, partial(show, record), partial(write_page, folder, record), write_figures
+    )

@@ -35,10 +35,10 @@ class ReportOptions:
 
 
 def print_report(
-    folder: Path, kind: str, rows: list[Row], options: ReportOptions, show: Callable[[], None],
+    folder: Path, kind: str, rows: list[Row] | Row, options: ReportOptions, show: Callable[[], None],
     write_page: Callable[[], Path], write_figures: Callable[[], Path],
 ) -> int:  # fmt: skip
-    """Print the rows, or show the record; then write its page, and its figures if they are asked for. The exit code, 0.
+    """Print the rows, or the record, or show it; then write its page, and figures if asked for. The exit code, 0.
 
     `kind` is that of the folder, in a word. UserError for an export that only a run has.
     """
@@ -47,7 +47,7 @@ def print_report(
     if options.as_json:
         print_json(rows)
     elif options.as_csv:
-        print_rows(map(flat, rows))
+        print_rows(map(flat, rows if isinstance(rows, list) else [rows]))
     else:
         show()
     click.echo(f"page: {write_page()}", err=options.quiet)
