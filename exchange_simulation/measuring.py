@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
@@ -31,7 +31,7 @@ from experiments.sweep.keys import key_of, nearest
 from experiments.sweep.planning import Description, levels_of, sweep_arms
 from experiments.trials.plan import Plan
 from experiments.trials.study import SWEEP
-from experiments.trials.trial import Trial, new_trial
+from experiments.trials.trial import new_trial
 from messaging.benchmarks import benchmark_of, names
 from messaging.options import parameters, settings_of
 from messaging.running import measured_benchmark
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
+Found = TypeVar("Found", bound=Outcome)
 
 
 class MeasurementError(Exception):
@@ -127,9 +128,7 @@ def run(
             found = Run(folder, measure(folder, settings, progress_bar(settings)))
         if page:
             write_page(folder)
-    if exit_code(dict(found.record)):
-        raise NotWhole(found)
-    return found
+    return _whole(found, not exit_code(dict(found.record)))
 
 
 def compare(
@@ -142,7 +141,7 @@ def compare(
         arms = comparison_arms(_listed(Scheme(), transports), _listed(Rate(), rates), seconds, _fields(options))
         plan = Plan(arms=arms, repeats=repeats, seed=int(options.get("seed", RunSettings.seed)))
         trial = new_trial(plan.with_redo(redo_noisy), str(results), name, _say_all)
-    return _whole(trial)
+    return _whole(Comparison(trial.folder, trial.record), not trial.exit_code)
 
 
 def capacity(
@@ -163,10 +162,7 @@ def capacity(
         )  # fmt: skip
         folder = Path(results) / (name or dated_name("capacity"))
         measured = measured_capacity(ExchangeRates(run_settings(**fields), objective, search), search, folder)
-    found = Capacity(folder, measured.record)
-    if not measured.is_whole:
-        raise NotWhole(found)
-    return found
+    return _whole(Capacity(folder, measured.record), measured.is_whole)
 
 
 def sweep(
@@ -184,7 +180,7 @@ def sweep(
         seed = int(options.get("seed", RunSettings.seed))
         plan = Plan(arms=arms, repeats=repeats, seed=seed, study=SWEEP, pause_s=pause).with_redo(redo_noisy)
         trial = new_trial(plan, str(results), name, _say_all)
-    return _whole(trial)
+    return _whole(Comparison(trial.folder, trial.record), not trial.exit_code)
 
 
 def bench(
@@ -205,9 +201,7 @@ def bench(
             settings = settings_of(declared, typed)
         measured = measured_benchmark(declared, settings, str(results), name)
     found = Benchmark(measured.folder, measured.record)
-    if found.status != "complete":
-        raise NotWhole(found)
-    return found
+    return _whole(found, found.status == "complete")
 
 
 @contextlib.contextmanager
@@ -266,9 +260,8 @@ def _say_all(sentences: Iterable[str]) -> None:
         say(" ".join(sentence.split()))
 
 
-def _whole(trial: Trial) -> Comparison:
-    found = Comparison(trial.folder, trial.record)
-    if found.status != "complete":
+def _whole(found: Found, is_whole: bool) -> Found:
+    if not is_whole:
         raise NotWhole(found)
     return found
 

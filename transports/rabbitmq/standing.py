@@ -96,29 +96,20 @@ def _locked(folder: Path) -> Iterator[Path]:
     try:
         while True:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with contextlib.closing(_Handle(folder)) as handle:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-                if handle.is_the_folder():
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _is_open_as(descriptor, folder):
                     yield folder
                     return
+            finally:
+                os.close(descriptor)
     except OSError as error:
         raise RabbitMqError(f"cannot use {folder}: {error.strerror or error}") from error
 
 
-class _Handle:
-    """An open descriptor of a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._descriptor = os.open(folder, os.O_RDONLY)
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def is_the_folder(self) -> bool:
-        with contextlib.suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(self._descriptor), self._folder.stat())
-        return False
-
-    def close(self) -> None:
-        os.close(self._descriptor)
+def _is_open_as(descriptor: int, folder: Path) -> bool:
+    """True if the folder is still the one that was opened."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    return False
