@@ -94,7 +94,9 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
     """The page and Spark's tables; each is left out, and said, where a library for it is not installed."""
     if with_page:
         with left_out("page"):
-            click.echo(f"page: {_write_page(folder)}", err=as_json)
+            from reports.run.page import write_page  # after the run: it takes half a second
+
+            click.echo(f"page: {write_page(folder)}", err=as_json)
     if with_spark:
         with left_out("tables"):
             _make_tables(folder, status, as_json)
@@ -161,10 +163,3 @@ def _write_events(folder: Path, quiet: bool) -> None:
         click.echo(f"events: {write_events(folder)}", err=quiet)
     except UserError as error:
         click.echo(f"no events: {error.message}", err=True)
-
-
-def _write_page(folder: Path) -> Path:
-    """Write the page after the run: the import of the drawing library takes half a second."""
-    from reports.run.page import write_page
-
-    return write_page(folder)

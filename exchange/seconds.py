@@ -57,10 +57,7 @@ def is_analysed(completion: Payload) -> bool:
 
 def merged(completions: Iterable[Payload]) -> LogBuckets:
     """All of these completion payloads in one histogram."""
-    buckets = LogBuckets()
-    for payload in completions:
-        buckets.merge(LogBuckets.from_sparse(payload))
-    return buckets
+    return LogBuckets.together(map(LogBuckets.from_sparse, completions))
 
 
 def merged_by(completions: Iterable[tuple[Key, Payload]]) -> dict[Key, LogBuckets]:

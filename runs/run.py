@@ -75,10 +75,16 @@ def _finished(
     folder: Path, settings: RunSettings, showing: AbstractContextManager[OnSecond], brokers: Brokers | None,
     until_recorded: contextlib.ExitStack,
 ) -> tuple[str | None, Outcome]:  # fmt: skip
-    """Run to the end, however it comes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
+    """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
         with showing as on_second:
-            return _outcome(folder, settings, brokers, on_second, until_recorded)
+            if runs_in_one_process(settings):
+                from runs.launch.threads import run_in_threads
+
+                return run_in_threads(folder, settings, on_second)
+            from runs.launch.launcher import launch
+
+            return launch(folder, settings, on_second, brokers, until_recorded)
     except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
         when = "" if is_measured(folder) else " before the start"
         return None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
@@ -88,20 +94,6 @@ def _finished(
         shutil.rmtree(folder, ignore_errors=True)
         kind = click.ClickException if isinstance(error, OSError) else UserError
         raise kind(sentence(error)) from error
-
-
-def _outcome(
-    folder: Path, settings: RunSettings, brokers: Brokers | None, on_second: OnSecond,
-    until_recorded: contextlib.ExitStack,
-) -> tuple[str | None, Outcome]:  # fmt: skip
-    """Run the components in threads or processes. Returns the first engine's URL, and their outcome."""
-    if runs_in_one_process(settings):
-        from runs.launch.threads import run_in_threads
-
-        return run_in_threads(folder, settings, on_second)
-    from runs.launch.launcher import launch
-
-    return launch(folder, settings, on_second, brokers, until_recorded)
 
 
 def conditions_here(name: str) -> Conditions:

@@ -142,6 +142,8 @@ def make_keys(folder: Path, days: int) -> Keys:
 
 def _make_in(scratch: Path, days: int) -> None:
     """Make the folder `keys`. The CA's own key stays in the scratch folder, and goes with it."""
+    import zmq  # only those who make keys or speak ZeroMQ need it
+
     keys = scratch / "keys"
     keys.mkdir(mode=0o700)
     (scratch / "cnf").write_text(CONFIGURATION)
@@ -154,15 +156,9 @@ def _make_in(scratch: Path, days: int) -> None:
         _openssl("req", *own, *NEW_KEY, "-subj", f"/CN={end}", "-keyout", key, "-out", request)
         signed = ("-CA", keys / "ca.pem", "-CAkey", scratch / "ca.key", "-set_serial", serial, "-extfile", extensions)
         _openssl("x509", "-req", *valid, "-in", request, "-out", keys / f"{end}.pem", *signed)
-        (keys / f"{end}.curve").write_bytes(b"\n".join(_new_curve()) + b"\n")
+        (keys / f"{end}.curve").write_bytes(b"\n".join(zmq.curve_keypair()) + b"\n")
     for path in keys.iterdir():
         path.chmod(0o600)
-
-
-def _new_curve() -> tuple[bytes, bytes]:
-    import zmq  # only those who make keys or speak ZeroMQ need it
-
-    return zmq.curve_keypair()
 
 
 def _openssl(*words: object) -> None:

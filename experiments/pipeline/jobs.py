@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from rich.text import Text
 from exchange.words import counted
 from experiments.pipeline.run_sources import RunSources, find_runs
 from reports.tables import FoldingTable, key, plain_table, terminal
-from runs.errors import UserError
+from runs.errors import UserError, users_mistake
 from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
 from spark.dataset.ingesting import EventTables, Ingested, ingest_runs
 from spark.dataset.runs import IngestedRun
@@ -129,10 +129,8 @@ def submit(
     options = ["--deploy-mode", deploy_mode] if deploy_mode else []
     options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     words = [job] if job == "simulate" else ["spark", job]
-    try:
+    with users_mistake(SparkUnavailableError):
         return submit_job(master, options, [*words, *arguments])
-    except SparkUnavailableError as error:
-        raise UserError(str(error)) from error
 
 
 def default_tables(results: Path) -> str:
@@ -151,16 +149,11 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
     if not results.is_dir():
         return
     there = {(run.name, run.fingerprint) for run in runs}
-    missing = [source for source in _sources(results).sources if (source.name, source.fingerprint) not in there]
-    if missing:
-        click.echo(f"{counted(len(missing), 'runs')} of {results} not in it: exchange spark ingest {results}", err=True)
-
-
-def _sources(results: Path) -> RunSources:
-    try:
-        return find_runs(results)
-    except UserError:
-        return RunSources()
+    with suppress(UserError):
+        missing = [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]
+        if missing:
+            words = f"{counted(len(missing), 'runs')} of {results} not in it"
+            click.echo(f"{words}: exchange spark ingest {results}", err=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,8 @@ OF_NO_ARM = frozenset(
 class RunSources:
     """`left_out` says by folder why its run was left out: it goes on, was killed, or is damaged."""
 
-    sources: tuple[RunSource, ...] = ()
-    left_out: dict[str, str] = field(default_factory=dict)
+    sources: tuple[RunSource, ...]
+    left_out: dict[str, str]
 
 
 def find_runs(results: Path) -> RunSources:

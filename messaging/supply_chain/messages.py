@@ -6,7 +6,6 @@ message makes a location send this one, and where to. The paper gives the order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -80,9 +79,6 @@ class Message:
     after: str = ""
     """The message that a location answers with this one; empty if this one begins the interaction."""
 
-    def size_kb(self, x: float) -> float:
-        return self.m1 * x + self.b
-
 
 @dataclass(frozen=True)
 class Interaction:
@@ -140,11 +136,10 @@ MESSAGES = (
 
 def sizes_kb(message: Message) -> tuple[float, float, float]:
     """The three sizes of table 4."""
-    small, medium, large = (message.size_kb(x) for x in INTERACTIONS[message.interaction].x)
+    small, medium, large = (message.m1 * x + message.b for x in INTERACTIONS[message.interaction].x)
     return small, medium, large
 
 
-def mean_kb(message: Message, probabilities: Mapping[int, tuple[float, ...]] | None = None) -> float:
-    """The average size of table 4; `probabilities` by interaction, where they are not the paper's."""
-    likely = (probabilities or {}).get(message.interaction, PROBABILITIES)
-    return sum(share * size for share, size in zip(likely, sizes_kb(message), strict=True))
+def mean_kb(message: Message) -> float:
+    """The average size of table 4."""
+    return sum(share * size for share, size in zip(PROBABILITIES, sizes_kb(message), strict=True))

@@ -84,7 +84,8 @@ def headline(record: Record) -> str:
     """zeromq holds p99 <= 1ms up to 30,400 orders/s (95% interval 28,800..39,100; 24 probes)"""
     if "answer" not in record:
         return _of_searches(record)
-    axis, subject, objective = LoadAxis.of(record), subject_of(record), record["objective"]
+    axis, objective = LoadAxis.of(record), record["objective"]
+    subject = str(record.get("subject", record["settings"]["transport"]))
     found, answer, probes = axis.capacity(record), record["answer"], counted(len(record["probes"]), "probes")
     if found:
         interval = f"95% interval {three_digits(found['low'])}..{three_digits(found['high'])}"
@@ -106,11 +107,6 @@ def _highest_tried(record: Record, highest_held: float) -> str:
     if highest <= highest_held:
         return f"the highest {axis.noun} tried held"
     return f"the probes ended before {axis.in_words(three_digits(highest))} was decided"
-
-
-def subject_of(record: Record) -> str:
-    """zeromq; supply-chain over amqp (vertical)"""
-    return str(record.get("subject", record["settings"]["transport"]))
 
 
 def _of_searches(record: Record) -> str:

@@ -77,11 +77,6 @@ def level(y: float) -> Line:
     return Line(np.array([np.nan]), np.array([y]))
 
 
-def line_where_measured(x: Floats, y: Floats) -> Line | None:
-    """The line, or None if it has no value."""
-    return Line(x, y) if np.isfinite(y).any() else None
-
-
 def numbers_of(x: str, y: str, lines: Mapping[str, Line]) -> Numbers:
     """The points of each line by its name. A gap makes no row; a level has no x."""
     points = [

@@ -18,7 +18,6 @@ from reports.drawing.chart import (
     draw,
     label_ends,
     level,
-    line_where_measured,
     numbers_of,
     series_id,
 )
@@ -74,11 +73,11 @@ def rates(folder: RunFolder) -> Chart | None:
 
 
 def line_of(seconds: Seconds, name: str, point_s: int) -> Line | None:
-    """A figure of the seconds over time; a second that does not have it is a gap."""
+    """A figure of the seconds over time; a second that does not have it is a gap. None if no second has it."""
     means = seconds.means(name, point_s)
     points = 1 + max(means, default=-1)
     y = np.array([means.get(point, np.nan) for point in range(points)], np.float64)
-    return line_where_measured(middles_s(points, point_s), y)
+    return Line(middles_s(points, point_s), y) if np.isfinite(y).any() else None
 
 
 def _meters(folder: RunFolder) -> dict[Meter, Line]:

@@ -113,10 +113,8 @@ def network() -> Item:
     figures["tun"] = (Path("/dev/net/tun")).exists()
     found = f"works: {', '.join(works)}" if works else "nothing of it works"
     lacking = next((findings[name] for name in ("tools", "namespace", "veth", "bridge") if name not in works), None)
-    if lacking is None and "netem" in works:
-        return Item(name="network", verdict="good", found=found, figures=figures)
-    if lacking is None and "packet socket" in works:
-        found += "; without netem, a process of ours forwards the frames"
+    if lacking is None and not {"netem", "packet socket"}.isdisjoint(works):
+        found += "; without netem, a process of ours forwards the frames" * ("netem" not in works)
         return Item(name="network", verdict="good", found=found, figures=figures)
     lacking = lacking or findings["netem"]
     return Item(name="network", verdict="no", found=f"{found}; {lacking.name}: {lacking.reason}", figures=figures,
@@ -204,11 +202,8 @@ def open_files() -> Item:
     unlimited = limit == resource.RLIM_INFINITY
     found, figures = f"{'any number' if unlimited else f'{limit:,}'} a process", {"soft": limit, "hard": most}
     if unlimited or limit >= LEAST_FILES:
-        advice = (
-            ""
-            if unlimited or limit >= PLENTY_OF_FILES
-            else f"benchmarks with hundreds of roles: ulimit -n {PLENTY_OF_FILES}"
-        )
+        is_plenty = unlimited or limit >= PLENTY_OF_FILES
+        advice = "" if is_plenty else f"benchmarks with hundreds of roles: ulimit -n {PLENTY_OF_FILES}"
         return Item(name="open files", verdict="good", found=found, figures=figures, advice=advice)
     return Item(name="open files", verdict="care", found=found, figures=figures, why="few open files",
                 advice=f"ulimit -n {PLENTY_OF_FILES}")  # fmt: skip

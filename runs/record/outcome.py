@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -207,14 +207,12 @@ def duration_s(outcome: Outcome) -> float | None:
 
     Wall clocks relate pairs on several hosts.
     """
-    spans = list(_spans_ns(outcome.gateways.values()))
+    spans = [
+        (each.began_wall_ns, each.began_wall_ns + round(length_s * 1e9))
+        for each in outcome.gateways.values()
+        if (length_s := each.duration_s) is not None
+    ]
     return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9 if spans else None
-
-
-def _spans_ns(gateways: Iterable[GatewayResult]) -> Iterator[tuple[int, int]]:
-    for gateway in gateways:
-        if gateway.duration_s is not None:
-            yield gateway.began_wall_ns, gateway.began_wall_ns + round(gateway.duration_s * 1e9)
 
 
 def rates(outcome: Outcome, offered_each_per_s: float | None) -> dict[str, float | None]:

@@ -61,7 +61,7 @@ def make_record(folder: Path, conditions: Conditions, outcome: Outcome) -> dict[
         **_measured(outcome, offered, merged(times.values())),
         "pairs": [_pair(outcome, pair, offered, times[pair], lags) for pair in outcome.lineup.pairs],
         "analysis": {"warm_up_s": warm_up_s, "left_out": "the warm-up's seconds, and the last order of each pair"},
-        "sockets": _sockets(outcome),
+        "sockets": [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets],
         **_broker(outcome),
         **({"noise": outcome.noise.beside(components(outcome))} if outcome.noise else {}),
         **({"affinity": outcome.affinity} if any(outcome.affinity.values()) else {}),
@@ -110,8 +110,3 @@ def _broker(outcome: Outcome) -> dict[str, Any]:
         return {}
     ends = {name: result for name, result in outcome.results.items() if not isinstance(result, ReporterResult)}
     return {"broker": {**outcome.broker, "links": {name: end.link for name, end in ends.items()}}}
-
-
-def _sockets(outcome: Outcome) -> list[dict[str, Any]]:
-    """`sockets`: every end that was read back; a component's have counters over the session."""
-    return [{"component": name, **facts} for name, sockets in outcome.sockets.items() for facts in sockets]

@@ -182,7 +182,7 @@ class _Replacement:
                 done.result()
 
     def _write(self, table: str, new: DataFrame) -> None:
-        replaced = [file for file in self._folder.files(table) if self._is_touched(file)]
+        replaced = [file for file in self._folder.files(table) if experiment_and_part(file) in self._parts]
         rows = new.unionByName(self._others(table, new.schema, replaced)) if replaced else new
         order = [name for name in ROW_ORDER if name in rows.columns]
         in_order = rows.repartition(max(LEAST_PARTITIONS, len(self._parts)), "experiment", PART)
@@ -200,6 +200,3 @@ class _Replacement:
         reader = self._spark.read.schema(schema).option("basePath", self._folder.path(table))
         rows = reader.parquet(*(escaped(self._folder.path(file)) for file in files))
         return rows.select("*", part_of_file()).join(fn.broadcast(self._names), list(KEYS), "left_anti")
-
-    def _is_touched(self, file: str) -> bool:
-        return experiment_and_part(file) in self._parts
