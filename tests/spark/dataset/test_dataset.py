@@ -14,7 +14,7 @@ from spark_tables import run_record, summary_of
 from experiments.pipeline.run_sources import find_runs
 from spark.dataset.folder import DatasetFolder, HadoopFolder, LocalFolder
 from spark.dataset.ingesting import ingest_runs
-from spark.dataset.replacing import changing
+from spark.dataset.replacing import changing, staged
 from spark.dataset.runs import RUNS_A_FILE, IngestedRun, free_parts, read_runs
 from spark.dataset.summarizing import summarize_runs
 from spark.errors import DatasetUnreadableError, TablesBusyError
@@ -134,6 +134,22 @@ def test_a_table_loses_the_rows_that_a_run_no_longer_has(
     spool.write_text("".join(line for line in spool.read_text().splitlines(True) if line.startswith("{")))
     ingest_runs(spark, tables, sources, again=True)
     assert tables.files("quarantine") == []
+
+
+def test_a_job_that_fails_when_it_has_written_a_part_of_its_rows_changes_nothing(tables: DatasetFolder) -> None:
+    def write(rows: int, then: Exception | None = None) -> None:
+        (path := Path(str(tables.local)) / staged("orders/part=0/part-a.parquet")).parent.mkdir(parents=True)
+        pq.write_table(pa.table({"id": range(rows)}), path)
+        if then:
+            raise then
+
+    with changing(tables):
+        write(rows=2)
+    with pytest.raises(OSError, match="the disk is full"), changing(tables):
+        write(rows=1, then=OSError("the disk is full"))
+    assert len(rows_of(tables, "orders")) == 2
+    with changing(tables):
+        assert len(rows_of(tables, "orders")) == 2, "the next job does not take what the failed one left"
 
 
 def test_two_jobs_do_not_change_the_tables_at_once(tables: DatasetFolder) -> None:
