@@ -23,7 +23,7 @@ setup-dev: .venv/.ready-dev ## add the test tools of requirements-dev.lock, and 
 	@test -e .venv/.spark || { $(BIN)/exchange spark prepare; touch .venv/.spark; }
 
 test: setup-dev ## everything the tests need, then the tests
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadscope || { $(ALONE); }
+	@$(BIN)/python -m pytest --numprocesses 4 --dist loadscope || { $(ALONE); }
 
 test-browser: setup-dev ## the pages, opened in a real browser
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadscope -m "browser and not long" || { $(ALONE) -m "browser and not long"; }
