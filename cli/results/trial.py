@@ -88,7 +88,8 @@ class Trial(Kind):
         """Print the metrics that have a verdict, or all metrics if none has one."""
         print_heads(difference, _head_lines)
         if difference["conditions"]:
-            print_rows("plan and conditions that differ", _with_arms(difference), _setting)
+            print_rows("plan and conditions that differ", _with_arms(difference),
+                       lambda field, value: setting_words(field.partition(" of ")[0], value))  # fmt: skip
         else:
             print_lines("plan, host and versions are the same")
         for metric in difference["judged"] or list(difference["metrics"]):
@@ -192,10 +193,6 @@ def _with_arms(difference: Record) -> Iterator[Record]:
     for row in difference["conditions"]:
         some = "arms" in row and len(row["arms"]) < len(difference["arms"])
         yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
-
-
-def _setting(field: str, value: Any) -> str:
-    return setting_words(field.partition(" of ")[0], value)
 
 
 def _medians(difference: Record, metric: str) -> Iterator[Record]:

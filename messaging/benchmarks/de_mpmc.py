@@ -19,7 +19,6 @@ STREAMS = Streams(lambda cell: cell.count(COUNTS), "pairs", of_each="pair_messag
 CPU = {"broker_cores": "broker", "consumer_cores": "consumers", "publisher_cores": "publishers"}
 PAIRS = numbers("--pairs", "pairs", 256, "1,2,4,8", "K", "How many pairs at the same time.")
 
-
 BENCHMARK = Benchmark(
     about="k pairs at once on one direct exchange: rate in all and of a pair, CPU, by k",
     paper="AMQP over InfiniBand, 3.2 and figures 4a, 4b",

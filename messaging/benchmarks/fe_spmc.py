@@ -51,10 +51,6 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     return published_roles(cell, count_of(cell), publisher, [subscriber] * consumers)
 
 
-def judge(cell: Cell, results: Results) -> list[str]:
-    return wrong_with_published(results, count_of(cell))
-
-
 def figures(cell: Cell, results: Results) -> Figures:
     found = published_figures(cell.size, results)
     if "messages_per_s" not in found:
@@ -68,7 +64,7 @@ BENCHMARK = Benchmark(
     paper="AMQP over InfiniBand, 3.4 and figures 5a to 5d",
     points=points,
     roles=roles,
-    judge=judge,
+    judge=lambda cell, results: wrong_with_published(results, count_of(cell)),
     figures=figures,
     paced=True,
     columns=(

@@ -44,13 +44,11 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
 def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
     """(second, clock, buckets) in the order of time, without warm-up and last order."""
     from_s = warm_up_s(folder.run)
-    analysed = [record for record in folder.spool["completion"] if _is_logged(record["payload"], from_s)]
-    for (second, clock), records in groupby(sorted(analysed, key=_place), key=_place):
+    analysed = (record for record in folder.spool["completion"] if is_analysed(record["payload"]))
+    of_clocks = [record for record in analysed if record["payload"]["clock"] in CLOCKS]
+    logged = [record for record in of_clocks if record["payload"]["second"] >= from_s]
+    for (second, clock), records in groupby(sorted(logged, key=_place), key=_place):
         yield second, CLOCKS[clock], merged(record["payload"] for record in records)
-
-
-def _is_logged(payload: Record, from_s: float) -> bool:
-    return payload["clock"] in CLOCKS and is_analysed(payload) and payload["second"] >= from_s
 
 
 def _place(record: Record) -> tuple[int, int]:

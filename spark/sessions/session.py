@@ -7,6 +7,7 @@ master is this machine, and is gone when closed.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,9 @@ appender.console.layout.pattern = %d %p %c: %m%n
 
 # Only the first compiler: a short job ends before the second one's work pays, which doubles the CPU time.
 SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+LONGEST_FOLDER = 60
+"""The path of a Unix socket has 103 bytes at most, of which Spark's name takes 43."""
 
 
 @contextmanager
@@ -75,8 +79,10 @@ def open_session(
         of_master = {"spark.master": master, **address_settings(address), **shipped_settings(master, folder)}
         if is_this_machine(master):
             of_master["spark.executor.extraJavaOptions"] = shlex.join(SHORT_LIVED)
-        of_master |= _folder_settings(folder, _java_options(folder, tuning))
-        conf = _conf(with_given({**settings_for(master), **of_master}, settings or {}))
+        of_master |= {**_folder_settings(folder, _java_options(folder, tuning)), **socket_settings(master, folder)}
+        asked = with_given({**settings_for(master), **of_master}, settings or {})
+        # Defaults would come from another session's system properties.
+        conf = SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(asked.items()))
         with running_jvm(conf, folder) as gateway:
             conf.setAll(list(authentication(master).items()))  # the JVM's arguments, which ps shows, have no secret
             session = _session(conf, gateway)
@@ -132,17 +138,21 @@ def _submitted_session(given: Mapping[str, str]) -> Iterator[SparkSession]:
         session.stop()
 
 
-def _conf(settings: Mapping[str, str]) -> SparkConf:
-    """Build the configuration without defaults, which would come from another session's system properties."""
-    return SparkConf(loadDefaults=False).setAppName("exchange").setAll(list(settings.items()))
-
-
 def _folder_settings(folder: Path, java_options: list[str]) -> dict[str, str]:
     return {
         "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
+
+
+def socket_settings(master: str, folder: Path) -> dict[str, str]:
+    """Let Java and its Python talk over Unix sockets in the session's folder, unless its path is too long for them.
+
+    Over TCP every task waits 40 ms, by Nagle's algorithm and a delayed acknowledgement. Executors have other folders.
+    """
+    fits = len(os.fsencode(folder)) <= LONGEST_FOLDER
+    return {UNIX_SOCKETS: str(fits and re.match(r"local(\[|$)", master) is not None).lower()}
 
 
 def _java_options(folder: Path, tuning: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
 from spark.sessions.jvm import CHATTY_LOGGERS, running_jvm
-from spark.sessions.session import open_session
+from spark.sessions.session import LONGEST_FOLDER, UNIX_SOCKETS, open_session, socket_settings
 
 
 class Heard(logging.Handler):
@@ -43,6 +43,20 @@ def test_times_are_utc(spark: SparkSession) -> None:
 
 def test_workers_run_the_python_of_this_process(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect() == [sys.executable]
+
+
+def test_workers_are_reached_over_sockets_in_the_session_s_folder(spark: SparkSession) -> None:
+    assert spark.sparkContext.parallelize([0], 1).map(lambda each: each).collect() == [0]
+    assert list(Path(spark.conf.get("spark.local.dir", "")).glob(".*.sock"))
+
+
+@pytest.mark.parametrize(
+    ("master", "length", "over_unix_sockets"),
+    [("local", LONGEST_FOLDER, "true"), ("local[2]", LONGEST_FOLDER, "true"), ("local[2]", LONGEST_FOLDER + 1, "false"),
+     ("local-cluster[2,1,512]", 10, "false"), ("spark://host:7077", 10, "false")],
+)  # fmt: skip
+def test_executors_elsewhere_and_long_paths_keep_to_tcp(master: str, length: int, over_unix_sockets: str) -> None:
+    assert socket_settings(master, Path("/" + "x" * (length - 1))) == {UNIX_SOCKETS: over_unix_sockets}
 
 
 def test_a_failure_is_raised_and_not_logged_as_well(spark: SparkSession) -> None:

@@ -215,10 +215,6 @@ class Scanner:
         return int(self._state[_TAG])
 
     @property
-    def is_between_messages(self) -> bool:
-        return bool(self._state[_STEP] == _METHOD_NEXT)
-
-    @property
     def redelivered(self) -> int:
         """Messages that the broker had delivered before."""
         return int(self._state[_REDELIVERED])

@@ -256,8 +256,9 @@ def test_a_length_that_is_none_is_refused(every: str) -> None:
 
 def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
     rows = pd.DataFrame({
-        "run": ["a", "a", "a", "b", "b", "a"], "instrument": [1, 1, 1, 1, 2, 1], "sequence": [5, 6, 2, 7, 8, 9],
-        "time_ns": [1, 2, 3, 4, 5, None], "price": [10, 30, 20, 40, 50, 99], "volume": [1, 2, 3, 4, 5, 99],
+        "run": ["a", "a", "a", "b", "b", "b", "b", "a"], "instrument": [1, 1, 1, 1, 2, 2, 2, 1],
+        "sequence": [5, 6, 2, 7, 8, 9, 10, 9], "time_ns": [1, 2, 3, 4, 5, 15, 6, None],
+        "price": [10, 30, 20, 40, 50, 60, 70, 99], "volume": [1, 2, 3, 4, 5, 6, 7, 99],
     }).astype({"time_ns": "Int64", "price": "int32"})  # fmt: skip
     rows.to_parquet(tmp_path / "part-0.parquet")
     files = [(str(tmp_path / "part-0.parquet"), "trial")]
@@ -267,6 +268,8 @@ def test_stretches_of_unsorted_rows_hold_each_row_once(tmp_path: Path) -> None:
         ["a", 1, 2, 20, 20, 20, 3, 1],
         ["b", 1, 7, 40, 40, 40, 4, 1],
         ["b", 2, 8, 50, 50, 50, 5, 1],
+        ["b", 2, 9, 60, 60, 60, 6, 1],
+        ["b", 2, 10, 70, 70, 70, 7, 1],
     ]
     assert set(found.experiment) == {"trial"}
 

@@ -80,7 +80,6 @@ def test_messages_confirms_and_what_is_for_pika_come_out_in_order_however_they_a
     assert reader.messages == [one.message for one in written if one.message is not None]
     assert reader.foreign == foreign
     assert reader.scanner.confirmed == sum(one.confirms for one in written)
-    assert reader.scanner.is_between_messages
 
 
 @given(written=WRITTEN)
