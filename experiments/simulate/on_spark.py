@@ -112,10 +112,11 @@ def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
 
 
 def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:
-    """Report the number of finished parts once a second, from a thread of its own."""
+    """Report the number of finished parts once a second, from a thread of its own; the jobs that follow have others."""
 
     def look(is_over: threading.Event) -> None:
+        most = 0
         while not is_over.wait(LOOK_EVERY_S):
-            on_parts(finished_partitions(spark))
+            on_parts(most := max(most, finished_partitions(spark)))
 
     return beside(look)

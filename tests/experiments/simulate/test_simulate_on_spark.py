@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from experiments.simulate import on_spark
 from tests.exchange_command import Said, command, exchange
 from tests.experiments.simulate.sample_simulations import events, rows, same, simulated
 from tests.machine import PATIENCE_S, until
@@ -46,6 +47,15 @@ def test_a_local_master_gives_what_one_process_gives(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_executors_that_are_processes_of_their_own_give_what_one_process_gives(tmp_path: Path) -> None:
     as_here("local-cluster[2,1,1024]", tmp_path)
+
+
+def test_progress_does_not_go_back_when_the_files_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, said = iter([3, 50, 1, 2]), []
+    monkeypatch.setattr(on_spark, "finished_partitions", lambda _spark: next(numbers, 0))
+    monkeypatch.setattr(on_spark, "LOOK_EVERY_S", 0.001)
+    with on_spark._counting_parts(object(), said.append):
+        until(lambda: len(said) > 3, "four looks")
+    assert said[:4] == [3, 50, 50, 50]
 
 
 @pytest.fixture
