@@ -112,7 +112,7 @@ def _cancelled_by_signals() -> contextlib.AbstractContextManager[None]:
 
 
 def _counting_parts(spark: SparkSession, on_parts: OnParts) -> contextlib.AbstractContextManager[None]:
-    """Report the number of finished parts once a second, from a thread of its own; the jobs that follow have others."""
+    """Report the most parts that were finished so far, once a second, from a thread; later jobs have fewer parts."""
 
     def look(is_over: threading.Event) -> None:
         most = 0

@@ -39,7 +39,7 @@ BENCHMARK = Benchmark(
     published=(SMALL, BANDWIDTH, Published("its AMQP engine, 6 bytes", "about 700,000/s")),
     makes=(
         Makes("throughput", "messages/s and Mb/s by size", "--transport zeromq --sizes 1B..64KiB"),
-        Makes("AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its own"),
+        Makes("AMQP engine", "messages/s of 6 bytes", "--transport amqp --sizes 6", "RabbitMQ stands for its engine"),
     ),
     options=(sizes("1B..64KiB"), COUNT),
     quick={"sizes": (8, 64, 1024, 65536)},
