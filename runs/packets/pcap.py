@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,10 @@ from transports.sockets import address_name
 
 FILE_HEADER, FRAME_HEADER = 24, 16  # bytes
 LONGEST_FRAME = 1 << 18  # the most captured bytes of a frame: tcpdump's own limit
-FORMATS = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
-    b"\x4d\x3c\xb2\xa1": ("<", 1), b"\xa1\xb2\x3c\x4d": (">", 1),
+BYTE_ORDERS = {
+    b"\xd4\xc3\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\x3c\x4d": ">",
 }  # fmt: skip
-"""(byte order, nanoseconds in a unit of a time stamp's fraction) by the file's first bytes."""
+"""The byte order by the file's first bytes, for time stamps in us and in ns."""
 
 BEFORE_IP = {0: 4, 1: 14, 101: 0, 113: 16, 276: 20}
 """Bytes of a frame before its IP header, by link type: NULL, EN10MB, RAW, LINUX_SLL, LINUX_SLL2."""
@@ -42,15 +42,12 @@ Ends = tuple[bytes, bytes, bytes]
 """(source address, destination address, both ports), as on the wire."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Traffic:
-    """One end's segments to the other. Wire bytes are IP packets without the link's header; times are since 1970."""
+    """One end's segments to the other."""
 
-    segments: int
-    payload_bytes: int
-    wire_bytes: int
-    first_ns: int
-    last_ns: int
+    segments: int = 0
+    payload_bytes: int = 0
 
 
 class BadCapture(ValueError):
@@ -58,11 +55,8 @@ class BadCapture(ValueError):
 
 
 class Segment(NamedTuple):
-    """`wire_bytes` has the headers of IP and TCP, but not the link's."""
-
     ends: Ends
     payload_bytes: int
-    wire_bytes: int
 
 
 class _Ip(NamedTuple):
@@ -130,48 +124,39 @@ def counts(path: Path) -> dict[Direction, Traffic]:
 
 def counted(content: Content) -> dict[Direction, Traffic]:
     """The same for a capture in memory."""
-    order, unit_ns, link = _format(content)
-    sums: dict[Ends, list[int]] = {}
-    for time_ns, on_wire, frame in _frames(content, order, unit_ns):
+    order, link = _format(content)
+    found: defaultdict[Ends, Traffic] = defaultdict(Traffic)
+    for on_wire, frame in _frames(content, order):
         if sent := segment(frame, link, on_wire):
-            _add(sums, sent, time_ns)
-    return {_direction(ends): Traffic(*of_it) for ends, of_it in sums.items()}
+            found[sent.ends].segments += 1
+            found[sent.ends].payload_bytes += sent.payload_bytes
+    return {_direction(ends): traffic for ends, traffic in found.items()}
 
 
-def _format(content: Content) -> tuple[str, int, int]:
-    """(byte order, nanoseconds in a unit, link type)"""
-    if len(content) < FILE_HEADER or content[:4] not in FORMATS:
+def _format(content: Content) -> tuple[str, int]:
+    """(byte order, link type)"""
+    if len(content) < FILE_HEADER or content[:4] not in BYTE_ORDERS:
         raise BadCapture("no packet capture of pcap's classic format, as tcpdump -w writes it")
-    order, unit_ns = FORMATS[content[:4]]
+    order = BYTE_ORDERS[content[:4]]
     link = struct.unpack_from(f"{order}I", content, 20)[0] & 0xFFFF
     if link not in BEFORE_IP:
         raise BadCapture(f"a capture of link type {link}; known are {', '.join(map(str, BEFORE_IP))}")
-    return order, unit_ns, link
+    return order, link
 
 
-def _frames(content: Content, order: str, unit_ns: int) -> Iterator[tuple[int, int, bytes]]:
-    """(time, length on the wire, captured bytes) of each frame."""
-    header = struct.Struct(f"{order}IIII")
+def _frames(content: Content, order: str) -> Iterator[tuple[int, bytes]]:
+    """(length on the wire, captured bytes) of each frame; the eight bytes before the lengths are its time."""
+    header = struct.Struct(f"{order}8xII")
     at, size = FILE_HEADER, len(content)
     while at < size:
         if at + FRAME_HEADER > size:
             raise BadCapture(f"the capture ends inside a frame's header, at byte {at}")
-        seconds, fraction, captured, on_wire = header.unpack_from(content, at)
+        captured, on_wire = header.unpack_from(content, at)
         at += FRAME_HEADER
         if captured > min(LONGEST_FRAME, size - at):
             raise BadCapture(f"the capture has a frame of {captured} bytes at byte {at} of {size}")
-        yield seconds * 1_000_000_000 + fraction * unit_ns, on_wire, content[at : at + captured]
+        yield on_wire, content[at : at + captured]
         at += captured
-
-
-def _add(sums: dict[Ends, list[int]], sent: Segment, time_ns: int) -> None:
-    """Add a segment to its direction's sums, which are Traffic's fields in their order."""
-    so_far = sums.setdefault(sent.ends, [0, 0, 0, time_ns, time_ns])
-    so_far[0] += 1
-    so_far[1] += sent.payload_bytes
-    so_far[2] += sent.wire_bytes
-    so_far[3] = min(so_far[3], time_ns)
-    so_far[4] = max(so_far[4], time_ns)
 
 
 def _direction(ends: Ends) -> Direction:
@@ -228,4 +213,4 @@ def _tcp(packet: bytes, ip: _Ip) -> Segment:
     payload = ip.length - ip.tcp_at - header
     if header < TCP_LEAST or payload < 0:
         raise BadCapture(f"a TCP header of {header} bytes in a packet of {ip.length}")
-    return Segment((ip.source, ip.destination, packet[ip.tcp_at : ip.tcp_at + 4]), payload, ip.length)
+    return Segment((ip.source, ip.destination, packet[ip.tcp_at : ip.tcp_at + 4]), payload)

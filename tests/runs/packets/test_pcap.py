@@ -59,8 +59,8 @@ def test_every_format_and_link_type_is_read(order, unit_ns, link):
     before4, before6 = LINKS[link]
     frames = [before4 + ipv4(tcp(), 100), before6 + ipv6(tcp(), 30), before4 + ipv4(tcp(), 0)]
     assert counted(pcap(*frames, link=link, order=order, unit_ns=unit_ns)) == {
-        (ONE, OTHER): Traffic(2, 100, 204, 1_500_000_000, 3_500_000_000),
-        ("[::1]:4711", "[::1]:80"): Traffic(1, 30, 102, 2_500_000_000, 2_500_000_000),
+        (ONE, OTHER): Traffic(2, 100),
+        ("[::1]:4711", "[::1]:80"): Traffic(1, 30),
     }
 
 
