@@ -183,11 +183,9 @@ def capture_sentences(capture: dict[str, Any]) -> Iterator[str]:
 
 def show_packets(rows: Sequence[PacketRow]) -> None:
     """Print table 1 of the paper, with sender and receiver in front."""
-    from runs.packets.rows import ALL
-
     table = plain_table(*(key(title) for title in ("from", "to", "Nagle")), *PACKETS)
     for row in rows:
-        table.add_row(*_packet_cells(row), style="bold" if row.sender == ALL else None)
+        table.add_row(*_packet_cells(row))
     terminal().print(table)
 
 

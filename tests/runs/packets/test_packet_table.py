@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from reports.run.terminal import show_packets
-from runs.packets.rows import ALL, PacketRow, packet_rows, total
+from runs.packets.rows import Packets, exchange_total, packet_rows
 from tests.runs.packets.sample_records import BROKER, ENGINE, GATEWAY, duplex, end, over_a_broker, record
 
 
@@ -60,7 +60,7 @@ def test_a_partial_record_has_counts_without_means_over_what_is_unknown():
     assert (row.segments, row.mean_bytes, row.mean_gap_us, row.per_order) == (100, 50.0, None, None)
 
 
-def self_check(row: PacketRow, duration_s: float) -> float:
+def self_check(row: Packets, duration_s: float) -> float:
     """The share of the run's duration by which packets x gap misses it; 0 is agreement."""
     if row.mean_gap_us is None:
         return 0.0
@@ -71,13 +71,14 @@ def test_a_direction_without_packets_has_no_mean_and_is_shown(capsys):
     rows = packet_rows(duplex(segments_out=0, bytes_out=0))
     assert (rows[0].mean_bytes, rows[0].mean_gap_us) == (None, None)
     assert self_check(rows[0], 2.0) == 0.0
-    show_packets([*rows, total(rows)])
+    show_packets(rows)
     assert "gateway" in capsys.readouterr().out
 
 
 def test_packets_times_gap_is_the_duration_in_every_row_and_in_all():
-    rows = packet_rows(over_a_broker())
-    assert all(self_check(row, 2.0) < 1e-9 for row in [*rows, total(rows)])
+    rows, whole = packet_rows(over_a_broker()), exchange_total(over_a_broker())
+    assert whole is not None
+    assert all(self_check(each, 2.0) < 1e-9 for each in [*rows, whole])
 
 
 def test_another_duration_than_the_rows_fails_the_self_check():
@@ -85,11 +86,17 @@ def test_another_duration_than_the_rows_fails_the_self_check():
 
 
 def test_all_of_them_are_summed_and_their_gap_is_between_any_two():
-    whole = total(packet_rows(duplex()))
-    assert (whole.sender, whole.segments, whole.bytes, whole.retransmits) == (ALL, 300, 25_000, 3)
+    whole = exchange_total(duplex())
+    assert whole is not None
+    assert (whole.segments, whole.bytes) == (300, 25_000)
     assert whole.mean_gap_us == pytest.approx(2e6 / 300)
     assert whole.per_order == 3.0
-    assert whole.tcp_nodelay is None
+
+
+def test_packets_an_order_are_unknown_where_nobody_counted_the_orders():
+    whole = exchange_total(duplex() | {"counts": {}})
+    assert whole is not None
+    assert (whole.segments, whole.per_order) == (300, None)
 
 
 def test_the_paper_agrees_with_its_own_packets():
@@ -108,7 +115,7 @@ def test_the_table_of_a_long_run_keeps_every_figure(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     many = {"segments_out": 123_456_789, "bytes_out": 98_765_432_100, "retransmits": 1_234_567}
     rows = packet_rows(duplex(**many) | {"settings": {"transport": "tcp", "orders_per_s": 1_000_000.0}})
-    show_packets([*rows, total(rows)])
+    show_packets(rows)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(cell_len, lines)) <= 100
     gateway = next(line for line in lines if line.startswith("gateway"))
