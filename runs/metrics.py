@@ -50,71 +50,50 @@ class Metric:
     """A verdict's sentence, in which `larger` and `smaller` are arms and `times` is their ratio."""
 
 
-def number_at(*path: str) -> Read:
-    """Reads the number at that path of a record; None where it was not measured."""
-    return lambda record: _number(record, *path)
+def number_at(*path: str, unit: float = 1.0) -> Read:
+    """Reads the number at that path of a record, in this unit; None where it was not measured."""
+
+    def read(record: Record) -> float | None:
+        found: Any = record
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found / unit if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    return read
+
+
+def total(*parts: Read, may_lack: bool = False) -> Read:
+    """The sum of numbers. It is None if one is missing; a sum that `may_lack` some is None only if all are."""
+
+    def read(record: Record) -> float | None:
+        found = [number for part in parts if (number := part(record)) is not None]
+        return sum(found) if len(found) == len(parts) or (may_lack and found) else None
+
+    return read
+
+
+def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
+    """The quotient of two numbers, multiplied by `times`; None if one is missing, or `below` is 0."""
+
+    def read(record: Record) -> float | None:
+        numerator, denominator = above(record), below(record)
+        return numerator / denominator * times if numerator is not None and denominator else None
+
+    return read
 
 
 def orders_measured(record: Record) -> float | None:
     """The number of orders that the completion percentiles are of."""
-    due, handed_over = (_number(record, "completion_us", clock, "count") for clock in CLOCKS)
+    due, handed_over = (number_at("completion_us", clock, "count")(record) for clock in CLOCKS)
     return handed_over if due is None else due
 
 
-def messages_per_s(record: Record) -> float | None:
-    """Orders and answers together."""
-    orders, answers = (_number(record, "rates", name) for name in ("orders_per_s", "answers_per_s"))
-    return None if orders is None or answers is None else orders + answers
+def used_by(component: str, what: str, unit: float = 1.0) -> Read:
+    """A component's use of the machine."""
+    return number_at("components", component, what, unit=unit)
 
 
-def cpu_percent(component: str) -> Read:
-    """CPU time in percent of a core, over the run's length."""
-
-    def read(record: Record) -> float | None:
-        cpu_s, duration_s = _number(record, "components", component, "cpu_s"), _number(record, "duration_s")
-        return 100 * cpu_s / duration_s if cpu_s is not None and duration_s else None
-
-    return read
-
-
-def cpu_s_per_million(*components: str) -> Read:
-    """CPU seconds per million answered orders, of those components that the run had; None where it had none."""
-
-    def read(record: Record) -> float | None:
-        used = [cpu_s for name in components if (cpu_s := _number(record, "components", name, "cpu_s")) is not None]
-        orders = _number(record, "counts", "orders_answered")
-        return sum(used) / orders * 1e6 if used and orders else None
-
-    return read
-
-
-def peak_mb(component: str) -> Read:
-    """A component's peak memory, in millions of bytes."""
-
-    def read(record: Record) -> float | None:
-        peak = _number(record, "components", component, "max_rss_bytes")
-        return None if peak is None else peak / 1e6
-
-    return read
-
-
-def switches_per_order(component: str) -> Read:
-    """Context switches per answered order: voluntary ones (it slept) and involuntary ones (it had to wait)."""
-
-    def read(record: Record) -> float | None:
-        kinds = [_number(record, "components", component, f"{kind}voluntary_context_switches") for kind in ("", "in")]
-        orders = _number(record, "counts", "orders_answered")
-        return None if None in kinds or not orders else sum(kind or 0.0 for kind in kinds) / orders
-
-    return read
-
-
-def _number(record: Record, *path: str) -> float | None:
-    """The number at that path of the record; None where it was not measured."""
-    found: Any = record
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+ORDERS_ANSWERED = number_at("counts", "orders_answered")
 
 
 def packets(field: str) -> Read:
@@ -123,8 +102,8 @@ def packets(field: str) -> Read:
     def read(record: Record) -> float | None:
         from runs.packets.rows import exchange_total
 
-        total = exchange_total(record)
-        return None if total is None else getattr(total, field)
+        found = exchange_total(record)
+        return None if found is None else getattr(found, field)
 
     return read
 
@@ -140,14 +119,21 @@ def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
     )
 
 
+def _cpu_s_per_million(*components: str) -> Read:
+    """Of those components that the run had, per million answered orders."""
+    return ratio(total(*(used_by(name, "cpu_s") for name in components), may_lack=True), ORDERS_ANSWERED, 1e6)
+
+
 def _resources(component: str) -> tuple[Metric, ...]:
-    cpu, memory, switches = (f"{component}_{what}" for what in ("cpu_s_per_million", "peak_mb", "switches_per_order"))
+    """A context switch is voluntary where the component slept, involuntary where it had to wait."""
+    kinds = (used_by(component, f"{kind}voluntary_context_switches") for kind in ("", "in"))
     return (
-        Metric(name=cpu, title=f"CPU of the {component}", unit="CPU s per million orders",
-               read=cpu_s_per_million(component)),
-        Metric(name=memory, title=f"peak memory of the {component}", unit="MB", read=peak_mb(component)),
-        Metric(name=switches, title=f"context switches of the {component}", unit="an order",
-               read=switches_per_order(component)),
+        Metric(name=f"{component}_cpu_s_per_million", title=f"CPU of the {component}", unit="CPU s per million orders",
+               read=_cpu_s_per_million(component)),
+        Metric(name=f"{component}_peak_mb", title=f"peak memory of the {component}", unit="MB",
+               read=used_by(component, "max_rss_bytes", unit=1e6)),
+        Metric(name=f"{component}_switches_per_order", title=f"context switches of the {component}", unit="an order",
+               read=ratio(total(*kinds), ORDERS_ANSWERED)),
     )  # fmt: skip
 
 
@@ -158,7 +144,7 @@ PAPER_METRICS = (
             name=f"{name}_cpu_percent",
             title=f"CPU utilisation of the {name}",
             unit="% of a core",
-            read=cpu_percent(name),
+            read=ratio(used_by(name, "cpu_s"), number_at("duration_s"), 100),
         )
         for name in ("gateway", "engine", "broker")
     ),
@@ -176,9 +162,10 @@ COMPARISON_METRICS = (
     Metric(name="orders_per_s", title="achieved rate", unit="orders/s",
            read=number_at("rates", "orders_per_s"), judged=lambda settings: settings.orders_per_s is None,
            says="{larger} carries {times} times as many orders as {smaller}"),
-    Metric(name="messages_per_s", title="messages, both ways", unit="messages/s", read=messages_per_s),
+    Metric(name="messages_per_s", title="messages, both ways", unit="messages/s",
+           read=total(number_at("rates", "orders_per_s"), number_at("rates", "answers_per_s"))),
     Metric(name="cpu_s_per_million", title="CPU of all components", unit="CPU s per million orders",
-           read=cpu_s_per_million(*COMPONENTS), judged=lambda _: True,
+           read=_cpu_s_per_million(*COMPONENTS), judged=lambda _: True,
            says="{larger} takes {times} times the CPU of {smaller}"),
     *(metric for component in COMPONENTS for metric in _resources(component)),
     *PAPER_METRICS,
