@@ -8,7 +8,6 @@ known of a killed process. Without --launched it writes sentences for a person t
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import os
 import select
@@ -25,10 +24,9 @@ from exchange.results import EngineResult, GatewayResult, ReporterResult
 from exchange.session import Disagreement
 from runs.errors import UserError, sentence
 from runs.interrupts import on_signals
-from runs.priority import going_first
+from runs.priority import going_first, wake_on_time
 from transports.base import BadAddress, CannotListen, TransportError
 
-PR_SET_TIMERSLACK = 29
 STDIN = 0
 
 
@@ -64,8 +62,7 @@ def do_without_scipy() -> None:
 
 def settle_down() -> None:
     """Wake on time, and let no garbage collection pause a measured loop."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    wake_on_time()
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Scheduling of a thread and of those that it starts: before all other work, or after what carries orders."""
+"""Scheduling of a thread and of those that it starts: before all other work, after what carries orders, on time."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ REAL_TIME_PRIORITY = 1
 SLICE_NS, USUAL_SLICE = 100_000, 0
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 """The number of the system call, by machine."""
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 def scheduled_as_now() -> Callable[[], contextlib.AbstractContextManager[None]]:
@@ -25,6 +26,19 @@ def scheduled_as_now() -> Callable[[], contextlib.AbstractContextManager[None]]:
     if sys.platform != "linux":
         return contextlib.nullcontext
     return partial(_scheduled, os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)
+
+
+def wake_on_time(slack_ns: int = 1) -> int | None:
+    """Let the kernel end sleeps of this thread, and of those that it starts, at most `slack_ns` late.
+
+    Returns the slack before; None where the system has no timer slack.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    before_ns: int = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0)
+    return before_ns
 
 
 @contextlib.contextmanager

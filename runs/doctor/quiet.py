@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from exchange.words import counted
-from runs.component import PR_SET_TIMERSLACK
 from runs.doctor.items import Item
+from runs.priority import wake_on_time
 from runs.record.noise import MOST_SHARE, MachineTimes, Noise, cpu_s_by_process, noise_between
 
 SLEEP_S = 0.001
-PR_GET_TIMERSLACK = 30
 QUIET_SHARE = 0.02
 """Up to this share figures are those of a quiet machine; over MOST_SHARE a trial makes a run again."""
 GOOD_P99_US, MOST_P99_US = 150.0, 1000.0
@@ -69,16 +66,12 @@ def _sleeps(until_s: float, sleep: Callable[[float], None]) -> Iterator[float]:
 @contextlib.contextmanager
 def exact_timers() -> Iterator[int | None]:
     """Let this thread wake as exactly as components do; gives the slack in ns that it had before."""
-    if sys.platform != "linux":
-        yield None
-        return
-    prctl = ctypes.CDLL(None).prctl
-    before_ns: int = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    before_ns = wake_on_time()
     try:
         yield before_ns
     finally:
-        prctl(PR_SET_TIMERSLACK, before_ns, 0, 0, 0)
+        if before_ns is not None:
+            wake_on_time(before_ns)
 
 
 def quiet(start: MachineTimes, end: MachineTimes) -> Item:

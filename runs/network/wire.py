@@ -6,7 +6,6 @@ CPU time (`cpu_s`) and may be late; the lateness is measured.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import select
@@ -18,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from runs.network.wire_kernel import BUCKETS, FAILED, FRAMES, LATEST_NS, QUEUE, RING_FRAME, SLOT, STRAY, Wire, carry
+from runs.priority import wake_on_time
 
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 263, 5, 6, 10, 23
 _TPACKET_V2 = 1
 """linux/if_packet.h."""
 _ETH_P_ALL = 3
-_PR_SET_TIMERSLACK = 29
 _BLOCK = 1 << 16
 _RING_BYTES = 4096 * RING_FRAME
 """50 ms of full frames at 1 Gbit/s, for times when the wire is not on the CPU."""
@@ -50,7 +49,7 @@ class UserSpaceWire:
     """Carries frames between `interfaces`, the hub's ends in the order of the seats, until `interrupt` is readable."""
 
     def __init__(self, interfaces: list[str], rate_bit_per_s: int, delay_us: float, interrupt: int) -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+        wake_on_time()
         self._ports = [Port(interface) for interface in interfaces]
         self._shape = round(1e12 / rate_bit_per_s), round(delay_us * 1000)
         self._wire = _wire(self._ports, interrupt)
