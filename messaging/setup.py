@@ -185,9 +185,10 @@ class Setup:
         with contextlib.ExitStack() as stack:
             self._processes = stack.enter_context(ProcessGroup())
             self.network = self._network_up(stack)
+            brokers = stack.enter_context(Brokers(self._processes, self.network)) if self.network else self._brokers
             for transport in self._patterns:
                 if has_broker(transport):
-                    self.brokers[transport] = self._broker(transport, stack)
+                    self.brokers[transport] = self._broker(transport, brokers)
             if any(map(self.in_threads, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
@@ -234,12 +235,8 @@ class Setup:
             return []
         return [{**each, "tcp_nodelay_asked": "broker" not in self._nagle} for each in sockets]
 
-    def _broker(self, transport: str, stack: contextlib.ExitStack) -> RunningBroker:
-        broker = stack.enter_context(
-            broker_of_run(
-                _settled(transport, self._settings), self._processes.folder, self.group, self._brokers, self.network
-            )
-        )
+    def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
+        broker = broker_of_run(_settled(transport, self._settings), brokers)
         os.environ.update(broker.environment)  # only our forks read it
         return broker
 

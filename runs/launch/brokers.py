@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,52 +21,62 @@ if TYPE_CHECKING:
 
 
 class Brokers:
-    """A context that shares private brokers between several runs: one for each kind, TCP_NODELAY, keys and priority.
+    """A context with private brokers, for one run or for several: one for each kind, TCP_NODELAY, keys and priority.
 
     A broker is started when the first run needs it, and ends with the context. If this process is killed, the broker
     ends at the end of file of a pipe of ours, and a watchdog removes its folder.
     """
 
-    def __init__(self, takes_standing: bool = True) -> None:
-        self._takes_standing = takes_standing
+    def __init__(
+        self, processes: ProcessGroup | None = None, network: Network | None = None, takes_standing: bool = True
+    ) -> None:
+        """`processes` have the brokers in their group and folder; without it they get a group of their own.
+
+        In a network, brokers are started at its host `broker`, and the user's standing one is not taken.
+        """
+        self._processes, self._network = processes, network
+        self._takes_standing = takes_standing and network is None
 
     def __enter__(self) -> Brokers:
         self._open = contextlib.ExitStack()
-        self._processes: ProcessGroup | None = None
         self._running: dict[tuple[type[Broker], bool, str | None, str], RunningBroker] = {}
         self._started = 0
         return self
 
     def get(self, broker: Broker, nodelay: bool, secure: str | None = None, priority: str = "normal") -> RunningBroker:
-        """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now."""
-        shared = self._running.get((type(broker), nodelay, secure, priority))
+        """The shared broker if it lives; else the user's standing one if it fits; else a new one, shared from now.
+
+        The standing one has no keys, and normal priority.
+        """
+        kind = type(broker), nodelay, secure, priority
+        shared = self._running.get(kind)
         if shared is not None and _is_alive(shared):
             return shared
-        standing = _standing(broker, nodelay, secure, priority) if self._takes_standing else None
-        return standing or self._start(broker, nodelay, secure, priority)
+        may_stand = self._takes_standing and not secure and priority == "normal"
+        if may_stand and (standing := broker.standing(nodelay)):
+            return standing
+        self._running[kind] = self._start(broker, nodelay, secure, priority)
+        return self._running[kind]
 
     def _start(self, broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker:
         if self._processes is None:
             self._processes = self._open.enter_context(ProcessGroup())
         self._started += 1
-        folder, group = self._processes.folder / f"broker-{self._started}", self._processes.id
+        folder, where = self._processes.folder / f"broker-{self._started}", self._where(secure)
         with going_first(priority):
-            running = self._open.enter_context(broker.start(folder, group, nodelay, _where(secure)))
-        self._running[type(broker), nodelay, secure, priority] = running
-        return running
+            running = self._open.enter_context(broker.start(folder, self._processes.id, nodelay, where))
+        return replace(running, is_reachable=self._network is None)
+
+    def _where(self, secure: str | None) -> Where:
+        """On loopback, or in the network, with the keys of the settings."""
+        where, network = Where(keys=Path(secure) if secure else None), self._network
+        if network is None:
+            return where
+        prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
+        return replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
-
-
-def _where(secure: str | None) -> Where:
-    """On loopback, with the keys of the settings."""
-    return Where(keys=Path(secure) if secure else None)
-
-
-def _standing(broker: Broker, nodelay: bool, secure: str | None, priority: str) -> RunningBroker | None:
-    """The user's standing broker, which has no keys, and normal priority."""
-    return None if secure or priority != "normal" else broker.standing(nodelay)
 
 
 def _is_alive(running: RunningBroker) -> bool:
@@ -80,15 +89,11 @@ def _is_alive(running: RunningBroker) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def broker_of_run(
-    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None = None,
-    network: Network | None = None,
-) -> Iterator[RunningBroker]:  # fmt: skip
+def broker_of_run(settings: RunSettings, brokers: Brokers) -> RunningBroker:
     """The broker for a run's links; its URL has the settings as options. BadAddress for a mistake in the settings.
 
-    A scheme alone, as `amqp`, never meets a broker that somebody else started: it gets a private one from `brokers`,
-    which keep it, or one that starts and ends here. An address is used as it is.
+    A scheme alone, as `amqp`, never meets a broker that somebody else started: it gets a private one of `brokers`. An
+    address is used as it is.
     """
     scheme, _, place = settings.transport.partition("?")[0].partition("://")
     transport = transport_of(scheme)
@@ -103,32 +108,8 @@ def broker_of_run(
         url = with_option(f"{scheme}://{place}", options)
         if broker is not None:
             broker.check(Address.parse(url, token=""))
-        yield RunningBroker(url)
-        return
+        return RunningBroker(url)
     if broker is None or scheme not in broker.starts:
         raise BadAddress(f"{scheme} needs an address: {scheme}://{broker.place if broker else 'host:port'}")
-    with _private(broker, settings, scratch, process_group, brokers, network) as running:
-        yield replace(running, url=with_option(running.url, options), is_reachable=network is None)
-
-
-@contextlib.contextmanager
-def _private(
-    broker: Broker, settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None,
-    network: Network | None,
-) -> Iterator[RunningBroker]:  # fmt: skip
-    """A broker in a network belongs to the run alone, as the network does."""
-    nodelay, secure, priority = "broker" not in settings.nagle, settings.secure, settings.priority
-    where = _where(secure)
-    if network is not None:
-        prefix, open_socket = tuple(network.prefix("broker")), partial(network.socket, "broker")
-        where = replace(where, host=network.address["broker"], prefix=prefix, open_socket=open_socket)
-    elif brokers:
-        yield brokers.get(broker, nodelay, secure, priority)
-        return
-    elif standing := _standing(broker, nodelay, secure, priority):
-        yield standing
-        return
-    with contextlib.ExitStack() as stack:
-        with going_first(priority):
-            own = stack.enter_context(broker.start(scratch / "broker", process_group, nodelay, where))
-        yield own
+    running = brokers.get(broker, "broker" not in settings.nagle, settings.secure, settings.priority)
+    return replace(running, url=with_option(running.url, options))

@@ -44,7 +44,8 @@ def launch(
         processes = stack.enter_context(ProcessGroup())
         group = processes.id
         network = _network(settings, group, stack)
-        places = stack.enter_context(meeting_places(settings, processes.folder, group, brokers, network))
+        own = _brokers(settings, brokers, processes, network, stack)
+        places = stack.enter_context(meeting_places(settings, processes.folder, own, network))
         secret = "" if places.broker else secrets.token_hex(16)  # a broker admits by a password of its own
         environment = {TOKEN: secret, **places.environment}
         start = partial(_start, processes, folder, component_arguments(folder, settings, places), environment, network)
@@ -93,6 +94,21 @@ def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> 
 
     roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES
     return stack.enter_context(Network.up(parse(settings.network), roles, process_group=group))
+
+
+def _brokers(
+    settings: RunSettings, shared: Brokers | None, processes: ProcessGroup, network: Network | None,
+    stack: contextlib.ExitStack,
+) -> Brokers | None:  # fmt: skip
+    """The shared brokers, or the run's own: one in a network belongs to the run alone, as the network does.
+
+    None for a transport that has no broker.
+    """
+    if not has_broker(settings.transport):
+        return None
+    from runs.launch.brokers import Brokers
+
+    return shared if shared and not network else stack.enter_context(Brokers(processes, network))
 
 
 def _capture(

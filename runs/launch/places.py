@@ -40,10 +40,11 @@ class Places:
 
 @contextlib.contextmanager
 def meeting_places(
-    settings: RunSettings, scratch: Path, process_group: int | None = None, brokers: Brokers | None = None,
-    network: Network | None = None,
-) -> Iterator[Places]:  # fmt: skip
+    settings: RunSettings, scratch: Path, brokers: Brokers | None = None, network: Network | None = None
+) -> Iterator[Places]:
     """Find places. A transport setting that names a place is the place of the one engine; it has room for no second.
+
+    `brokers` is None for a transport that has no broker.
 
     A free port stays reserved while the context is open: a socket of ours is bound to it and does not listen. So nobody
     else gets the port, while the component, which also sets SO_REUSEADDR, may listen on it.
@@ -58,8 +59,8 @@ def meeting_places(
     if lineup.pairs[1:] and "://" in place and not transport.has_broker(scheme):
         raise BadAddress(f"{settings.transport} is one place, for one pair: say {scheme} alone, or leave out --pairs")
     with contextlib.ExitStack() as reserved:
-        if transport.has_broker(scheme):
-            yield _at_broker(settings, scratch, process_group, brokers, network, reserved)
+        if brokers is not None:
+            yield _at_broker(settings, brokers, network, reserved)
             return
 
         def free(role: str, instance: int) -> str:
@@ -73,14 +74,12 @@ def meeting_places(
 
 
 def _at_broker(
-    settings: RunSettings, scratch: Path, process_group: int | None, brokers: Brokers | None, network: Network | None,
-    reserved: contextlib.ExitStack,
-) -> Places:  # fmt: skip
+    settings: RunSettings, brokers: Brokers, network: Network | None, reserved: contextlib.ExitStack
+) -> Places:
     """All components meet at one broker; those of further pairs and reporters have queues of their own."""
     from runs.launch.brokers import broker_of_run
 
-    broker = reserved.enter_context(broker_of_run(settings, scratch, process_group, brokers, network))
-    lineup = Lineup.of(settings)
+    broker, lineup = broker_of_run(settings, brokers), Lineup.of(settings)
     urls = {k: _of_instance(broker.url, k) for k in lineup.pairs}
     engines = {k: _with_topology(url, settings, reserved, network) for k, url in urls.items()}
     return Places(engines, {k: _of_instance(broker.url, k) for k in lineup.reporters}, broker, broker.environment)
