@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,17 +58,20 @@ class Outcome:
     @property
     def results(self) -> dict[str, Result]:
         """Results by component, pair by pair; the reporters come last."""
-        roles: list[tuple[str, Mapping[int, Result]]]
-        roles = [("gateway", self.gateways), ("engine", self.engines)]
-        of_pairs = {named(role, k): found[k] for k in self.lineup.pairs for role, found in roles if k in found}
-        return of_pairs | {named("reporter", k): result for k, result in self.reporters.items()}
+        roles: dict[str, Mapping[int, Result]]
+        roles = {"gateway": self.gateways, "engine": self.engines, "reporter": self.reporters}
+        by_name = {named(role, k): result for role, found in roles.items() for k, result in found.items()}
+        return {name: by_name[name] for name in self._components if name in by_name}
 
     @property
     def missing(self) -> list[str]:
         """The components that left no result."""
-        pairs = zip(self.lineup.gateways, self.lineup.engines, strict=True)
-        reporters = (named("reporter", each) for each in self.lineup.reporters)
-        return [name for name in (*(name for pair in pairs for name in pair), *reporters) if name not in self.results]
+        return [name for name in self._components if name not in self.results]
+
+    @property
+    def _components(self) -> list[str]:
+        of_pairs = [named(role, pair) for pair in self.lineup.pairs for role in ("gateway", "engine")]
+        return [*of_pairs, *(named("reporter", each) for each in self.lineup.reporters)]
 
     @property
     def sockets(self) -> dict[str, list[dict[str, Any]]]:
@@ -110,8 +114,6 @@ def read_results(records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Resul
 
 
 OF_GATEWAYS = ("orders_answered", "trades", "confirmations", "quotes", "rejections", "samples")
-
-
 MEASURED: dict[str, type[Any]] = {
     "orders_sent": Order, "trades": Trade, "confirmations": Confirmation, "quotes": Quote, "rejections": Rejection,
 }  # fmt: skip
@@ -127,29 +129,24 @@ def mean_message(counts: Mapping[str, int]) -> dict[str, float]:
 def counts(outcome: Outcome) -> dict[str, int]:
     """Counts of messages; what no component counted is absent."""
     gateways, engines, reporters = outcome.gateways.values(), outcome.engines.values(), outcome.reporters.values()
-    found: dict[str, int] = {}
-    if gateways:
-        found |= {
-            "orders_sent": sum(gateway.orders.messages for gateway in gateways),
-            "answers_received": sum(gateway.answers.messages for gateway in gateways),
-            **{name: sum(getattr(gateway, name) for gateway in gateways) for name in OF_GATEWAYS},
-        }
+    found = Counter[str]()
+    for gateway in gateways:
+        found.update(orders_sent=gateway.orders.messages, answers_received=gateway.answers.messages)
+        found.update({name: getattr(gateway, name) for name in OF_GATEWAYS})
     for pair in outcome.lineup.pairs:
         if pair not in outcome.gateways and (traffic := outcome.traffic.get(pair)):
-            _add(found, _last_reported(traffic, outcome.engines.get(pair)))
-    if engines:
-        found["orders_received"] = sum(engine.orders.messages for engine in engines)
-        found["answers_sent"] = sum(engine.answers.messages for engine in engines)
-    if reporters:
-        found["statistics_sent"] = sum(reporter.announced for reporter in reporters)
-        found["statistics_received"] = sum(reporter.received for reporter in reporters)
+            found.update(_last_reported(traffic, outcome.engines.get(pair)))
+    for engine in engines:
+        found.update(orders_received=engine.orders.messages, answers_sent=engine.answers.messages)
+    for reporter in reporters:
+        found.update(statistics_sent=reporter.announced, statistics_received=reporter.received)
     found["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
     refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
     refused = sum(result.handshakes_refused for result in refusing)
     has_broker = any(gateway.link for gateway in gateways) or any(engine.link for engine in engines)
     if refused or not has_broker:  # a broker turns peers away itself, and tells nobody
         found["handshakes_refused"] = refused
-    return found
+    return dict(found)
 
 
 def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> dict[str, int]:
@@ -160,11 +157,6 @@ def _last_reported(traffic: Mapping[str, int], engine: EngineResult | None) -> d
         "orders_answered": traffic["orders_answered"],
         "answers_received": traffic["messages_received"],
     }
-
-
-def _add(found: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, count in more.items():
-        found[name] = found.get(name, 0) + count
 
 
 def checksums(outcome: Outcome) -> dict[str, str]:
