@@ -14,7 +14,7 @@ from exchange.instances import instance_of, role_of
 from exchange.settings import RunSettings
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
-from runs.launch.watch import OnSecond, Supervisor, Watch
+from runs.launch.watch import OnSecond, Watch
 from runs.lineup import Lineup, component_of
 from runs.notices import detail
 from runs.options import arguments
@@ -53,8 +53,8 @@ def launch(
             start(name)
         capture = _capture(settings, places, folder, network, group, stack)
         broker = _broker_watch(places, folder.name, settings, stack)
-        supervisor = Supervisor(start, settings.timeout_s) if settings.recover else None
-        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, supervisor)
+        restart = start if settings.recover else None
+        watch = Watch(processes, lineup, on_second, settings.timeout_s, broker, restart)
         try:
             with yielding():
                 watch.follow()

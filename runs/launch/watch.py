@@ -49,9 +49,10 @@ OnSecond = Callable[[Moment], None]
 
 
 class Supervisor:
-    """Starts what was killed again: at most MOST_RESTARTS times, each ready within `timeout_s`."""
+    """Starts what was killed again: each component at most MOST_RESTARTS times, and ready within `timeout_s`."""
 
-    def __init__(self, start: Callable[[str], None], timeout_s: float) -> None:
+    def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
+        """Without `start`, nothing is started again."""
         self._start, self._timeout_s = start, timeout_s
         self._restarts: Counter[str] = Counter()
         self._until_s: dict[str, float] = {}
@@ -63,8 +64,10 @@ class Supervisor:
 
     def restarted(self, name: str, code: int) -> bool:
         """Start a component again that ended with this exit code, if it was killed."""
+        if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
+            return False
         until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
-        if code >= 0 or self._restarts[name] == MOST_RESTARTS or time.monotonic() > until_s:
+        if time.monotonic() > until_s:
             return False
         self._restarts[name] += 1
         self._start(name)
@@ -73,7 +76,7 @@ class Supervisor:
     def has_restarted(self, component: str) -> bool:
         return any(component_of(name) == component for name in self._restarts)
 
-    def is_ready(self, name: str) -> None:
+    def note_ready(self, name: str) -> None:
         del self._until_s[name]
 
     def late(self) -> list[str]:
@@ -107,13 +110,13 @@ class Watch:
 
     def __init__(
         self, processes: ProcessGroup, lineup: Lineup, on_second: OnSecond, timeout_s: float,
-        broker: BrokerWatch | None = None, supervisor: Supervisor | None = None,
+        broker: BrokerWatch | None = None, restart: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
-        """`timeout_s`: how long each component bears the silence of another."""
+        """`timeout_s`: how long each component bears the silence of another. `restart` starts a killed one again."""
         self._timeout_s = timeout_s
         self._processes, self._lineup, self._on_second, self._broker = processes, lineup, on_second, broker
-        self._supervisor = supervisor
-        self.takeovers = 0
+        self._supervisor = Supervisor(restart, timeout_s)
+        self._takeovers = 0
         self._totals = GatewayTotals(len(lineup.gateways))
         self._noise = NoiseMeter()
         self._affinity: dict[str, list[int]] = {}
@@ -129,7 +132,7 @@ class Watch:
         self._interrupted_s: float | None = None
         self._partial = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
-        """The same by reporter, for itself and the pairs that report to it."""
+        """By reporter, the time until which it and the pairs that report to it must be ready, and later, have ended."""
         for name in processes.children:
             self._listen_to(name)
 
@@ -175,12 +178,12 @@ class Watch:
         if self._started:
             self._end_soon(*self._lineup.gateways)
         else:
-            self._give_up("interrupted before the start", *self._lineup.names)
+            self._give_up("interrupted before the start")
 
     def _once(self) -> None:
         if self._broker:
             self._broker.look()
-        for late in self._supervisor.late() if self._supervisor else ():
+        for late in self._supervisor.late():
             self._processes.signal(late, signal.SIGKILL)
         for key, _ in self._selector.select(BROKER_LOOK_S if self._broker else LOOK_S):
             name: str = key.data
@@ -197,7 +200,7 @@ class Watch:
             case {"event": "ready"}:
                 self._is_ready(name)
             case {"event": "took over"}:
-                self.takeovers += 1
+                self._takeovers += 1
             case {"event": "refuses"}:
                 self._signal(named("gateway", instance_of(name)))
             case {"event": "not needed"}:
@@ -220,7 +223,7 @@ class Watch:
             case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
-                self._give_up(f"{name}: {message}", *self._lineup.names)
+                self._give_up(f"{name}: {message}")
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
         """Keep the newest facts, and the records of all seconds. An engine may wait for a gateway that has left."""
@@ -231,8 +234,8 @@ class Watch:
             self._processes.tell(*self._with_standbys(component), known=known)
 
     def _is_ready(self, name: str) -> None:
-        if self._started and self._supervisor:
-            self._supervisor.is_ready(name)
+        if self._started:
+            self._supervisor.note_ready(name)
             self._processes.tell(name, known=self._known.get(component_of(name)))
             return
         self._ready.add(name)
@@ -257,7 +260,7 @@ class Watch:
     def _end_recorded(self, reporter: dict[str, Any]) -> None:
         """Ask processes to end whose component had left its result before they took its place."""
         for component in reporter.get("results", {}):
-            if self._supervisor and self._supervisor.has_restarted(component):
+            if self._supervisor.has_restarted(component):
                 self._signal(component)
 
     def _is_recorded(self, component: str) -> bool:
@@ -287,9 +290,10 @@ class Watch:
 
     def _clock_stops(self) -> None:
         if self._broker is None:
-            return self._noise.clock_stops()
-        self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
-        return self._broker.clock_stops()
+            self._noise.clock_stops()
+        else:
+            self._noise.clock_stops(self._broker.pids, self._broker.is_hidden)
+            self._broker.clock_stops()
 
     def _ended(self, name: str) -> None:
         """A child that closed its events without a result was killed, or broke."""
@@ -298,7 +302,7 @@ class Watch:
         if has_result or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
-        if self._may_go_on(name) and self._supervisor and self._supervisor.restarted(name, code):
+        if self._may_go_on(name) and self._supervisor.restarted(name, code):
             self._partial[name] = b""
             self._listen_to(name)
             return
@@ -307,16 +311,16 @@ class Watch:
             if code < 0
             else f"ended with exit code {code}: see {name}.log"
         )
-        self._give_up(f"the {name} {how}", *self._lineup.names)
+        self._give_up(f"the {name} {how}")
 
     def _may_go_on(self, name: str) -> bool:
         """Whether the run is under way, and the other end could go on with another process in place of this one."""
         is_engine_gone = named("engine", instance_of(name)) in self._results
         return self._started and not (role_of(name) == "gateway" and is_engine_gone)
 
-    def _give_up(self, reason: str, *names: str) -> None:
+    def _give_up(self, reason: str) -> None:
         self._failures.append(reason)
-        self._end_soon(*names)
+        self._end_soon(*self._lineup.names)
 
     def _end_soon(self, *names: str) -> None:
         """Ask components to end in band, and set the deadline for all."""
@@ -336,8 +340,7 @@ class Watch:
         stopped = any(gateway.stopped for gateway in outcome.gateways.values())
         is_unmentioned = self._interrupted_s is not None and self._started and not stopped
         outcome.failures = ("interrupted",) * is_unmentioned + tuple(self._failures) + unreadable
-        outcome.takeovers = self.takeovers
-        outcome.restarts = self._supervisor.restarts if self._supervisor else 0
+        outcome.takeovers, outcome.restarts = self._takeovers, self._supervisor.restarts
         outcome.noise, outcome.affinity = self._noise.noise, self._affinity
         if self._broker:
             outcome.broker, outcome.broker_usage = self._broker.facts, self._broker.usage

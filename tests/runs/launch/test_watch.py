@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from runs.launch import watch
-from runs.launch.watch import Moment, Supervisor, Watch
+from runs.launch.watch import Moment, Watch
 from runs.lineup import Lineup
 from runs.process_group import ProcessGroup
 
@@ -100,7 +100,7 @@ def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(sh
     def start(name: str) -> None:
         shells.start(name, f"echo '{READY}'; read line; echo $line > {heard}; {result('engine')}")
 
-    watch = Watch(cast(ProcessGroup, shells), lineup, lambda _: None, 60.0, supervisor=Supervisor(start, 60.0))
+    watch = Watch(cast(ProcessGroup, shells), lineup, lambda _: None, 60.0, restart=start)
     watch.follow()
     outcome = watch.outcome()
     watch.close()
@@ -133,7 +133,7 @@ def test_a_component_that_dies_once_its_reporter_has_everything_is_not_missing(
     def start(name: str) -> None:
         shells.start(name, f"echo '{READY}'; {note}; exec sleep 300")
 
-    watch = Watch(cast(ProcessGroup, shells), Lineup(), lambda _: None, 60.0, supervisor=Supervisor(start, 60.0))
+    watch = Watch(cast(ProcessGroup, shells), Lineup(), lambda _: None, 60.0, restart=start)
     watch.follow()
     outcome = watch.outcome()
     watch.close()
