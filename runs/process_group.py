@@ -1,4 +1,4 @@
-"""Processes that start and end together: in one process group, under a watchdog, with a scratch folder."""
+"""Processes that start and end together, in one process group, under a watchdog; a supervisor restarts killed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +22,7 @@ from runs.priority import scheduled_as_now
 
 WAIT_S = 3.0
 WATCHDOG = Path(__file__).with_name("watchdog.py")
+MOST_RESTARTS = 100
 
 
 class ProcessGroup:
@@ -106,3 +109,39 @@ class ProcessGroup:
         self._send_watchdog("done")
         self._watchdog.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed
+
+
+class Supervisor:
+    """Starts what was killed again: each process at most MOST_RESTARTS times, and ready within `timeout_s`."""
+
+    def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
+        """Without `start`, nothing is started again."""
+        self._start, self._timeout_s = start, timeout_s
+        self._restarts: Counter[str] = Counter()
+        self._until_s: dict[str, float] = {}
+        """When a process that was started again has to be ready."""
+
+    @property
+    def restarts(self) -> int:
+        return self._restarts.total()
+
+    def restarted(self, name: str, code: int) -> bool:
+        """Start a process again that ended with this exit code, if it was killed."""
+        if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
+            return False
+        until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
+        if time.monotonic() > until_s:
+            return False
+        self._restarts[name] += 1
+        self._start(name)
+        return True
+
+    def has_restarted(self, name: str) -> bool:
+        return name in self._restarts
+
+    def note_ready(self, name: str) -> None:
+        del self._until_s[name]
+
+    def late(self) -> list[str]:
+        """Processes that were started again and are not ready in time."""
+        return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]

@@ -6,7 +6,6 @@ import os
 import selectors
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import orjson
 from exchange.instances import instance_of, named, role_of
 from runs.errors import UserError
 from runs.lineup import READY_S, Lineup, component_of, processes_of
-from runs.process_group import ProcessGroup
+from runs.process_group import ProcessGroup, Supervisor
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
 
@@ -27,8 +26,6 @@ PATIENCE_S = 5.0
 """Time to finish in band once asked to; added to --timeout, the components' own patience, if nobody was asked."""
 ONE_CTRL_C_S = 0.3
 """Interrupts within this time count as one: `timeout` sends two, to its child and to its group."""
-MOST_RESTARTS = 100
-"""Most restarts of a component."""
 LOOK_S, BROKER_LOOK_S = 1.0, 0.25
 """Events wake the launcher at once; without any it looks at deadlines this often, and at a broker's processes."""
 
@@ -46,42 +43,6 @@ class Moment:
 
 
 OnSecond = Callable[[Moment], None]
-
-
-class Supervisor:
-    """Starts what was killed again: each component at most MOST_RESTARTS times, and ready within `timeout_s`."""
-
-    def __init__(self, start: Callable[[str], None] | None, timeout_s: float) -> None:
-        """Without `start`, nothing is started again."""
-        self._start, self._timeout_s = start, timeout_s
-        self._restarts: Counter[str] = Counter()
-        self._until_s: dict[str, float] = {}
-        """When a component that was started again has to be ready."""
-
-    @property
-    def restarts(self) -> int:
-        return self._restarts.total()
-
-    def restarted(self, name: str, code: int) -> bool:
-        """Start a component again that ended with this exit code, if it was killed."""
-        if self._start is None or code >= 0 or self._restarts[name] == MOST_RESTARTS:
-            return False
-        until_s = self._until_s.setdefault(name, time.monotonic() + self._timeout_s)
-        if time.monotonic() > until_s:
-            return False
-        self._restarts[name] += 1
-        self._start(name)
-        return True
-
-    def has_restarted(self, component: str) -> bool:
-        return any(component_of(name) == component for name in self._restarts)
-
-    def note_ready(self, name: str) -> None:
-        del self._until_s[name]
-
-    def late(self) -> list[str]:
-        """Components that were started again and are not ready in time."""
-        return [name for name, until_s in self._until_s.items() if time.monotonic() > until_s]
 
 
 class GatewayTotals:
@@ -260,7 +221,7 @@ class Watch:
     def _end_recorded(self, reporter: dict[str, Any]) -> None:
         """Ask processes to end whose component had left its result before they took its place."""
         for component in reporter.get("results", {}):
-            if self._supervisor.has_restarted(component):
+            if any(map(self._supervisor.has_restarted, processes_of(component))):
                 self._signal(component)
 
     def _is_recorded(self, component: str) -> bool:
