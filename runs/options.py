@@ -308,19 +308,16 @@ def warn_of_rejections(settings: RunSettings) -> None:
 
 
 def warn_of_spinning(*runs: RunSettings) -> None:
-    """Warn on stderr of a spin that does nothing, for lack of a rate, or that leaves the engine no processor."""
+    """Warn of a spin that does nothing, for lack of a rate, or that leaves the engine no processor."""
     spinning = next((settings for settings in runs if settings.spin_ns), None)
     if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
-        what = "--pace spin does nothing at --rate max, where no order waits for its due time"
-        click.echo(f"warning: {what}", err=True)
+        say("warning: --pace spin does nothing at --rate max, where no order waits for its due time")
     if spinning and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
-        what = f"--pace {spinning.pace} with one processor: while the gateway spins, nothing else runs"
-        click.echo(f"warning: {what}", err=True)
+        say(f"warning: --pace {spinning.pace} with one processor: while the gateway spins, nothing else runs")
 
 
 def warn_of_prices(prices: tuple[int, int], max_price: int) -> None:
-    """Warn on stderr: prices outside of the book are allowed, but seldom meant."""
+    """Warn of prices outside of the book, which are allowed, but seldom meant."""
     low, high = prices
     if low < 1 or high > max_price:
-        what = f"--prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected"
-        say(f"warning: {what}")
+        say(f"warning: --prices {low}..{high} leave the book's 1..{max_price}: such orders will be rejected")

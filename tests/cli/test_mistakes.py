@@ -210,6 +210,7 @@ def test_events_of_a_run_that_is_not_recorded_are_refused() -> None:
 def test_a_gateway_that_spins_without_a_rate_is_warned_of() -> None:
     words = ["sweep", "--rates", "1000,max", "--pace", "spin:20", "--transports", "memory", "--dry-run"]
     assert "--pace spin does nothing at --rate max" in CliRunner().invoke(main, words).stderr
+    assert "spin" not in CliRunner().invoke(main, [*words, "--quiet"]).stderr
 
 
 def test_answers_never_replace_their_tape(tmp_path: Path) -> None:
