@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from runs.network.profile import Profile
 AS_ROOT = ("unshare", "--net", "--")
 AS_USER = ("unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--")
 """Keeps the user's uid, and gives the programs that we start the capabilities over the namespace."""
-_PACKET_SOCKET = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)"
+_PACKET_SOCKET = [sys.executable, "-I", "-S", "-c", "import socket as s; s.socket(s.AF_PACKET, s.SOCK_RAW, 0)"]
 _DELAY = ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
 _SYSCTLS = {
     "kernel/unprivileged_userns_clone": ("0", "1"),
@@ -78,17 +78,15 @@ class Machine:
 def probe() -> Machine:
     """Try half a dozen short commands, once in a process."""
     enter = _enter()
-    tries: dict[str, Callable[[], Finding]] = {
-        "tools": _tools,
-        "namespace": lambda: _tried("namespace", enter, ["true"], _how_to_get_namespaces()),
-        "veth": lambda: _tried("veth", enter, _link("veth"), "sudo modprobe veth"),
-        "bridge": lambda: _tried("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
-        "netem": lambda: _tried("netem", enter, _DELAY, _netem_remedy()),
-        "packet socket": lambda: _tried(
-            "packet socket", enter, [sys.executable, "-I", "-S", "-c", _PACKET_SOCKET], "a kernel with CONFIG_PACKET"
-        ),
-    }
-    return Machine(enter, {name: attempt() for name, attempt in tries.items()})
+    findings = (
+        _tools(),
+        _tried("namespace", enter, ["true"], _how_to_get_namespaces()),
+        _tried("veth", enter, _link("veth"), "sudo modprobe veth"),
+        _tried("bridge", enter, _link("bridge"), "sudo modprobe bridge"),
+        _tried("netem", enter, _DELAY, _netem_remedy()),
+        _tried("packet socket", enter, _PACKET_SOCKET, "a kernel with CONFIG_PACKET"),
+    )
+    return Machine(enter, {finding.name: finding for finding in findings})
 
 
 def _enter() -> tuple[str, ...]:
