@@ -10,19 +10,20 @@ net.facts                                        # mechanism, measured round tri
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import select
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 import click
 
 from runs.network import visitor
 from runs.network.links import move_into
-from runs.network.ping import ALLOWED_SHARE, ALLOWED_US, is_off, round_trips
 from runs.network.probe import Machine, probe
 from runs.network.profile import Profile
 from runs.network.topology import Plan, Seat
@@ -31,6 +32,9 @@ ROLES = ("gateway", "engine", "reporter")
 UP_S = 180.0
 """The longest time to come up; the first time, the wire's kernel is compiled."""
 ANSWER_S = 5.0
+ROUND_TRIPS = 20
+ALLOWED_SHARE, ALLOWED_US = 0.10, 50.0
+"""The allowed error of a round trip: a share of the expected time, and a constant for the software in between."""
 
 
 class Network:
@@ -62,7 +66,7 @@ class Network:
         net = cls(profile, mechanism, plan.seats)
         with _holder(machine, plan, process_group) as holder:
             net._enter(machine, holder)
-            net._round_trips = round_trips(plan.seats, profile, net.visitor, process_group)
+            net._round_trips = net._measured(plan.seats, process_group)
             net._figures(holder)  # reset: the frames so far were not the user's
             try:
                 yield net
@@ -77,7 +81,7 @@ class Network:
         """Move this process, a fork with one thread, into the role's namespace."""
         move_into(self._user, self._nets[role])
 
-    def visitor(self, role: str, *words: str) -> list[str]:
+    def _visitor(self, role: str, *words: str) -> list[str]:
         """The command of a program of visitor.py in the role's namespace."""
         return [*self.prefix(role), sys.executable, "-I", "-S", visitor.__file__, *words]
 
@@ -85,7 +89,7 @@ class Network:
         """A new TCP socket in the role's namespace: to reserve a port there, or to connect from there."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            command = self.visitor(role, "lend", str(theirs.fileno()))
+            command = self._visitor(role, "lend", str(theirs.fileno()))
             subprocess.run(command, pass_fds=[theirs.fileno()], check=True)
             _, fds, _, _ = socket.recv_fds(ours, 1, 1)
         return socket.socket(fileno=fds[0])
@@ -132,6 +136,32 @@ class Network:
             self._nets[role] = f"/proc/{holder.pid}/fd/{fd}"
             self._prefixes[role] = ["nsenter", "--preserve-credentials", *users, f"--net={self._nets[role]}", "--"]
 
+    def _measured(self, seats: list[Seat], process_group: int) -> dict[str, dict[str, Any]]:
+        """Round trips by two roles, in us: min, median and, between two shaped links, expected time and error.
+
+        ClickException if a namespace runs nothing, or a role does not answer.
+        """
+        with contextlib.ExitStack() as servers:
+            for seat in seats:
+                servers.enter_context(_served(self._visitor(seat.role, "serve"), process_group))
+            return {
+                f"{one.role}-{other.role}": self._round_trip(one, other, process_group)
+                for one, other in itertools.combinations(seats, 2)
+            }
+
+    def _round_trip(self, one: Seat, other: Seat, process_group: int) -> dict[str, Any]:
+        command = self._visitor(one.role, "ask", other.address, str(ROUND_TRIPS))
+        done = subprocess.run(command, capture_output=True, text=True, process_group=process_group, check=False)
+        if done.returncode:
+            complaint = done.stderr.strip().splitlines()[-1]
+            raise click.ClickException(f"no answer from {other.address} in the network: {complaint}")
+        measured_us = [ns / 1000 for ns in json.loads(done.stdout)]
+        figures: dict[str, Any] = {"min": round(min(measured_us), 1), "median": round(median(measured_us), 1)}
+        if one.is_shaped and other.is_shaped and self.profile.is_shaped:
+            figures["expected"] = round(self.profile.round_trip_us, 1)
+            figures["error"] = round(figures["median"] - figures["expected"], 1)
+        return figures
+
     def _figures(self, holder: subprocess.Popen[str]) -> dict[str, Any] | None:
         assert holder.stdin is not None
         try:
@@ -144,6 +174,23 @@ class Network:
         self._holder_died = not event
         figures: dict[str, Any] | None = event.get("wire")
         return figures
+
+
+def is_off(figures: dict[str, Any]) -> bool:
+    if "expected" not in figures:
+        return False
+    return bool(abs(figures["error"]) > figures["expected"] * ALLOWED_SHARE + ALLOWED_US)
+
+
+@contextlib.contextmanager
+def _served(command: list[str], process_group: int) -> Iterator[None]:
+    """Answer questions in a role's namespace."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=process_group) as server:
+        assert server.stdout is not None
+        if not server.stdout.readline():
+            raise click.ClickException("nothing can be started in the network's namespaces")
+        yield
 
 
 @contextlib.contextmanager

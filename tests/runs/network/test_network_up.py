@@ -15,8 +15,7 @@ import click
 import psutil
 import pytest
 
-from runs.network.network import Network
-from runs.network.ping import is_off
+from runs.network.network import Network, is_off
 from runs.network.profile import parse
 from tests.machine import until
 
