@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runs.errors import UserError, cannot_write
+from runs.errors import UserError, cannot_write, reading
 from runs.options import json_option, options_for
 
 if TYPE_CHECKING:
@@ -75,10 +75,8 @@ def _keep_apart(tape: Path, answers: Path | None) -> None:
 def _read(tape: Path) -> Bytes:
     import numpy as np
 
-    try:
+    with reading(tape):
         return np.fromfile(tape, np.uint8)
-    except OSError as error:
-        raise UserError(f"cannot read {tape}: {error.strerror}") from error
 
 
 def _figures(engine: MatchingEngine, orders: Bytes, answers: str, seconds: float) -> dict[str, Any]:

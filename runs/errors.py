@@ -39,6 +39,17 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def reading(path: Path, *kinds: type[Exception]) -> Iterator[None]:
+    """Inside, an OSError, or an error of these kinds, becomes a UserError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except kinds as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+@contextlib.contextmanager
 def users_mistake(*kinds: type[Exception]) -> Iterator[None]:
     """Inside, an error of these kinds becomes a UserError with its sentence."""
     try:

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import settled_speed
 from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, mapped
-from runs.errors import UserError, writing
+from runs.errors import UserError, reading, writing
 from runs.files import whole_file
 
 DEFAULTS = RunSettings()
@@ -62,22 +62,14 @@ def _as_recorded(given: Mapping[str, Any], was_typed: Callable[[str], bool], due
 def _checked_orders(tape: Path) -> int:
     if tape.suffix == ".due":
         raise UserError(f"--tape {tape} is a name for due times: name the tape that they stand beside")
-    try:
+    with reading(tape, MalformedMessage):
         return check_orders(tape)
-    except MalformedMessage as error:
-        raise UserError(f"{tape}: {error}") from error
-    except OSError as error:
-        raise UserError(f"cannot read {tape}: {error.strerror}") from error
 
 
 def _recorded_rate(due: Path, on_tape: int, orders: int) -> float:
     """Mean rate of the first `orders` due times, in orders per second."""
-    try:
+    with reading(due, ValueError):
         check_due(due, on_tape)
-    except ValueError as error:
-        raise UserError(f"{due}: {error}") from error
-    except OSError as error:
-        raise UserError(f"cannot read {due}: {error.strerror}") from error
     times_ns = mapped(due).view("<u8")
     length_ns = int(times_ns[orders - 1]) - int(times_ns[0])
     if length_ns == 0:
