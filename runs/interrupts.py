@@ -49,7 +49,7 @@ def heeded_at_the_end() -> Iterator[None]:
 
 @contextlib.contextmanager
 def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
-    """Let a thread work until the context ends, of which it hears by the event; then wait for it."""
+    """Run `work` in a thread. At the end of the context, set the event that it was given, and wait for the thread."""
     is_over = threading.Event()
     thread = threading.Thread(target=work, args=(is_over,), daemon=True)
     thread.start()

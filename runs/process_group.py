@@ -75,7 +75,7 @@ class ProcessGroup:
             )
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
-        """Tell components what is known of those whose place they take. The first word starts them."""
+        """Tell components what is known of those whose place they take. The first line starts them."""
         for name in names:
             stdin = self.children[name].stdin
             assert stdin is not None

@@ -96,7 +96,7 @@ def quiet(start: MachineTimes, end: MachineTimes) -> Item:
 
 
 def _of_which(noise: Noise) -> str:
-    """, steal 0.0%; someone waited for a processor 12% of the time"""
+    """, steal 0.0%; some task waits for a processor 12.0% of the time"""
     steal = "" if noise.steal_s is None else f", steal {noise.steal_s / (noise.window_s * noise.cores):.1%}"
     if noise.cpu_pressure_s is None:
         return steal
@@ -104,7 +104,7 @@ def _of_which(noise: Noise) -> str:
 
 
 def _busiest(start: MachineTimes, end: MachineTimes) -> str:
-    """python (4711) 48%, of one processor, by share."""
+    """python (4711) 48% of a processor, bash (4712) 7% of a processor; the busiest first."""
     if start.processes is None or end.processes is None:
         return ""
     used = cpu_s_by_process(start.processes, end.processes, {os.getpid()})

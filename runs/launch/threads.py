@@ -33,11 +33,11 @@ SWITCH_INTERVAL_S = 0.0001
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
     """Run all components to their end; (the first engine's URL, the outcome)."""
-    stage, noise = Stage(folder), NoiseMeter()
+    stage, noise = Stage(folder, settings), NoiseMeter()
     with interpreter_shared(), meeting_places(settings, folder) as places:
         try:
             with contextlib.ExitStack() as stack:
-                stage.open(stack, settings, places)
+                stage.open(stack, places)
                 noise.clock_starts()
                 stage.play(on_second)
                 noise.clock_stops()
@@ -65,22 +65,21 @@ def interpreter_shared() -> Iterator[None]:
 class Stage:
     """The components, each in a thread. If one fails, the others end in band."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, settings: RunSettings) -> None:
+        self._folder, self._settings, self._lineup = folder, settings, Lineup.of(settings)
+        self._totals = GatewayTotals(len(self._lineup.gateways))
         self.results: dict[str, Result] = {}
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
         self._seconds: queue.SimpleQueue[tuple[str, int, int] | None] = queue.SimpleQueue()  # None: one has ended
 
-    def open(self, stack: contextlib.ExitStack, settings: RunSettings, places: Places) -> None:
-        folder, name, lineup = self._folder, self._folder.name, Lineup.of(settings)
-        self._priority = settings.priority
-        self._lineup, self._totals = lineup, GatewayTotals(len(lineup.gateways))
+    def open(self, stack: contextlib.ExitStack, places: Places) -> None:
+        folder, name, settings = self._folder, self._folder.name, self._settings
         for instance, url in places.reporters.items():
             reporter, _ = open_reporter(name, url, lambda: folder, settings, of_thread=True, instance=instance)
             self._add(stack, named("reporter", instance), reporter)
         for pair, url in places.engines.items():
-            reports_to = places.reporters[lineup.reporter_of(pair)]
+            reports_to = places.reporters[self._lineup.reporter_of(pair)]
             engine, _ = open_engine(name, url, reports_to, settings, of_thread=True, instance=pair)
             self._add(stack, named("engine", pair), engine)
             streams = stack.enter_context(open_streams(folder, settings, pair))
@@ -119,7 +118,7 @@ class Stage:
 
     def _play(self, name: str) -> None:
         try:
-            with yielding() if role_of(name) == "reporter" else going_first(self._priority):
+            with yielding() if role_of(name) == "reporter" else going_first(self._settings.priority):
                 result = self._services[name].run()
             if result is not None:
                 self.results[name] = result

@@ -206,7 +206,7 @@ class Watch:
     def _end_partner_of(self, name: str, result: dict[str, Any]) -> None:
         """Ask the other end of a pair to end, if this one ended early and could not say so in band.
 
-        Over a broker it could not notice that soon; and one that was stopped wakes, and leaves its result.
+        Over a broker, the other end would notice late. If it was stopped, the signal wakes it, and it leaves a result.
         """
         role, is_alone = role_of(name), bool(result.get("stopped")) and not result.get("engine_said")
         partner = named("gateway" if role == "engine" else "engine", instance_of(name))
