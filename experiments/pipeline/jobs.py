@@ -198,8 +198,8 @@ def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[
     if len(left_out) > MOST_REASONS:
         yield f"left out: {len(left_out) - MOST_REASONS} more"
     for (_, run), problems in sorted(ingested.unread.items()):
-        for problem, unread in problems.items():
-            yield f"{run}: {counted(unread.lines, 'lines')} in quarantine, {problem}"
+        for problem, lines in problems.items():
+            yield f"{run}: {counted(lines, 'lines')} in quarantine, {problem}"
 
 
 def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:

@@ -6,6 +6,7 @@ rows of the parts' other runs  ─┘
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from spark.run_facts import RunFacts
 from spark.summary.rows import local_rows
 from spark.tables.files import escaped, spark_path
 from spark.tables.schemas import INT, KEYS, KINDS, TEXT, table_schema
-from spark.tables.spool import Unread, count_problems, is_copy, read_records, rows_of_kind
+from spark.tables.spool import is_copy, read_records, rows_of_kind
 
 QUARANTINE = "quarantine"
 PROBLEMS = StructType([StructField(name, TEXT) for name in ("problem", "file", "example")])
@@ -52,12 +53,12 @@ class RunSource:
 
 @dataclass(frozen=True)
 class Ingested:
-    """What an ingest did: how many records went in, the lines that did not by run, and how many runs are there."""
+    """What an ingest did: how many records went in, and how many lines did not, by run and problem."""
 
     runs: int
     new_runs: int = 0
     records: int = 0
-    unread: Mapping[Name, Mapping[str, Unread]] = field(default_factory=dict)
+    unread: Mapping[Name, Mapping[str, int]] = field(default_factory=dict)
 
 
 EventTables = Callable[[SparkSession, Sequence[RunSource], Sequence[int]], dict[str, DataFrame]]
@@ -92,17 +93,12 @@ def ingest_runs(
             for source, part in zip(new, parts, strict=True)
         ]
         with _records(spark, new, parts) as records:
-            counted = _counted(records)
+            good_lines, unread = _counted(records)
             tables = _tables(spark, records, runs)
             if events and (recorded := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
                 tables |= events(spark, *zip(*recorded, strict=True))
             _Replacement(spark, folder, runs).write(tables)
-    lines = sum(lines for counts in counted.values() for _, problem, lines, _ in counts if problem is None)
-    unread = {
-        name: {problem: Unread(lines, example or "") for _, problem, lines, example in counts if problem}
-        for name, counts in counted.items()
-    }
-    return Ingested(len(all_runs), len(new), lines, unread)
+    return Ingested(len(all_runs), len(new), good_lines, unread)
 
 
 def _without_events(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource]) -> set[Name]:
@@ -141,12 +137,15 @@ def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[in
     return named.repartition(partitions, *KEYS).withColumn("is_copy", is_copy(*KEYS, order="file"))
 
 
-def _counted(records: DataFrame) -> dict[Name, list[tuple[str | None, str | None, int, str | None]]]:
-    """Return (kind, problem, lines, example) by run, a handful for each."""
-    counted: dict[Name, list[tuple[str | None, str | None, int, str | None]]] = {}
-    for experiment, run, *count in count_problems(records, KEYS).collect():
-        counted.setdefault((experiment, run), []).append((count[0], count[1], count[2], count[3]))
-    return counted
+def _counted(records: DataFrame) -> tuple[int, dict[Name, dict[str, int]]]:
+    """Return the number of good lines; then, by run and problem, the number of the others."""
+    good_lines, unread = 0, defaultdict[Name, dict[str, int]](dict)
+    for experiment, run, problem, lines in records.groupBy(*KEYS, "problem").count().collect():
+        if problem is None:
+            good_lines += lines
+        else:
+            unread[experiment, run][problem] = lines
+    return good_lines, unread
 
 
 def _tables(spark: SparkSession, records: DataFrame, runs: Sequence[IngestedRun]) -> dict[str, DataFrame]:

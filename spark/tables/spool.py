@@ -1,9 +1,8 @@
-"""The lines of a spool to records, and records to a table a kind; lines that cannot be read are counted."""
+"""The lines of a spool to records, and records to a table a kind; a line that cannot be read has a problem."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -27,39 +26,19 @@ COPY = "copy: the same line stands in the spool before"
 WITHOUT_RUN = StructType([field for field in ENVELOPE if field.name != "run"])
 
 
-@dataclass(frozen=True)
-class Unread:
-    """The number of lines that could not be read for one reason, and the beginning of one of them."""
+def ingest(spark: SparkSession, spool: Path, tables: Path) -> None:
+    """Write one table for each kind, even a kind without rows; a second call replaces the tables.
 
-    lines: int
-    example: str
-
-
-@dataclass(frozen=True)
-class IngestReport:
-    """Rows by kind, and by problem the lines of the spool that are in no table."""
-
-    rows: Mapping[str, int] = field(default_factory=dict)
-    unread: Mapping[str, Unread] = field(default_factory=dict)
-
-    @property
-    def malformed(self) -> int:
-        """Number of lines that are in no table."""
-        return sum(unread.lines for unread in self.unread.values())
-
-
-def ingest(spark: SparkSession, spool: Path, tables: Path) -> IngestReport:
-    """Write one table for each kind, even a kind without rows; a second call replaces the tables."""
+    A line that cannot be read is in no table, and is not counted: the run's page refuses a spool with such a line.
+    """
     lines = spark.read.text(spark_path(spool), pathGlobFilter="*.jsonl")
     records = read_records(lines.withColumn("is_copy", is_copy(order="value"))).persist()
     try:
-        report = _report(records)
         for kind in KINDS:
             rows = rows_of_kind(records, kind).coalesce(1).sortWithinPartitions("wall_ns", "source")
             write_table(rows, tables / f"{kind}.parquet")
     finally:
         records.unpersist()
-    return report
 
 
 def is_copy(*keys: str, order: str) -> Column:
@@ -90,23 +69,6 @@ def rows_of_kind(records: DataFrame, kind: str, keys: Iterable[str] = ()) -> Dat
     columns = [fn.col(f"{kind}.{name}") for name in PAYLOADS[kind].names]
     good = records.where(fn.col("problem").isNull() & (fn.col("kind") == kind))
     return good.select(*keys, *TABLE_ORIGIN, *columns)
-
-
-def count_problems(records: DataFrame, keys: Iterable[str] = ()) -> DataFrame:
-    """Count good lines by kind, and bad lines, with an example, by problem: a handful of rows for each of `keys`."""
-    kind = fn.when(fn.col("problem").isNull(), fn.col("kind")).alias("kind")
-    counts = (fn.count("*").alias("lines"), fn.min("example").alias("example"))
-    return records.groupBy(*keys, kind, "problem").agg(*counts)
-
-
-def _report(records: DataFrame) -> IngestReport:
-    rows, unread = dict.fromkeys(KINDS, 0), {}
-    for kind, problem, lines, example in count_problems(records).collect():
-        if problem is None:
-            rows[kind] = lines
-        else:
-            unread[problem] = Unread(lines, example)
-    return IngestReport(rows, unread)
 
 
 def _parsed(column: str, schema: StructType) -> Column:

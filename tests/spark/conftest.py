@@ -17,7 +17,7 @@ from spark.jobs import write_summary
 from spark.run_facts import read_run
 from spark.sessions.session import open_session
 from spark.tables.files import tables_folder
-from spark.tables.spool import IngestReport, ingest
+from spark.tables.spool import ingest
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,7 +40,6 @@ class Analysed:
 
     made_up: MadeUpRun
     folder: Path
-    report: IngestReport
     run: dict[str, Any]
     seconds: list[dict[str, Any]]
 
@@ -52,6 +51,6 @@ def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> A
     folder = tmp_path_factory.mktemp("results") / "run [1] {a} *ä"
     made_up.write(folder, "no JSON at all", *map(json.dumps, made_up.records))
     tables = tables_folder(folder)
-    report = ingest(spark, folder / "spool", tables)
+    ingest(spark, folder / "spool", tables)
     write_summary(spark, tables, read_run(folder))
-    return Analysed(made_up, folder, report, *summary_of(folder))
+    return Analysed(made_up, folder, *summary_of(folder))

@@ -11,12 +11,10 @@ from spark_runs import Record, completion_payload, record, sample
 
 from spark.tables.schemas import KINDS, ORIGIN, PAYLOADS
 from spark.tables.spool import (
-    COPY,
     NO_RECORD,
     UNKNOWN_KIND,
     UNKNOWN_SCHEMA,
     WRONG_PAYLOAD,
-    count_problems,
     ingest,
     read_records,
 )
@@ -46,14 +44,13 @@ def test_every_kind_becomes_one_file_and_nothing_else_is_left(analysed: Analysed
     assert all(path.is_file() for path in (analysed.folder / "tables").iterdir())
 
 
-def test_every_record_is_in_its_table_as_it_was_said(analysed: Analysed) -> None:
+def test_every_record_is_in_its_table_as_it_was_said_and_once(analysed: Analysed) -> None:
     tables = contents(analysed.folder / "tables")
     for kind in KINDS:
         written = [r for r in analysed.made_up.records if r["kind"] == kind]
         rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN[1:]}, **r["payload"]} for r in written]
         key = lambda row: (row["wall_ns"], row["source"], json.dumps(row, sort_keys=True))  # noqa: E731
         assert sorted(tables[kind], key=key) == sorted(rows, key=key)
-        assert analysed.report.rows[kind] == len(rows)
 
 
 def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> None:
@@ -62,19 +59,10 @@ def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> N
         assert columns == ["run_id", *ORIGIN[1:], *PAYLOADS[kind].names]
 
 
-def test_a_line_that_stands_twice_is_in_its_table_once_and_counted(analysed: Analysed) -> None:
-    assert analysed.report.unread[COPY].lines == len(analysed.made_up.records)
-
-
-def test_a_malformed_line_is_counted_with_an_example(analysed: Analysed) -> None:
-    assert analysed.report.malformed == 1 + len(analysed.made_up.records)
-    assert analysed.report.unread[NO_RECORD].example == "no JSON at all"
-
-
 def test_ingesting_again_replaces_the_tables(spark: SparkSession, analysed: Analysed) -> None:
     tables = analysed.folder / "tables"
     before, written = contents(tables), (tables / "traffic.parquet").stat().st_mtime_ns
-    assert ingest(spark, analysed.folder / "spool", tables) == analysed.report
+    ingest(spark, analysed.folder / "spool", tables)
     assert contents(tables) == before
     assert (tables / "traffic.parquet").stat().st_mtime_ns > written
 
@@ -85,8 +73,7 @@ def test_what_is_not_yet_published_is_not_read_and_a_kind_without_records_has_an
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / ".000001.jsonl.part").write_text(json.dumps(GOOD))
     (tables := tmp_path / "tables").mkdir()
-    report = ingest(spark, tmp_path / "spool", tables)
-    assert report.rows == dict.fromkeys(KINDS, 0)
+    ingest(spark, tmp_path / "spool", tables)
     assert contents(tables) == {kind: [] for kind in KINDS}
 
 
@@ -125,14 +112,3 @@ SPOILED = [
 def test_a_spoiled_line_is_told_by_what_is_wrong_with_it(spark: SparkSession) -> None:
     lines, expected = zip(*SPOILED, strict=True)
     assert list(zip(lines, problems(spark, *lines), strict=True)) == list(zip(lines, expected, strict=True))
-
-
-def test_problems_are_counted_by_kind_and_reason(spark: SparkSession) -> None:
-    lines = [json.dumps(GOOD), json.dumps(GOOD), json.dumps(COMPLETION), "x", "y"]
-    frame = spark.createDataFrame([(line,) for line in lines], "value string")
-    counted = {
-        (row.kind, row.problem): (row.lines, row.example) for row in count_problems(read_records(frame)).collect()
-    }
-    assert counted == {
-        ("sample", None): (2, None), ("completion", None): (1, None), (None, NO_RECORD): (2, "x")
-    }  # fmt: skip
