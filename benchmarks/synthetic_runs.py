@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from exchange.measurements import CLOCKS, LogBuckets, Meter
-from spark.dataset.ingesting import stored_schema
 from spark.dataset.runs import RUNS as RUNS_TABLE
-from spark.dataset.runs import RUNS_A_FILE, IngestedRun
+from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
 from spark.run_facts import RunFacts
 from spark.summary.rows import READ
 from spark.tables.histograms import PERCENTS
+from spark.tables.schemas import table_schema
 
 RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000
 EXPERIMENT = "made-up"
@@ -52,7 +52,9 @@ def _writer(files: ExitStack, folder: Path, table: str, part: int) -> pq.Parquet
 
 
 def _schema(table: str) -> pa.Schema:
-    return to_arrow_schema(StructType([field for field in stored_schema(table) if field.name != "experiment"]))
+    """The columns of a table's files; the name of their folder has the experiment."""
+    stored = RUNS_SCHEMA if table == RUNS_TABLE else StructType(table_schema(table).fields).add("run", StringType())
+    return to_arrow_schema(StructType([field for field in stored if field.name != "experiment"]))
 
 
 def _write_run(folder: Path, writers: dict[str, pq.ParquetWriter], run: int, seconds: int) -> dict[str, float]:

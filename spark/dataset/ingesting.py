@@ -23,11 +23,11 @@ from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_
 from spark.run_facts import RunFacts
 from spark.summary.rows import local_rows
 from spark.tables.files import escaped, spark_path
-from spark.tables.schemas import INT, KEYS, KINDS, TEXT, table_schema
+from spark.tables.schemas import INT, KEYS, KINDS
 from spark.tables.spool import is_copy, read_records, rows_of_kind
 
 QUARANTINE = "quarantine"
-PROBLEMS = StructType([StructField(name, TEXT) for name in ("problem", "file", "example")])
+PROBLEMS = ("problem", "file", "example")
 ROW_ORDER = ("experiment", PART, "run", "wall_ns", "source", "instrument", "sequence")
 LEAST_PARTITIONS = 2
 RUNS_A_PARTITION = 8
@@ -152,18 +152,10 @@ def _tables(spark: SparkSession, records: DataFrame, runs: Sequence[IngestedRun]
     """Return the new rows of each table, with KEYS and PART."""
     keys = (*KEYS, PART)
     tables = {kind: rows_of_kind(records, kind, keys) for kind in KINDS}
-    tables[QUARANTINE] = records.where("problem IS NOT NULL").select(*keys, *PROBLEMS.names)
+    tables[QUARANTINE] = records.where("problem IS NOT NULL").select(*keys, *PROBLEMS)
     rows = [run.row() for run in runs]
     tables[RUNS] = local_rows(spark, rows, StructType([*RUNS_SCHEMA, StructField(PART, INT)]))
     return tables
-
-
-def stored_schema(table: str) -> StructType:
-    """Return the columns of a table, with those of KEYS first."""
-    if table == RUNS:
-        return RUNS_SCHEMA
-    rows = PROBLEMS if table == QUARANTINE else table_schema(table)
-    return StructType([*(StructField(key, TEXT) for key in KEYS), *rows])
 
 
 class _Replacement:

@@ -27,7 +27,7 @@ from exchange.second_figures import TRAFFIC_COUNTS, Fact, Facts
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
 from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
-from spark.tables.files import PATH, ROWS_AT_ONCE, escaped, tables_of, whole_files
+from spark.tables.files import CONTENT, PATH, ROWS_AT_ONCE, decoded, escaped, whole_files
 from spark.tables.histograms import EXACT, FIGURES, figures, merged_histograms
 from spark.tables.schemas import KEYS
 
@@ -204,11 +204,11 @@ def _reader(files: Mapping[str, RecordsFile]) -> Callable[[pa.Table], pa.Table]:
 
 def _tables(group: pa.Table, files: Mapping[str, RecordsFile], with_run: bool) -> Iterator[tuple[str, pa.Table]]:
     """Decode files: (kind, some records with the columns READ), and their run if it is asked for."""
-    kinds = [files[path].kind for path in group[PATH].to_pylist()]
-    for kind in set(kinds):
-        of_kind = group.filter(pa.array([kind == each for each in kinds])).to_batches()
+    for path, content in zip(group[PATH].to_pylist(), group[CONTENT], strict=True):
+        kind = files[path].kind
         columns = (*READ[kind], *(["run"] if with_run else []))
-        for _, table in tables_of(iter(of_kind), columns, RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE):
+        rows = RECORDS_AT_ONCE if kind == COMPLETION else ROWS_AT_ONCE
+        for table in decoded(path, content.as_buffer(), columns, rows):
             yield kind, table
 
 

@@ -4,7 +4,7 @@ Tasks that decode files with Arrow get them whole. Spark reads them, from wherev
 not look into them. Spark's own way from a file to Arrow goes value by value: 100,000,000 numbers took it 31 s, of which
 this way takes 5, counting included.
 
-    files on any file system ──Spark──▶ (path, content) ──in Arrow──▶ `tables_of`
+    files on any file system ──Spark──▶ `whole_files`: (path, content) ──Arrow──▶ `decoded`: tables
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,21 +91,13 @@ def whole_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return reader.option("pathGlobFilter", "*.parquet").load(list(paths)).select(PATH, CONTENT)
 
 
-def tables_of(
-    files: Iterator[pa.RecordBatch], columns: Sequence[str], rows: int = ROWS_AT_ONCE
-) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """Decode `columns` of `whole_files`, at most `rows` rows at a time.
-
-    Yields (the file's columns beside path and content, some of its rows). DatasetUnreadableError if a file is damaged.
-    """
-    for batch in files:
-        others = batch.drop_columns([PATH, CONTENT]).to_pylist()
-        for beside, path, content in zip(others, batch[PATH], batch[CONTENT], strict=True):
-            try:
-                with pq.ParquetFile(pa.BufferReader(content.as_buffer())) as file:
-                    for part in file.iter_batches(rows, columns=list(columns), use_threads=False):
-                        yield beside, pa.Table.from_batches([part])
-            except (pa.ArrowException, OSError) as error:
-                raise DatasetUnreadableError(
-                    f"{path} is damaged ({' '.join(str(error).split())}): make it anew from its run's spool"
-                ) from error
+def decoded(path: str, content: pa.Buffer, columns: Sequence[str], rows: int = ROWS_AT_ONCE) -> Iterator[pa.Table]:
+    """Decode `columns` of a file, at most `rows` rows at a time. DatasetUnreadableError if the file is damaged."""
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            for part in file.iter_batches(rows, columns=list(columns), use_threads=False):
+                yield pa.Table.from_batches([part])
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetUnreadableError(
+            f"{path} is damaged ({' '.join(str(error).split())}): make it anew from its run's spool"
+        ) from error

@@ -2,40 +2,24 @@
 
 A histogram is a row: columns that name what it is of, EXACT, its buckets that are not empty, and their counts. These
 functions do with a batch of rows at once what exchange.measurements.LogBuckets does with one histogram.
-
-    files of single values --each--> one histogram a file --together--> figures
-
-Single values stay where their files are: Spark reads the files and brings together what belongs together, numpy counts
-what is in them. Counting as a plan of Spark's took three times as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DoubleType, IntegerType, LongType, StructType
-from pyspark.sql.types import StructField as Field
 
-from exchange.measurements import BUCKETS, LogBuckets, bucket_middle_ns
-from spark.tables.files import CONTENT, PATH, tables_of
+from exchange.measurements import BUCKETS, bucket_middle_ns
 
 PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and how Arrow merges them."""
 NS_PER_US = 1e3
-HISTOGRAM = [
-    *(Field(name, LongType()) for name in EXACT),
-    Field("bucket", ArrayType(IntegerType(), containsNull=False)),
-    Field("bucket_count", ArrayType(LongType(), containsNull=False)),
-]
 
 Integers = npt.NDArray[np.int64]
 
@@ -97,27 +81,3 @@ def _sums(keys: Integers, values: Integers) -> tuple[Integers, Integers]:
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     sums: Integers = np.add.reduceat(values[order], starts) if len(starts) else values[:0]
     return ordered[starts], sums
-
-
-def row_figures(files: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return (*names, *FIGURES) of single values, in the buckets of exchange.measurements.bucket_of.
-
-    `files` has the path and content of files with a column `value_ns`, and in the columns `names` what each is of.
-    """
-    named = [files.schema[name] for name in names]
-    schema = StructType([*named, *HISTOGRAM])
-    figured = [Field(name, LongType() if name == "count" else DoubleType()) for name in FIGURES]
-    counted = files.select(*names, PATH, CONTENT).mapInArrow(partial(_counted, schema=to_arrow_schema(schema)), schema)
-    add = partial(_added_figures, names=tuple(names))
-    return counted.repartition(*names).mapInArrow(add, StructType([*named, *figured]))
-
-
-def _counted(files: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for named, values in tables_of(files, ["value_ns"]):
-        row = named | LogBuckets.of(values["value_ns"].to_numpy()).sparse()
-        yield pa.RecordBatch.from_pylist([row], schema)
-
-
-def _added_figures(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    if together := list(batches):
-        yield from figures(merged_histograms(pa.Table.from_batches(together), names), names).to_batches()

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as fn
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 from spark_tables import column, summarized
 
 from exchange.measurements import CLOCKS, LogBuckets
-from spark.errors import SparkJobError, typed_errors
-from spark.tables.files import spark_path, whole_files
-from spark.tables.histograms import FIGURES, PERCENTS, row_figures
+from spark.tables.histograms import PERCENTS
 from tests.spark.conftest import Analysed
 
 
@@ -64,23 +56,3 @@ def test_clocks_and_seconds_stay_apart() -> None:
     rows = summarized(*(record("completion", completion_payload(*of, ns)) for of, ns in times_ns.items()))
     for clock in ("due", "lag"):
         assert column(rows, f"{clock}_max_us") == {0: 10.0, 1: 100.0, None: 100.0}
-
-
-def test_single_values_fall_into_the_buckets_that_a_gateway_counts(spark: SparkSession, tmp_path: Path) -> None:
-    times = completion_times_ns(np.random.default_rng(2), 3_000)
-    edges = np.array([0, 1, 2, 3, *(1 << np.arange(2, 46)), *((1 << np.arange(2, 46)) - 1), 1 << 60])
-    values = np.concatenate([times, edges])
-    for number, part in enumerate(np.array_split(values, 3)):
-        pq.write_table(pa.table({"value_ns": part}), tmp_path / f"{number}.parquet", row_group_size=500)
-    files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
-    (found,) = row_figures(files, ["whose"]).collect()
-    whole = summarized(record("completion", completion_payload(0, "due", values)))[None]
-    assert found.asDict() == {"whose": "ours", **{name: whole[f"due_{name}"] for name in FIGURES}}
-
-
-@pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
-def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "torn.parquet").write_bytes(content)
-    files = whole_files(spark, [spark_path(tmp_path)]).withColumn("whose", fn.lit("ours"))
-    with pytest.raises(SparkJobError, match=r"torn\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
-        row_figures(files, ["whose"]).collect()

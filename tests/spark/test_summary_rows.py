@@ -51,9 +51,10 @@ def test_runs_are_summarized_side_by_side_as_each_by_itself(spark: SparkSession,
     assert read(spark, files, [silent, *(run for run, _ in made)]) == expected
 
 
-def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"PAR1 and no more", b"PAR1" + bytes(100) + b"\x19\x00\x00\x00PAR1"])
+def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
     files = written(tmp_path, 0, (run_record(), MadeUpRun(seconds=1, orders_per_s=10)))
     torn = next(iter(files))
-    Path(torn.removeprefix("file:")).write_bytes(b"PAR1 and no more")
+    Path(torn.removeprefix("file:")).write_bytes(content)
     with pytest.raises(SparkJobError, match=r"\.parquet is damaged \(.*\): make it anew"), typed_errors(tmp_path):
         read(spark, files, [run_record()])
