@@ -6,7 +6,6 @@ record says: records with the same identity are one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from exchange.records import COMPLETION
-from spark.summary import TIMES
 from spark.tables.files import read_columns, spark_path
-from spark.tables.histograms import EXACT, figures, merged_histograms
+from spark.tables.histograms import OF_SECOND, figures, figures_by_second, merged_histograms
 from spark.tables.schemas import KINDS, PAYLOADS, TABLE_ORIGIN
 from spark.tables.spool import read_records
 
@@ -32,9 +30,6 @@ OPTIONS = {
     "pathGlobFilter": "*.jsonl",
     "maxFileAge": "36500d",  # a file is never too old to be read
 }
-HISTOGRAM = pa.schema(
-    [*((name, pa.int64()) for name in EXACT), ("bucket", pa.list_(pa.int32())), ("bucket_count", pa.list_(pa.int64()))]
-)
 
 
 def growing_lines(spark: SparkSession, spool: Path) -> DataFrame:
@@ -97,17 +92,17 @@ def read_identities(file: Path) -> Identities:
 
 def completion_figures(seconds: Iterable[int], files: Iterable[Path]) -> dict[int, dict[str, Any]]:
     """Return TIMES of these seconds, from all the files that hold records of them, as spark.summary gives them."""
-    wanted, payloads = set(seconds), defaultdict[tuple[int, str], list[dict[str, Any]]](list)
-    for file in files:
-        table = read_columns(file, "kind", COMPLETION)
-        completions = table.filter(pc.equal(table["kind"], COMPLETION))[COMPLETION]
-        is_wanted = pc.is_in(pc.struct_field(completions, "second"), pa.array(wanted, pa.int32()))
-        for payload in completions.filter(is_wanted).to_pylist():
-            if payload["bucket"] and not payload["last_order"]:
-                payloads[payload["second"], payload["clock"]].append(payload)
-    rows: dict[int, dict[str, Any]] = {second: {} for second in wanted}
-    for (second, clock), histograms in payloads.items():
-        (merged,) = figures(merged_histograms(pa.Table.from_pylist(histograms, HISTOGRAM), ()), ()).to_pylist()
-        named = {f"{clock}_{name}": value for name, value in merged.items()}
-        rows[second] |= {name: value for name, value in named.items() if name in TIMES}
+    wanted = pa.array(set(seconds), pa.int32())
+    rows: dict[int, dict[str, Any]] = {second: {} for second in wanted.to_pylist()}
+    if records := [_completions(file, wanted) for file in files]:
+        histograms = merged_histograms(pa.concat_tables(records), OF_SECOND)
+        rows |= figures_by_second([figures(histograms, OF_SECOND)])
     return rows
+
+
+def _completions(file: Path, seconds: pa.Array) -> pa.Table:
+    """Return the file's completion times of these seconds; the last order's record is left out."""
+    table = read_columns(file, "kind", COMPLETION)
+    times = pa.Table.from_struct_array(table.filter(pc.equal(table["kind"], COMPLETION))[COMPLETION])
+    analysed = pc.and_(pc.invert(times["last_order"]), pc.greater(times["count"], 0))
+    return times.filter(pc.and_(analysed, pc.is_in(times["second"], seconds)))

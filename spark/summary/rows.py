@@ -10,7 +10,6 @@ those of run.json do; a second's row has them.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,14 +27,13 @@ from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
 from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.tables.files import CONTENT, PATH, ROWS_AT_ONCE, decoded, escaped, whole_files
-from spark.tables.histograms import EXACT, FIGURES, figures, merged_histograms
+from spark.tables.histograms import EXACT, OF_SECOND, figures, figures_by_second, merged_histograms
 from spark.tables.schemas import KEYS
 
 Row = dict[str, Any]
 ORIGIN = ("source", "wall_ns", "monotonic_ns")
-NAMES = ("second", "clock")
-COMPLETION_COLUMNS = (*NAMES, "last_order", *EXACT, "bucket", "bucket_count")
-MERGED_COLUMNS = [*NAMES, *EXACT, "bucket", "bucket_count"]
+COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count")
+MERGED_COLUMNS = [*OF_SECOND, *EXACT, "bucket", "bucket_count"]
 RECORDS_AT_ONCE = 1_000
 """How many records are read at once: rows are long, with some hundred buckets each."""
 WHOLE_RUN = -1
@@ -90,20 +88,17 @@ class RunRecords:
             self._facts += [{**record, "kind": kind} for record in records.to_pylist()]
 
     def rows(self) -> list[Row]:
-        return _rows(self._run, self._facts, self._times)
-
-
-def _rows(run: RunFacts, facts: list[Fact], times: Times) -> list[Row]:
-    others, figures = Facts(run.duration_s), times.figures()
-    others.take(facts)
-    whole = others.whole() | figures.pop(WHOLE_RUN, {})
-    seconds = {fact["second"] for fact in facts if fact["kind"] != THROUGHPUT} | figures.keys()
-    each = [_with_columns(others.row(second) | figures[second]) | {"second": second} for second in sorted(seconds)]
-    about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
-    second_facts = about | {OFFERED: run.offered_each_second_per_s}
-    run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
-    whole_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
-    return [*(second_facts | row for row in each), whole_run]
+        """Return a row a second, in order, then the run's."""
+        run, others, figures = self._run, Facts(self._run.duration_s), self._times.figures()
+        others.take(self._facts)
+        whole = others.whole() | figures.pop(WHOLE_RUN, {})
+        seconds = {fact["second"] for fact in self._facts if fact["kind"] != THROUGHPUT} | figures.keys()
+        each = [_with_columns(others.row(second) | figures[second]) | {"second": second} for second in sorted(seconds)]
+        about = {name: getattr(run, name) for name in ("experiment", "run", "status", "transport", "arm")}
+        second_facts = about | {OFFERED: run.offered_each_second_per_s}
+        run_facts = about | {OFFERED: run.offered_orders_per_s, RATE: run.orders_per_s}
+        whole_run = run_facts | _with_columns(whole) | {name: run.facts.get(name) for name in FACTS}
+        return [*(second_facts | row for row in each), whole_run]
 
 
 def _with_columns(figures: Row) -> Row:
@@ -125,22 +120,19 @@ class Times:
         measured = _where(analysed, pc.greater_equal(analysed["second"], self._warm_up_s))
         whole = pa.array([WHOLE_RUN] * len(measured), pa.int32())
         measured = measured.set_column(measured.column_names.index("second"), "second", whole)
-        self._histograms.append(merged_histograms(measured, NAMES))
+        self._histograms.append(merged_histograms(measured, OF_SECOND))
         if self._alone:
-            self._figures.append(figures(analysed, NAMES))
+            self._figures.append(figures(analysed, OF_SECOND))
         else:
-            self._histograms.append(merged_histograms(analysed, NAMES))
+            self._histograms.append(merged_histograms(analysed, OF_SECOND))
 
     def figures(self) -> dict[int, dict[str, Any]]:
-        """Return FIGURES of each clock by second, and by WHOLE_RUN; names begin with the clock."""
-        found: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+        """Return `figures_by_second`, WHOLE_RUN among the seconds."""
         tables = list(self._figures)
         if self._histograms:
             together = pa.concat_tables(table.select(MERGED_COLUMNS) for table in self._histograms)
-            tables.append(figures(merged_histograms(together, NAMES), NAMES))
-        for row in (row for table in tables for row in table.to_pylist()):
-            found[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
-        return found
+            tables.append(figures(merged_histograms(together, OF_SECOND), OF_SECOND))
+        return figures_by_second(tables)
 
 
 def _where(records: pa.Table, mask: pa.ChunkedArray) -> pa.Table:

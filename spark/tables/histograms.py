@@ -6,7 +6,9 @@ functions do with a batch of rows at once what exchange.measurements.LogBuckets 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,8 @@ PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and how Arrow merges them."""
+OF_SECOND = ("second", "clock")
+"""The names of a histogram of one second's completion times."""
 NS_PER_US = 1e3
 
 Integers = npt.NDArray[np.int64]
@@ -55,6 +59,14 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
         found[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
     found["max_us"] = max_ns / NS_PER_US
     return pa.table({name: histograms[name] for name in names} | found)
+
+
+def figures_by_second(tables: Iterable[pa.Table]) -> dict[int, dict[str, Any]]:
+    """Return the FIGURES of tables with the names OF_SECOND by second; theirs begin with the clock, as due_p50_us."""
+    found: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+    for row in (row for table in tables for row in table.to_pylist()):
+        found[row["second"]] |= {f"{row['clock']}_{name}": row[name] for name in FIGURES}
+    return found
 
 
 def _groups(rows: pa.Table, names: Sequence[str]) -> tuple[Integers, Integers]:
