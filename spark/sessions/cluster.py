@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from spark.errors import SparkUnavailableError
 from spark.sessions.package import package_zip
+from spark.sessions.settings import is_this_machine
 
 ANSWER_PATIENCE_S = 5.0
 EXECUTOR_PATIENCE_S = 60.0
@@ -61,7 +62,7 @@ def driver_address(master: str) -> str | None:
         )
     if master.startswith("spark://"):
         return _address_towards(master)
-    return LOOPBACK if master.startswith("local") else None
+    return LOOPBACK if is_this_machine(master) else None
 
 
 def address_settings(address: str | None) -> dict[str, str]:

@@ -7,7 +7,6 @@ master is this machine, and is gone when closed.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from spark.sessions.cluster import (
     authentication,
     driver_address,
     home_of,
+    is_local,
     is_submitted,
     shipped_settings,
     submit,
@@ -152,7 +152,7 @@ def socket_settings(master: str, folder: Path) -> dict[str, str]:
     Over TCP every task waits 40 ms, by Nagle's algorithm and a delayed acknowledgement. Executors have other folders.
     """
     fits = len(os.fsencode(folder)) <= LONGEST_FOLDER
-    return {UNIX_SOCKETS: str(fits and re.match(r"local(\[|$)", master) is not None).lower()}
+    return {UNIX_SOCKETS: str(fits and is_local(master)).lower()}
 
 
 def _java_options(folder: Path, tuning: list[str]) -> list[str]:
