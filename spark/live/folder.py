@@ -21,7 +21,6 @@ from spark.errors import FollowedElsewhereError, ForeignCheckpointError
 from spark.live import batch, records
 from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
-from spark.tables.files import PARTS
 
 DECIDING = (measurements, seconds, histograms, spool, schemas, spark.summary, second_figures, batch, records)
 """The code on which a row depends. A table that other code has begun is not continued."""
@@ -40,13 +39,13 @@ class LiveFolder:
         """All rows, which the next follower begins with."""
         self.notes = self.path / "notes"
         self.work = self.path / "work"
-        """Files that Spark has written, before they are checked and renamed."""
+        """Files under way: each is written here, and renamed to its place once it is whole."""
         self._stamp = self.path / "stamp.json"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Prepare the folder for one follower; the system unlocks it when this process ends, even by a kill."""
-        for folder in (self.records, self.seconds.parent, self.table_file.parent, self.notes, self.work):
+        for folder in (self.records, self.seconds.parent, self.table_file.parent, self.notes):
             folder.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("wb") as lock:
             try:
@@ -55,7 +54,8 @@ class LiveFolder:
                 raise FollowedElsewhereError(
                     f"{self.run} is followed by another process already: look there, or wait for its end"
                 ) from taken
-            self._remove_unfinished()
+            shutil.rmtree(self.work, ignore_errors=True)  # what a killed follower was writing
+            self.work.mkdir()
             self._check_stamp()
             yield
 
@@ -76,7 +76,7 @@ class LiveFolder:
     def _check_stamp(self) -> None:
         expected = _stamp_of(self.path)
         if not self.checkpoint.exists() and not any(self.notes.iterdir()):
-            replace_file(self._stamp, json.dumps(expected).encode())
+            self.replace(self._stamp, json.dumps(expected).encode())
             return
         try:
             found: dict[str, str] = dict(json.loads(self._stamp.read_bytes()))
@@ -93,20 +93,11 @@ class LiveFolder:
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self.foreign(f"a file of it is damaged or gone: {error}") from error
 
-    def _remove_unfinished(self) -> None:
-        """Remove what a follower left that was killed in the middle of a write."""
-        shutil.rmtree(self.work)
-        self.work.mkdir()
-        for folder in (self.records, self.notes):
-            for unfinished in folder.glob(f".*{PARTS}"):
-                unfinished.unlink(missing_ok=True)
-
-
-def replace_file(file: Path, content: bytes) -> None:
-    """Write a file, which appears whole, in place of an earlier one."""
-    hidden = file.with_name(f".{file.name}{PARTS}")
-    hidden.write_bytes(content)
-    hidden.replace(file)
+    def replace(self, file: Path, content: bytes) -> None:
+        """Write a file of this folder, which appears whole, in place of an earlier one."""
+        under_way = self.work / file.name
+        under_way.write_bytes(content)
+        under_way.replace(file)
 
 
 def _stamp_of(path: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, read_summary, summarize_batch, write_rows
-from spark.live.folder import LiveFolder, replace_file
+from spark.live.folder import LiveFolder
 from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
 from spark.summary import TIMES
 from spark.tables.files import spark_path, write_table
@@ -67,7 +67,7 @@ class LiveTable:
         summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
         rows = self._changed_rows(summary, self._add(summary))
         self._write_rows()
-        replace_file(self._folder.notes / f"{batch_id:06}.json", summary.encoded())
+        self._folder.replace(self._folder.notes / f"{batch_id:06}.json", summary.encoded())
         return rows
 
     def _load(self, before: int | None = None) -> None:
@@ -108,7 +108,8 @@ class LiveTable:
         read = batch.sparkSession.read.schema(batch.schema)
         files = [spark_path(self._file("records", other)) for other in earlier]
         before = read.parquet(*files) if files else None
-        write_table(without_duplicates(read.parquet(spark_path(work)), before), file)
+        write_table(without_duplicates(read.parquet(spark_path(work)), before), once := work.with_suffix(".once"))
+        once.replace(file)
         work.unlink()
         return new
 

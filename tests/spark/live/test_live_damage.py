@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from growing import GrowingRun, countable, followed, in_order, in_table
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from spark_runs import MadeUpRun
 
-from spark.errors import FollowedElsewhereError, ForeignCheckpointError, TablesUnwritableError
+from spark.errors import FollowedElsewhereError, ForeignCheckpointError, SparkJobError, TablesUnwritableError
 from spark.live.query import FollowedRun
+from spark.tables.files import write_table
 
 RECORDS = in_order(MadeUpRun(seconds=1, orders_per_s=20).records)
 
@@ -86,6 +87,27 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     with monkeypatch.context() as patch:
         patch.setattr("spark.live.table.write_rows", full)
         with pytest.raises(TablesUnwritableError, match="make room"):
+            followed(spark, begun.folder)
+    assert followed(spark, begun.folder).totals.records == len(RECORDS)
+    assert in_table(begun.folder) == countable(RECORDS)
+
+
+def test_a_kill_while_duplicates_are_taken_out_does_not_stop_the_next_follower(
+    spark: SparkSession, begun: GrowingRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    are_all_rows = iter((True, False))
+
+    def killed(rows: DataFrame, file: Path) -> None:
+        """Write all rows of the batch; leave those without duplicates as a kill in the middle does."""
+        if next(are_all_rows):
+            return write_table(rows, file)
+        (file.parent / f".{file.stem}-half.parts").mkdir()
+        raise ChildProcessError("killed")
+
+    begun.grow(RECORDS[10:])
+    with monkeypatch.context() as patch:
+        patch.setattr("spark.live.table.write_table", killed)
+        with pytest.raises(SparkJobError, match="killed"):
             followed(spark, begun.folder)
     assert followed(spark, begun.folder).totals.records == len(RECORDS)
     assert in_table(begun.folder) == countable(RECORDS)
