@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cli.spark import session_options, with_packages
+from cli.spark import session_options
 from runs.option_types import Count
 from runs.options import json_option, market_options, naming_options, results_option, stream_options
 
@@ -34,8 +34,7 @@ from runs.options import json_option, market_options, naming_options, results_op
 @json_option
 def command(
     master: str, partitions: int | None, trades: bool, quotes: bool, events: bool, orders_per_s: float,
-    tables: str | None, settings: dict[str, str], packages: str | None, results: str, name: str | None, as_json: bool,
-    **given: Any,
+    tables: str | None, settings: dict[str, str], results: str, name: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Match the seeded order streams of many instruments; the result does not depend on the master or on the
     number of parts.
@@ -51,10 +50,9 @@ def command(
     wanted = [table for table, is_asked in asked.items() if is_asked]
     if tables and not wanted:
         raise click.UsageError("--tables is a place for events: give --trades, --quotes or --events, too")
-    if master == "none" and (settings or packages):
+    if master == "none" and settings:
         raise click.UsageError("--conf and --packages are Spark's, and --master none is without it")
     raise SystemExit(simulate(
         simulation, master, partitions, results, name,
-        events=wanted, orders_per_s=orders_per_s, tables=tables, as_json=as_json,
-        settings=with_packages(settings, packages),
+        events=wanted, orders_per_s=orders_per_s, tables=tables, as_json=as_json, settings=settings,
     ))  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,13 +15,11 @@ from runs.options import json_option, together
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
 )
-master_option = click.option(
-    "--master", default="local[2]", show_default=True, metavar="URL",
-    help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://...",
-)  # fmt: skip
+MASTERS = "Who does it: local[N], spark://HOST:PORT, yarn, k8s://..."
+master_option = click.option("--master", default="local[2]", show_default=True, metavar="URL", help=MASTERS)
 master_or_server_option = click.option(
     "--master", default="local[2]", show_default=True, metavar="URL",
-    help="Who does it: local[N], spark://HOST:PORT, yarn, k8s://..., or Spark Connect, sc://HOST:PORT.",
+    help=f"{MASTERS}, or Spark Connect, sc://HOST:PORT.",
 )  # fmt: skip
 
 
@@ -34,19 +34,20 @@ def _settings(_context: click.Context, _option: click.Parameter, confs: tuple[st
     return settings
 
 
-conf_option = click.option(
-    "--conf", "settings", multiple=True, metavar="NAME=VALUE", callback=_settings,
-    help="A setting of Spark, over ours and those of spark-defaults.conf; may be given several times.",
-)  # fmt: skip
-packages_option = click.option(
-    "--packages", metavar="GROUP:NAME:VERSION[,...]", help="Libraries of Spark's, from Maven, as of an object store."
-)
-session_options = together((conf_option, packages_option))
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options --conf and --packages; the command gets both as the session's `settings`."""
 
+    @functools.wraps(command)
+    def with_settings(settings: dict[str, str], packages: str | None, **given: Any) -> Any:
+        return command(settings=settings | ({"spark.jars.packages": packages} if packages else {}), **given)
 
-def with_packages(settings: dict[str, str], packages: str | None) -> dict[str, str]:
-    """The settings of a session that has these libraries."""
-    return {**settings, "spark.jars.packages": packages} if packages else settings
+    return together([
+        click.option("--conf", "settings", multiple=True, metavar="NAME=VALUE", callback=_settings,
+                     help="A setting of Spark, over ours and those of spark-defaults.conf; may be given several "
+                          "times."),
+        click.option("--packages", metavar="GROUP:NAME:VERSION[,...]",
+                     help="Libraries of Spark's, from Maven, as of an object store."),
+    ])(with_settings)  # fmt: skip
 
 
 @click.group()
@@ -63,16 +64,14 @@ def command() -> None:
 @click.option("--again", is_flag=True, help="Also runs that are in the tables already.")
 @click.option("--events", is_flag=True, help="Also orders, trades, confirmations, quotes of runs with --record.")
 @session_options
-def ingest(
-    results: Path, tables: str | None, again: bool, events: bool, settings: dict[str, str], packages: str | None
-) -> None:
+def ingest(results: Path, tables: str | None, again: bool, events: bool, settings: dict[str, str]) -> None:
     """Put the finished runs below RESULTS into tables, partitioned by experiment.
 
     Example: exchange spark ingest results --events
     """
     from experiments.pipeline.jobs import ingest
 
-    raise SystemExit(ingest(results, tables, again, events, with_packages(settings, packages)))
+    raise SystemExit(ingest(results, tables, again, events, settings))
 
 
 @command.command()
@@ -81,16 +80,14 @@ def ingest(
 @tables_option
 @session_options
 @json_option
-def summary(
-    results: str, master: str, tables: str | None, settings: dict[str, str], packages: str | None, as_json: bool
-) -> None:
+def summary(results: str, master: str, tables: str | None, settings: dict[str, str], as_json: bool) -> None:
     """Summarize all runs in the tables: every second, every run, repeats together, arms side by side.
 
     Example: exchange spark summary results --master local[2]
     """
     from experiments.pipeline.jobs import summary
 
-    raise SystemExit(summary(results, master, tables, as_json, with_packages(settings, packages)))
+    raise SystemExit(summary(results, master, tables, as_json, settings))
 
 
 UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -106,29 +103,22 @@ def _every_ns(_context: click.Context, _option: click.Parameter, text: str) -> i
     return int(found[1]) * UNITS_NS[found[2]]
 
 
-OUTPUT_OPTIONS = (
-    click.option(
-        "--tables",
-        default="results/tables",
-        show_default=True,
-        metavar="URL",
-        help="Where exchange spark ingest made them.",
-    ),
+output_options = together([
+    click.option("--tables", default="results/tables", show_default=True, metavar="URL",
+                 help="Where exchange spark ingest made them."),
     master_or_server_option,
-    conf_option,
-    packages_option,
+    session_options,
     click.option("--csv", "form", flag_value="csv", help="All rows on stdout, as CSV with a line of names."),
     click.option("--json", "form", flag_value="json", help="All rows on stdout, a JSON object a line."),
-    click.option(
-        "--parquet", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="All rows to FILE."
-    ),
-)
+    click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                 help="All rows to FILE."),
+])  # fmt: skip
 
 
 @command.command()
 @click.argument("statement", required=False)
 @click.option("--file", "-f", type=click.File(), metavar="FILE", help="The statement's file; - for stdin.")
-@together(OUTPUT_OPTIONS)
+@output_options
 def sql(statement: str | None, file: TextIO | None, **asked: Any) -> None:
     """Answer a query over the tables of all runs, each by its name: completion, traffic, summary, arms, ...
 
@@ -141,7 +131,7 @@ def sql(statement: str | None, file: TextIO | None, **asked: Any) -> None:
 
 @command.command()
 @click.option("--every", default="1s", show_default=True, callback=_every_ns, metavar="TIME", help="A bar's length.")
-@together(OUTPUT_OPTIONS)
+@output_options
 def bars(every: int, **asked: Any) -> None:
     """Show prices over time, from the events of runs or simulations: open, high, low, close, volume, spread, depth.
 
@@ -153,7 +143,7 @@ def bars(every: int, **asked: Any) -> None:
 
 
 @command.command()
-@together(OUTPUT_OPTIONS)
+@output_options
 def samples(**asked: Any) -> None:
     """Show how far the sampled orders' completion times are from those of all orders, run by run.
 
@@ -165,15 +155,15 @@ def samples(**asked: Any) -> None:
 
 
 def _query(
-    statement: str, *, tables: str, master: str, settings: dict[str, str], packages: str | None, form: str | None,
-    parquet: Path | None, **more: int,
+    statement: str, *, tables: str, master: str, settings: dict[str, str], form: str | None, parquet: Path | None,
+    **more: int,
 ) -> None:  # fmt: skip
     if form and parquet:
         raise click.UsageError(f"--{form} and --parquet are two outputs: give one")
     from experiments.pipeline.sql import OUTPUTS, sql, to_parquet
 
     output = to_parquet(parquet) if parquet else OUTPUTS[form]
-    raise SystemExit(sql(statement, tables, master, output, settings=with_packages(settings, packages), **more))
+    raise SystemExit(sql(statement, tables, master, output, settings=settings, **more))
 
 
 @command.command()
@@ -197,16 +187,15 @@ def prepare(again: bool) -> None:
 @click.argument("job", type=click.Choice(["ingest", "summary", "simulate"]))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def submit(
-    master: str, deploy_mode: str | None, settings: dict[str, str], packages: str | None, job: str,
-    arguments: tuple[str, ...],
-) -> None:  # fmt: skip
+    master: str, deploy_mode: str | None, settings: dict[str, str], job: str, arguments: tuple[str, ...]
+) -> None:
     """Hand JOB to spark-submit, with our packages; what follows JOB are its own arguments.
 
     Example: exchange spark submit --master local[2] summary results
     """
     from experiments.pipeline.jobs import submit
 
-    raise SystemExit(submit(master, deploy_mode, with_packages(settings, packages), job, arguments))
+    raise SystemExit(submit(master, deploy_mode, settings, job, arguments))
 
 
 @command.command()
@@ -214,7 +203,7 @@ def submit(
 @click.option("--once", is_flag=True, help="Take what is there now, and end.")
 @click.option("--launched", is_flag=True, hidden=True, help="Speak to a launcher, in events.")
 @session_options
-def live(results: Path, once: bool, launched: bool, settings: dict[str, str], packages: str | None) -> None:
+def live(results: Path, once: bool, launched: bool, settings: dict[str, str]) -> None:
     """Follow a run, or all runs of a folder, second by second; also after the fact.
 
     RESULTS is a run's folder, or one that holds runs or trials. Their rows are in the table `live`.
@@ -223,4 +212,4 @@ def live(results: Path, once: bool, launched: bool, settings: dict[str, str], pa
     """
     from experiments.pipeline.live import follow
 
-    raise SystemExit(follow(results, once, launched, with_packages(settings, packages)))
+    raise SystemExit(follow(results, once, launched, settings))
