@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from exchange.json_records import Record
+from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import condition, number
 from reports.tables import figure, key, plain_table, terminal, words
 from runs.notices import holding
@@ -41,34 +42,28 @@ def shown_to(parts: list[Part]) -> AbstractContextManager[None]:
     return holding(_shown, parts)
 
 
-def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Record]:
-    """Yield field, first and second for each field that differs; a value that is absent is left out."""
-    for name in dict.fromkeys((*first, *second)):
+def differing(
+    first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "", names: Iterable[str] | None = None
+) -> Iterator[Record]:
+    """Yield field, first and second for each field that differs, of `names` or of all; an absent value is left out."""
+    for name in dict.fromkeys((*first, *second)) if names is None else names:
         values = {side: part[name] for side, part in (("first", first), ("second", second)) if name in part}
-        if len(values) == 1 or values["first"] != values["second"]:
+        if len(values) == 1 or values.get("first") != values.get("second"):
             yield {"field": f"{prefix}{name}", **values}
 
 
-def part_of(record: Record, part: str, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Some fields of a record's part, or all; empty if the record has no such part."""
-    part_found = record.get(part)
-    fields = part_found if isinstance(part_found, dict) else {}
-    return {name: value for name, value in fields.items() if names is None or name in names}
+def part_of(record: Record, part: str) -> dict[str, Any]:
+    """The fields of a record's part; none if the record has no such part."""
+    fields = record.get(part)
+    return fields if isinstance(fields, dict) else {}
 
 
-def differing_conditions(first: Record, second: Record, fields: Iterable[str], parts: Iterable[str]) -> list[Record]:
-    """The differences in some fields, and in all fields of some parts; the machine's load is left out."""
-    names = list(fields)
-    own = differing({name: first[name] for name in names}, {name: second[name] for name in names})
-    of_parts = (differing(part_of(first, part), part_of(second, part), f"{part}.") for part in parts)
-    lines = [*own, *(line for part in of_parts for line in part)]
-    return [line for line in lines if line["field"] != "host.load_before"]
-
-
-def heads(first: Record, second: Record, names: Iterable[str]) -> dict[str, Record]:
-    """The fields that are shown above a difference, by side."""
-    wanted = list(names)
-    return {side: {name: record[name] for name in wanted} for side, record in (("first", first), ("second", second))}
+def differing_parts(first: Record, second: Record, parts: Mapping[str, tuple[str, ...] | None]) -> Iterator[Record]:
+    """Yield what differs in some fields of each part, or in all for None; not what differs between any two runs."""
+    for part, names in parts.items():
+        for found in differing(part_of(first, part), part_of(second, part), names=names):
+            if (part, found["field"]) not in DIFFERS_BY_RUN:
+                yield {**found, "field": f"{part}.{found['field']}"}
 
 
 def print_lines(*sentences: str) -> None:
@@ -83,7 +78,12 @@ def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]])
         _show(Part(f"{letter}  {head['name']}", tuple(lines_of(head))), "" if head["status"] in USABLE else "bold red")
 
 
-def print_rows(title: str, rows: Iterable[Record], cell: Cell, with_ratio: bool = False) -> None:
+def setting_words(field: str, value: Any) -> str:
+    """A setting's value, or a condition's, in words."""
+    return condition(field.rpartition(".")[2], value)[1]
+
+
+def print_rows(title: str, rows: Iterable[Record], cell: Cell = setting_words, with_ratio: bool = False) -> None:
     """Print a row for each field: its first value and its second, either of which may be absent."""
     shown = []
     for row in rows:
@@ -105,11 +105,6 @@ def _show(part: Part, style: str = "") -> None:
         for row in part.rows:
             table.add_row(*row)
         terminal().print(table)
-
-
-def setting_words(field: str, value: Any) -> str:
-    """A setting's value, or a condition's, in words."""
-    return condition(field.rpartition(".")[2], value)[1]
 
 
 def _ratio(row: Record) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cli.results.difference import differing_conditions, heads, print_heads, print_lines, print_rows, setting_words
+from cli.results.difference import differing, differing_parts, print_heads, print_lines, print_rows
 from exchange.json_records import Record
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
 
@@ -102,18 +102,20 @@ class KindWithCaveat(Kind):
     caveat: str
 
     def differ(self, first: Record, second: Record) -> Record:
-        shown = filter(None, ("name", "status", self.remarks, "started_at"))
+        shown = [name for name in ("name", "status", self.remarks, "started_at") if name]
+        own = differing(first, second, names=self.fields)
         return {
             "kind": self.name,
-            **heads(first, second, shown),
-            "conditions": differing_conditions(first, second, self.fields, self.parts),
+            "first": {name: first[name] for name in shown},
+            "second": {name: second[name] for name in shown},
+            "conditions": [*own, *differing_parts(first, second, dict.fromkeys(self.parts))],
             **self.found(first, second),
             "caveat": self.caveat,
         }
 
     def show_difference(self, difference: Record) -> None:
         print_heads(difference, lambda head: [head["status"], *head.get(self.remarks, ())])
-        print_rows("what differs", difference["conditions"], setting_words)
+        print_rows("what differs", difference["conditions"])
         self.show_found(difference)
         print_lines(difference["caveat"])
 

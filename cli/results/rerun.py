@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from cli.results.difference import ABSENT, differing, part_of
+from cli.results.difference import ABSENT, differing_parts, part_of
 from exchange.allowed import BadSetting
 from exchange.json_records import Record
 from exchange.settings import RunSettings
-from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import plain
 from runs.errors import UserError
 from runs.record.begun import repair
@@ -45,12 +44,9 @@ def warn_of_differences(then: Record, settings: RunSettings | None = None) -> No
 
 def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
     """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
-    for part, now in (("host", host_facts()), ("versions", versions())):
-        passing = {name for of_part, name in DIFFERS_BY_RUN if of_part == part}
-        before = part_of(then, part)
-        for found in differing(before, now, prefix=f"{part}.") if before else ():
-            if found["field"].partition(".")[2] not in passing:
-                yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
+    now = {"host": host_facts(), "versions": versions()}
+    for found in differing_parts(then, now, {part: None for part in now if part_of(then, part)}):
+        yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
     if settings is not None and (place := _elsewhere(then, settings)):
         yield f"the components met at {place}, and now do on this machine"
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
+from cli.results.difference import differing, differing_parts, part_of, print_heads, print_lines, print_rows
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import Record, RunRecord
 from exchange.settings import RunSettings
-from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import condition, is_told, number, plain
 from reports.tables import key, plain_table, terminal, words
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, orders_measured
@@ -65,7 +64,7 @@ class Run(Kind):
             "kind": "run",
             "first": _head(first),
             "second": _head(second),
-            "conditions": list(_conditions(first, second)),
+            "conditions": list(differing_parts(first, second, CONDITIONS)),
             "counts": list(differing(part_of(first, "counts"), part_of(second, "counts"))),
             "same_streams": {name: _is_same_stream(first, second, name) for name in ("orders", "answers")},
             "figures": list(_figures(first, second)),
@@ -75,7 +74,7 @@ class Run(Kind):
     def show_difference(self, difference: Record) -> None:
         print_heads(difference, _head_lines)
         if difference["conditions"]:
-            print_rows("conditions that differ", difference["conditions"], setting_words)
+            print_rows("conditions that differ", difference["conditions"])
         else:
             print_lines("settings, host and versions are the same")
         if difference["counts"]:
@@ -163,13 +162,6 @@ def _head(record: Record) -> Record:
     head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
     started = {"started_at": record.get("started_at"), "load_before": load}
     return {**head, **started, "orders_measured": orders_measured(record)}
-
-
-def _conditions(first: Record, second: Record) -> Iterator[Record]:
-    for part, names in CONDITIONS.items():
-        for found in differing(part_of(first, part, names), part_of(second, part, names)):
-            if (part, found["field"]) not in DIFFERS_BY_RUN:
-                yield {**found, "field": f"{part}.{found['field']}"}
 
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import differing, print_lines, print_rows, setting_words
+from cli.results.difference import differing, print_lines, print_rows
 from cli.results.kind import KindWithCaveat, Row
 from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
@@ -51,7 +51,7 @@ class SimulationFolder(KindWithCaveat):
         sums = f"the same checksums of {' and of '.join(same)}" if same else "neither orders nor answers are the same"
         print_lines(sums)
         if difference["found"]:
-            print_rows("what came out", difference["found"], setting_words)
+            print_rows("what came out", difference["found"])
         print_rows("speed", [difference["speed"]], lambda _, speed: f"{speed:,.0f}", with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.results.difference import differing, part_of, print_heads, print_lines, print_rows, setting_words
+from cli.results.difference import differing, differing_parts, print_heads, print_lines, print_rows, setting_words
 from cli.results.kind import Kind, Row, unusable_row
 from cli.results.rerun import warn_of_differences
 from cli.trial_options import follow_up
@@ -160,10 +160,8 @@ def _head(record: Record) -> Record:
 
 def _conditions(first: Record, second: Record) -> Iterator[Record]:
     """Yield what differs in the plans, then in the conditions of the runs."""
-    yield from differing({name: first[name] for name in PLANNED}, {name: second[name] for name in PLANNED})
-    then, later = first["conditions"], second["conditions"]
-    for part in ("host", "versions"):
-        yield from differing(part_of(then, part), part_of(later, part), prefix=f"{part}.")
+    yield from differing(first, second, names=PLANNED)
+    yield from differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
 
 
 def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
