@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,14 @@ from spark.dataset.views import create_views, query
 from spark.errors import BadQueryError, typed_errors
 from spark.sessions.connect import connected_session, is_connect
 from spark.sessions.settings import DRIVER_OPTIONS, with_given
+from spark.tables.schemas import KEYS
 
 MOST_ROWS = 40
 LARGE_BYTES = 1 << 25
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 """How the names of Spark's numbers begin."""
+NAMING_NUMBERS = ("instrument", "start_s", "second")
+"""Columns of numbers that name a row, as columns of words do."""
 Output = Callable[[DataFrame], None]
 
 
@@ -102,24 +105,36 @@ def compilers_for(tables: str) -> dict[str, str]:
 
 
 def to_terminal(rows: DataFrame) -> None:
-    """Print the first rows as a table, and say if there are more."""
+    """Print the first rows as a table, and say if there are more. Rows of one run name it once, above the table."""
     first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
-    table = plain_table(*_columns(rows), gap=1)
+    shared = _shared_by_all(first[:MOST_ROWS])
+    table = plain_table(*(column for column in _columns(rows) if column.title not in shared), gap=1)
     for row in first[:MOST_ROWS]:
-        table.add_row(*map(_cell, row.values()))
+        table.add_row(*(_cell(value) for name, value in row.items() if name not in shared))
+    if shared:
+        terminal().print(", ".join(f"{name} {value}" for name, value in shared.items()), markup=False)
     terminal().print(table)
     more = ", and there are more: --csv, --json and --parquet give all" if len(first) > MOST_ROWS else ""
     click.echo(f"{counted(min(len(first), MOST_ROWS), 'rows')}{more}")
 
 
 def _columns(rows: DataFrame) -> list[Column]:
-    """The table's columns: leading columns of words name a row, columns of numbers are aligned right."""
+    """The table's columns: those before the first figure name a row, columns of numbers are aligned right."""
     are_numbers = [kind.startswith(NUMBERS) for _, kind in rows.dtypes]
-    first_number = are_numbers.index(True) if True in are_numbers else len(are_numbers)
+    figures = [name for name, is_number in zip(rows.columns, are_numbers, strict=True)
+               if is_number and name not in NAMING_NUMBERS]  # fmt: skip
+    keys = rows.columns[: rows.columns.index(figures[0])] if figures else rows.columns
     return [
-        Column(name, "key" if place < first_number else "figure", from_right=is_number)
+        Column(name, "key" if place < len(keys) else "figure", from_right=is_number)
         for place, (name, is_number) in enumerate(zip(rows.columns, are_numbers, strict=True))
     ]
+
+
+def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The experiment and the run, if several rows have the same; none if the rows have no other columns."""
+    if len(rows) < 2 or rows[0].keys() <= set(KEYS):
+        return {}
+    return {name: rows[0][name] for name in KEYS if name in rows[0] and all(row[name] == rows[0][name] for row in rows)}
 
 
 def _cell(value: Any) -> str:

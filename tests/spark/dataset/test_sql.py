@@ -36,6 +36,15 @@ def test_tables_have_their_names_and_every_run_its_orders(dataset: Dataset, type
     assert lines[-1] == ["3", "rows"]
 
 
+def test_rows_of_one_run_name_it_once_above_the_table(dataset: Dataset, typed: Typed) -> None:
+    statement = "select experiment, run, second, orders_sent from traffic where run = 'run [2]' order by second"
+    done = typed("sql", statement, "--tables", dataset.folder.url)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "experiment alone, run run [2]"
+    assert lines[1].split() == ["second", "orders_sent"]
+    assert [line.split()[0] for line in lines[2:-1]] == [str(second) for second in range(len(lines) - 3)]
+
+
 def test_csv_json_and_parquet_hold_the_same_rows(dataset: Dataset, typed: Typed, tmp_path: Path) -> None:
     where, file = ("--tables", dataset.folder.url), tmp_path / "orders.parquet"
     (tmp_path / "orders.sql").write_text(ORDERS)
