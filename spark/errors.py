@@ -40,15 +40,11 @@ class BadQueryError(SparkError):
 
 
 class TablesBusyError(SparkError):
-    """Another job is changing the tables."""
+    """Another process is changing the tables, or keeps the run's live table."""
 
 
 class SparkJobError(SparkError):
     """A Spark job failed for a reason of its own."""
-
-
-class FollowedElsewhereError(SparkError):
-    """Another process keeps the run's live table."""
 
 
 class ForeignCheckpointError(SparkError):

@@ -8,16 +8,14 @@ one killed after it had left to do.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from spark.dataset.folder import DatasetFolder, ServedFolder
-from spark.errors import DatasetUnreadableError, TablesBusyError
+from spark.errors import DatasetUnreadableError
+from spark.tables.files import locked
 
-STAGED, DECIDED, LOCK = ".staged", ".decided", ".lock"
+STAGED, DECIDED = ".staged", ".decided"
 EMPTIED = "part-emptied"
 """A file of this name says that no rows are left for the file in whose place it would be."""
 
@@ -75,23 +73,10 @@ def _move_files(folder: DatasetFolder) -> None:
 
 @contextmanager
 def _locked(folder: DatasetFolder) -> Iterator[None]:
-    """Lock a local folder. The lock goes with its process, also if that is killed. Others have no lock."""
+    """Lock a local folder; others have no lock."""
     if (local := folder.local) is None:
         yield
         return
     local.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(local / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-    try:
-        _lock(descriptor, local)
+    with locked(local, f"another job is changing the tables in {local}: wait for its end, then repeat the command"):
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, local: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise TablesBusyError(
-            f"another job is changing the tables in {local}: wait for its end, then repeat the command"
-        ) from error

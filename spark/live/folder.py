@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,10 +16,11 @@ import pyspark
 
 import spark.summary
 from exchange import measurements, second_figures, seconds
-from spark.errors import FollowedElsewhereError, ForeignCheckpointError
+from spark.errors import ForeignCheckpointError
 from spark.live import batch, records
 from spark.run_facts import ALONE, experiment_of
 from spark.tables import histograms, schemas, spool
+from spark.tables.files import locked
 
 DECIDING = (measurements, seconds, histograms, spool, schemas, spark.summary, second_figures, batch, records)
 """The code on which a row depends. A table that other code has begun is not continued."""
@@ -44,16 +44,10 @@ class LiveFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Prepare the folder for one follower; the system unlocks it when this process ends, even by a kill."""
+        """Prepare the folder for one follower. TablesBusyError if it has another one."""
         for folder in (self.records, self.seconds.parent, self.table_file.parent, self.notes):
             folder.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as taken:
-                raise FollowedElsewhereError(
-                    f"{self.run} is followed by another process already: look there, or wait for its end"
-                ) from taken
+        with locked(self.path, f"{self.run} is followed by another process already: look there, or wait for its end"):
             shutil.rmtree(self.work, ignore_errors=True)  # what a killed follower was writing
             self.work.mkdir()
             self._check_stamp()

@@ -9,20 +9,22 @@ this way takes 5, counting included.
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.errors import DatasetUnreadableError, TablesUnwritableError
+from spark.errors import DatasetUnreadableError, TablesBusyError, TablesUnwritableError
 
-PARTS = ".parts"
+PARTS, LOCK = ".parts", ".lock"
 ABANDONED_AFTER_S = 3600
 PATH, CONTENT = "path", "content"
 ROWS_AT_ONCE = 1 << 16
@@ -72,6 +74,20 @@ def _remove_abandoned(folder: Path) -> None:
     for parts in folder.glob(f".*{PARTS}"):
         if time.time() - parts.stat().st_mtime > ABANDONED_AFTER_S:
             shutil.rmtree(parts, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path, busy: str) -> Iterator[None]:
+    """Lock a local folder for one writer; the system unlocks it when this process ends, even by a kill.
+
+    TablesBusyError, with the sentence `busy`, if another process has locked it.
+    """
+    with (folder / LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise TablesBusyError(busy) from error
+        yield
 
 
 def read_columns(file: Path, *columns: str) -> pa.Table:

@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from spark_runs import MadeUpRun
 
-from spark.errors import FollowedElsewhereError, ForeignCheckpointError, SparkJobError, TablesUnwritableError
+from spark.errors import ForeignCheckpointError, SparkJobError, TablesBusyError, TablesUnwritableError
 from spark.live.query import FollowedRun
 from spark.tables.files import write_table
 
@@ -71,7 +71,7 @@ def test_a_run_that_was_moved_is_looked_at_anew(spark: SparkSession, begun: Grow
 def test_a_run_has_one_follower_at_a_time(spark: SparkSession, begun: GrowingRun) -> None:
     with (
         FollowedRun(spark, begun.folder),
-        pytest.raises(FollowedElsewhereError, match="another process already"),
+        pytest.raises(TablesBusyError, match="another process already"),
         FollowedRun(spark, begun.folder),
     ):
         pass
