@@ -9,7 +9,7 @@ import click
 from cli.command import Command
 from cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from runs.option_types import Cpus, Listed, Rate, Scheme
-from runs.options import json_option, results_option, session_options
+from runs.options import json_option, session_options
 
 
 @click.command(cls=Command)
@@ -22,7 +22,6 @@ from runs.options import json_option, results_option, session_options
 @click.option("--warm-up", "warm_up_s", type=float, default=0.0, show_default=True,
               help="Seconds at a run's start that no figure counts.")  # fmt: skip
 @click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
-@results_option
 @folder_options
 @json_option
 @click.pass_context

@@ -9,7 +9,7 @@ import click
 from cli.command import Command
 from cli.trial_options import folder_options, make_or_resume, rate_trial_options
 from runs.option_types import USUAL, Listed, Rate, Scheme
-from runs.options import json_option, network_option, results_option, session_options, topology_option
+from runs.options import json_option, network_option, session_options, topology_option
 
 
 @click.command(cls=Command)
@@ -24,7 +24,6 @@ from runs.options import json_option, network_option, results_option, session_op
 @topology_option
 @network_option
 @session_options
-@results_option
 @folder_options
 @json_option
 @click.pass_context

@@ -10,7 +10,7 @@ import click
 from cli.command import Command, configured
 from cli.trial_options import folder_options, make_or_resume, redo_option, typed, until_decided_options
 from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
-from runs.options import json_option, results_option
+from runs.options import json_option
 
 if TYPE_CHECKING:
     from experiments.trials.plan import Plan
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 @click.option("--pause", "pause_s", type=float, help="Seconds between two runs.  [default: 0.5]")
 @redo_option
 @until_decided_options
-@results_option
 @folder_options
 @click.option("--yes", is_flag=True, help="Start without asking, even if it takes more than a day.")
 @json_option

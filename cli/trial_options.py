@@ -15,6 +15,7 @@ from runs.options import (
     broker_options,
     no_spark_option,
     options_for,
+    results_option,
     stream_options,
     terms_options,
     together,
@@ -52,6 +53,7 @@ rate_trial_options = together([
 ])  # fmt: skip
 """Options of trials of transports at rates."""
 folder_options = together([
+    results_option,
     click.option("--name", help="The trial's folder in DIR.  [default: time and command]"),
     click.option("--resume", metavar="NAME", help="Go on with one that was interrupted."),
     click.option("--dry-run", is_flag=True, help="Print the plan and about how long it takes; run nothing."),

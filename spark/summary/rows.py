@@ -63,7 +63,7 @@ class RecordsFile:
 
 
 def rows_of_run(run: RunFacts, tables: Iterable[tuple[str, pa.Table]]) -> list[Row]:
-    """Return a row a second, in order, then the run's; each holds those of ROWS that are known.
+    """Return a row a second, in order, then the run's; each holds the columns of ROWS that are known.
 
     `tables`: (kind, some of the run's records with the columns READ), in any order.
     """
