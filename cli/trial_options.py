@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +12,7 @@ from click.core import ParameterSource
 from cli.command import left_out
 from runs.options import (
     broker_options,
+    naming_options,
     no_spark_option,
     options_for,
     results_option,
@@ -61,17 +61,6 @@ folder_options = together([
 ])  # fmt: skip
 
 
-@contextlib.contextmanager
-def _named_as_typed() -> Iterator[None]:
-    """Turn the BadSetting of a plan into a UsageError."""
-    from exchange.allowed import BadSetting
-
-    try:
-        yield
-    except BadSetting as error:
-        raise click.UsageError(str(error)) from error
-
-
 def make_or_resume(ctx: click.Context, study: Study, plan_of: Callable[[dict[str, Any]], Plan]) -> NoReturn:
     """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
 
@@ -84,7 +73,7 @@ def make_or_resume(ctx: click.Context, study: Study, plan_of: Callable[[dict[str
     if own["resume"] is not None:
         _nothing_beside_resume(ctx)
         raise SystemExit(follow_up(resume_trial(results, own["resume"], as_json, study), no_spark, as_json))
-    with _named_as_typed():
+    with naming_options():
         plan = plan_of({name: value for name, value in ctx.params.items() if name not in own})
         plan = _with_looks(plan.with_redo(own["redo_noisy"]), own["until_decided"], own["max_repeats"])
     warn_of_spinning(*(arm.settings for arm in plan.arms))
