@@ -7,11 +7,10 @@ the rate. Completion times stay in the records' file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -66,16 +65,6 @@ class BatchSummary:
     def seconds(self) -> list[int]:
         """The second of each record that has one."""
         return self.timed + [fact["second"] for fact in self.facts if fact["kind"] != THROUGHPUT]
-
-    def encoded(self) -> bytes:
-        return orjson.dumps(asdict(self))
-
-
-def read_summary(file: Path) -> BatchSummary:
-    """Read notes/N.json. ValueError, TypeError or KeyError if it is damaged."""
-    content = orjson.loads(file.read_bytes())
-    content["unread"] = {problem: (lines, example) for problem, (lines, example) in content["unread"].items()}
-    return BatchSummary(**content)
 
 
 def summarize_batch(file: Path, batch_id: int, identities: Identities) -> BatchSummary:

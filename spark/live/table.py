@@ -10,9 +10,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 from pyspark.sql import DataFrame
 
-from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, read_summary, summarize_batch, write_rows
+from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, summarize_batch, write_rows
 from spark.live.folder import LiveFolder
 from spark.live.records import Identities, completion_figures, read_identities, without_duplicates
 from spark.summary import TIMES
@@ -67,7 +68,7 @@ class LiveTable:
         summary = replace(summary, late=sum(map(self._facts.is_final, summary.seconds)))
         rows = self._changed_rows(summary, self._add(summary))
         self._write_rows()
-        self._folder.replace(self._folder.notes / f"{batch_id:06}.json", summary.encoded())
+        self._folder.replace(self._folder.notes / f"{batch_id:06}.json", msgspec.json.encode(summary))
         return rows
 
     def _load(self, before: int | None = None) -> None:
@@ -77,8 +78,8 @@ class LiveTable:
         self._by_moment: defaultdict[int, set[int]] = defaultdict(set)
         for file in sorted(self._folder.notes.glob("[0-9]*.json"))[:before]:
             try:
-                summary = read_summary(file)
-            except (ValueError, TypeError, KeyError) as error:
+                summary = msgspec.json.decode(file.read_bytes(), type=BatchSummary)
+            except msgspec.MsgspecError as error:
                 raise self._folder.foreign(f"{file.name} is damaged") from error
             if summary.batch_id != self._next:
                 raise self._folder.foreign(f"it lacks the note of batch {self._next}")
