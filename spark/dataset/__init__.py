@@ -7,5 +7,6 @@
 A job writes whole files into a hidden folder, renames that folder, which makes the job count, and then moves each file
 to its place by rename. What a killed job had not yet moved, the next one moves.
 
-    ingesting, summarizing ──▶ runs ──▶ replacing ──▶ folder
+    ingesting, summarizing, views ──▶ runs, replacing ──▶ folder
+    bars ──▶ folder
 """
