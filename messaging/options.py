@@ -164,3 +164,8 @@ def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
         raise click.UsageError("--transport needs one or more, each once, as amqp,zeromq")
     quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
     return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
+
+
+def settings_again(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a record, which leaves out the options that were not given, and has lists in place of tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}

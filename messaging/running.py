@@ -18,7 +18,7 @@ from exchange.words import counted
 from messaging.benchmark import Benchmark, Cell, Figures, Settings, known_s
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
-from messaging.options import parameters, settings_of
+from messaging.options import parameters, settings_again, settings_of
 from messaging.report import reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Plan, Setup, check_cells, plan_of
@@ -94,7 +94,7 @@ def run_suite(settings: Settings, output: Output) -> int:
 
 def run_again(record: Record, output: Output) -> int:
     """Repeat the measurements of a record; returns the exit code."""
-    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    settings = settings_again(record)
     if "parts" in record:
         return run_suite(settings, output)
     return run_benchmark(benchmark_of(record["benchmark"]), settings, output)
@@ -210,13 +210,13 @@ def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, 
 
     Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
     """
+    has_count = any(option.name == "count" for option in benchmark.options)
     while True:
         record = measure(benchmark, cell, setup, cell.settings["timeout_s"])
-        may_grow = cell.settings.get("count", 0) is None and cell.times_longer < MOST_TIMES_LONGER
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
-        if not may_grow:
-            more = "larger --count" if "count" in cell.settings else "longer --sample"
+        if not has_count or cell.settings.get("count") or cell.times_longer >= MOST_TIMES_LONGER:
+            more = "larger --count" if has_count else "longer --sample"
             return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT + more], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
 

@@ -16,11 +16,11 @@ import click
 from click.core import ParameterSource
 
 from exchange.json_records import LoadAxis, Record
-from messaging.benchmark import RATE, Benchmark, Scale, Settings, messages_at, value_in_words
+from messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
 from messaging.benchmarks import benchmark_of, names
 from messaging.flow import ceiling_per_s
 from messaging.measuring import COMPLETE, PARTIAL
-from messaging.options import parameters, settings_of
+from messaging.options import parameters, settings_again, settings_of
 from messaging.report import write_page
 from messaging.results import FILE
 from messaging.running import record_of
@@ -89,13 +89,18 @@ class BenchmarkLoad:
             return LoadAxis(self.scale.option, self.scale.option, self.scale.option, self.scale.ceiling, whole=True)
         return LoadAxis(RATE, "rate", self.scale.unit, self.scale.ceiling)
 
-    def least(self) -> float:
-        """UserError unless there is exactly one cell to measure, and the benchmark takes it."""
+    def _cell(self) -> Cell:
+        """The cell to measure. UserError unless there is exactly one, and the benchmark takes it."""
         cells = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
         if len(cells) != 1:
             raise UserError(
                 f"a capacity is of one cell, and these options make {len(cells)}: {'; '.join(map(str, cells))}"
             )
+        return cells[0]
+
+    def least(self) -> float:
+        """UserError unless there is exactly one cell to measure, and the benchmark takes it."""
+        self._cell()
         return max(1.0, self._needed / LONGEST_S)
 
     @property
@@ -105,8 +110,7 @@ class BenchmarkLoad:
 
     def known(self) -> Record:
         name, settings = self.benchmark.name, {key: value for key, value in self.settings.items() if value is not None}
-        (cell,) = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
-        turned = {self.scale.option, RATE}
+        cell, turned = self._cell(), {self.scale.option, RATE}
         others = ", ".join(
             value if isinstance(value, str) else value_in_words(key, value)
             for key, value in cell.point.items() if key not in turned
@@ -122,7 +126,7 @@ class BenchmarkLoad:
         if self.scale.whole:
             return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
         at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
-        return {**at_rate, "count": self.settings["count"] or max(messages_at(value, at_rate), self._needed)}
+        return {**at_rate, "count": self.settings.get("count") or max(messages_at(value, at_rate), self._needed)}
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
@@ -133,7 +137,7 @@ class BenchmarkLoad:
     def ceiling(self, folder: Path) -> float:  # noqa: ARG002
         """The highest value that the benchmark does not refuse; of a rate, what can be made and what a link carries."""
         if not self.scale.whole:
-            (cell,) = plan_of(self.benchmark, self._settings_at(self.begins_at)).cells
+            cell = self._cell()
             return min(ceiling_per_s(cell.size), carried_per_s(cell))
         values = range(1, self.scale.most + 1)
         return float(max(1, bisect.bisect_left(values, True, key=self._is_refused)))
@@ -196,20 +200,25 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     with click.Command(name, params=options).make_context(name, ["--quick", *words]) as context:
         typed = {option for option in context.params if context.get_parameter_source(option) is TYPED}
         settings = settings_of(benchmark, context.params)
-        return BenchmarkLoad(benchmark, {**settings, **_one_of_each(settings, typed)}, start, objective)
+        return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
 
 
-def _one_of_each(settings: Settings, typed: set[str]) -> Settings:
-    """One value of each list that the user did not give, since a capacity is of one cell: the largest but for these."""
+def _one_of_each(benchmark: Benchmark, settings: Settings, typed: set[str]) -> Settings:
+    """The first transport, 64 bytes, and the largest value of each other list, since a capacity is of one cell.
+
+    Lists that the user gave stay, and so does a list that makes no points, as the supply chain's interactions.
+    """
     lists = {key: value for key, value in settings.items() if isinstance(value, list | tuple) and len(value) > 1}
     usual = {"transport": settings["transport"][0], "sizes": USUAL_SIZE}
-    return {key: (usual.get(key) or max(value),) for key, value in lists.items() if key not in typed}
+    one = {key: (usual.get(key) or max(value),) for key, value in lists.items() if key not in typed}
+    points = len(benchmark.points(settings))
+    return {key: value for key, value in one.items()
+            if key == "transport" or len(benchmark.points({**settings, key: value})) < points}  # fmt: skip
 
 
 def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:
     """The load of a recorded search; `objective_of` reads the objective that a user gave it."""
-    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
-    benchmark = benchmark_of(str(record["benchmark"]))
+    settings, benchmark = settings_again(record), benchmark_of(str(record["benchmark"]))
     by_user = benchmark.scale is not None and benchmark.scale.objective is None
     objective = objective_of(str(record["objective"])) if by_user else None
     return BenchmarkLoad(benchmark, {**settings, "transport": (settings["transport"],)}, objective=objective)

@@ -18,7 +18,7 @@ from tests.exchange_command import exchange_here
 DE_SPSC = benchmark_of("de-spsc")
 
 
-def longest_of(monkeypatch: pytest.MonkeyPatch, count: int | None, enough: int) -> tuple[int, dict[str, Any]]:
+def longest_of(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None) -> tuple[int, dict[str, Any]]:
     """How much longer a cell became that is timed from `enough` times the messages on."""
 
     def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
@@ -26,21 +26,23 @@ def longest_of(monkeypatch: pytest.MonkeyPatch, count: int | None, enough: int) 
         return {"status": "complete", "reasons": [], "figures": figures}
 
     monkeypatch.setattr(running, "measure", measure)
-    cell = Cell("memory", {"size_bytes": 8}, {"count": count, "timeout_s": 1.0})
+    cell = Cell("memory", {"size_bytes": 8}, {"timeout_s": 1.0, **given})
     found, record = running._long_enough(DE_SPSC, cell, None)  # type: ignore[arg-type]
     return found.times_longer, record["figures"]
 
 
-def test_a_run_makes_itself_longer_until_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, None, 16) == (16, {"messages_per_s": 1.0})
+@pytest.mark.parametrize("given", [{"count": None}, {}])
+def test_a_run_makes_itself_longer_until_it_is_timed(given: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is made again from a record, which leaves out the options that were not given."""
+    assert longest_of(monkeypatch, 16, **given) == (16, {"messages_per_s": 1.0})
 
 
 def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, None, 1 << 30) == (running.MOST_TIMES_LONGER, {})
+    assert longest_of(monkeypatch, 1 << 30) == (running.MOST_TIMES_LONGER, {})
 
 
 def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert longest_of(monkeypatch, 100, 16) == (1, {})
+    assert longest_of(monkeypatch, 16, count=100) == (1, {})
 
 
 def test_a_sample_without_a_reply_says_what_to_lengthen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from cli.main import main
 from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
-from messaging.turned_up import load_of
+from messaging.turned_up import load_again, load_of
 from tests.exchange_command import exchange, exchange_here
 
 WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
@@ -79,6 +79,19 @@ def test_what_the_user_leaves_open_becomes_one_cell(bench: str, subject: str) ->
     load = load_of(bench, None)
     assert load.least() == 1
     assert load.known()["subject"] == subject
+
+
+def test_all_interactions_of_the_supply_chain_stay_on() -> None:
+    """They were taken for a list of cells, of which the last was measured."""
+    assert load_of("supply-chain", None).settings["interactions"] == [str(number) for number in range(1, 8)]
+
+
+@pytest.mark.parametrize("bench", ["supply-chain", "de-spsc --transport tcp"])
+def test_a_recorded_load_is_the_same_again(bench: str) -> None:
+    """Of a rate it had no `count`, which the user had not given."""
+    known = load_of(bench, None).known()
+    again = load_again(json.loads(json.dumps(known)), lambda _: None)  # type: ignore[arg-type, return-value]
+    assert again.known()["subject"] == known["subject"]
 
 
 def test_the_ceiling_of_a_rate_is_what_a_link_of_the_network_carries(tmp_path: Path) -> None:
