@@ -194,11 +194,12 @@ def _columns_with_values(rows: Rows, columns: Sequence[Column]) -> list[Column]:
 
 
 def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
-    """Columns of the broker and each kind of role, by what they count."""
+    """Columns of the broker and each kind of role, by what they count; nothing where none was measured."""
     names = dict.fromkeys(name for row in rows for name in row["figures"])
     return {
         title: [Column(name, name.removesuffix(ending)) for name in names if name.endswith(ending)]
         for title, ending in USAGE.items()
+        if any(name.endswith(ending) for name in names)
     }
 
 

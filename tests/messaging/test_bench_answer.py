@@ -42,3 +42,4 @@ def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureF
     printed = capsys.readouterr().out
     assert "clients        replies/s" in printed
     assert "each row: match indexed, threads 1, size 1 KiB, preloaded 0" in printed
+    assert "cores in use" not in printed, "none were measured"
