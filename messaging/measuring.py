@@ -138,10 +138,10 @@ class Launcher:
 
     def _stop(self, names: set[str]) -> None:
         """Tell each of these roles once: 1,024 roles that hear it again at each other's end took a minute to end."""
-        for name in names - self._told_to_stop - self._results.keys():
-            if self._roles[name].is_patient:
-                self._members[name].pipe.send(("stop",))
-                self._told_to_stop.add(name)
+        untold = names - self._told_to_stop - self._results.keys()
+        patient = {name for name in untold if self._roles[name].is_patient}
+        self._say("stop", patient)
+        self._told_to_stop |= patient
 
     def _hear(self, names: set[str], longest_s: float) -> dict[str, tuple[Any, ...]]:
         """Read a message from each role that sent one. RoleLost if a role is gone; UserError if one cannot begin."""
@@ -176,33 +176,36 @@ def progress_of(what: str, roles: Iterable[Role]) -> Iterator[OnCount]:
         yield now_and_then(on_count, lambda: COUNT_EVERY_S)
 
 
-def measure(benchmark: Benchmark, cell: Cell, setup: Setup, patience_s: float) -> Record:
+def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     """The repeat's record; its `status` is partial if a role was lost, invalid if the answer is wrong."""
     broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
     server = broker.server if broker else None
-    usage: list[Any] = []
+    usage: list[Usage] = []
 
-    def read_clocks() -> None:
-        usage.append(usage_of(server) if server else None)
-        if len(usage) == 1:
-            noise.clock_starts()
-        else:
-            noise.clock_stops([server.facts()["pid"]] if server else ())
+    def on_start() -> None:
+        if server:
+            usage.append(usage_of(server))
+        noise.clock_starts()
+
+    def on_end() -> None:
+        if server:
+            usage.append(usage_of(server))
+        noise.clock_stops([server.facts()["pid"]] if server else ())
 
     with setup.links(cell.transport) as links:
         roles = benchmark.roles(cell, links)
         benchmark.prepare(cell, roles)
         with (
-            Launcher(roles, setup, setup.in_threads(cell.transport), patience_s) as launcher,
+            Launcher(roles, setup, setup.in_threads(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.meanwhile(cell, roles, server),
             read_every_second(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
         ):
-            outcome = launcher.play(read_clocks, read_clocks, on_count)
+            outcome = launcher.play(on_start, on_end, on_count)
         if server and cell.settings.get("nagle"):
             outcome.at_broker = setup.accepted(server)
     used = {name: result.usage for name, result in outcome.results.items()}
-    of_broker = usage[1].since(usage[0]) if server and len(usage) > 1 else None
+    of_broker = usage[1].since(usage[0]) if len(usage) == 2 else None
     judged = _judged(benchmark, cell, outcome)
     if machine is not None:
         judged["series"] = machine.seconds()

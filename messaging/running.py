@@ -212,7 +212,7 @@ def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, 
     """
     has_count = any(option.name == "count" for option in benchmark.options)
     while True:
-        record = measure(benchmark, cell, setup, cell.settings["timeout_s"])
+        record = measure(benchmark, cell, setup)
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
         if not has_count or cell.settings.get("count") or cell.times_longer >= MOST_TIMES_LONGER:

@@ -128,6 +128,17 @@ def test_a_broker_that_was_lost_is_named_and_not_its_process() -> None:
         usage_of(Gone())  # type: ignore[arg-type]
 
 
+def test_a_role_that_has_gone_before_it_is_told_to_stop_is_named() -> None:
+    """The benchmark ended with "Broken pipe"."""
+    ours, theirs = Pipe()
+    theirs.close()
+    nowhere: Any = None
+    launcher = Launcher([Role("idle 1", nowhere, (), idles=True)], nowhere, in_threads=True, patience_s=9.0)
+    launcher._members["idle 1"] = Threaded(ours, nowhere)
+    with pytest.raises(RoleLost, match="the idle 1 ended"):
+        launcher._stop({"idle 1"})
+
+
 class Heard:
     """A launcher's end of a pipe that notes what the launcher says."""
 
