@@ -103,18 +103,16 @@ class PingPong:
         ]
 
     def judge(self, cell: Cell, results: Results) -> list[str]:
-        return wrong_with_bounces(results[self.asker], results[self.answerer], cell.count(self.counts))
+        """Sentences unless every message came back to the asker as it went."""
+        asker, answerer = ({name: results[name]} for name in (self.asker, self.answerer))
+        answered, expected = results[self.answerer].sent, cell.count(self.counts)
+        found = wrong_with(asker, asker, expected) + stopped_in_words(answerer)
+        if answered != expected:
+            found.append(f"the {self.answerer} answered {answered:,} messages instead of {expected:,}")
+        return found
 
     def figures(self, cell: Cell, results: Results) -> Figures:
         return bounce_figures(cell.size, results[self.asker])
-
-
-def wrong_with_bounces(asker: RoleResult, answerer: RoleResult, expected: int) -> list[str]:
-    """Sentences unless every message came back to the asker as it went."""
-    found = wrong_with({"publisher": asker}, {"publisher": asker}, expected) + stopped_in_words({"consumer": answerer})
-    if answerer.sent != expected:
-        found.append(f"the consumer answered {answerer.sent:,} messages instead of {expected:,}")
-    return found
 
 
 def bounce_figures(size: int, asker: RoleResult) -> Figures:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from messaging.requests import wrong_with_bounces
+from messaging.benchmark import Cell, Counts
+from messaging.requests import PingPong
 from messaging.roles import RoleResult
 from messaging.streams import wrong_with, wrong_with_each
 
@@ -54,8 +55,11 @@ def test_each_of_several_is_to_have_everything_and_what_is_said_of_all_is_said_o
 
 
 def test_an_answer_that_is_not_what_was_asked_is_told() -> None:
+    bounces, cell = PingPong("here", "there", Counts()), Cell("memory", {"size_bytes": 8}, {"count": 5})
     asker = RoleResult(sent=5, sent_checksum=1, received=5, received_checksum=2)
-    assert "checksums differ" in wrong_with_bounces(asker, RoleResult(sent=5), 5)[0]
-    assert wrong_with_bounces(RoleResult(sent=5, received=5), RoleResult(sent=4), 5) == [
-        "the consumer answered 4 messages instead of 5"
-    ]
+    (differs,) = bounces.judge(cell, {"here": asker, "there": RoleResult(sent=5)})
+    assert differs.endswith("received by the here")
+    asker, answerer = RoleResult(sent=5, received=5), RoleResult(sent=4, stopped="nothing came for 10 s")
+    assert bounces.judge(cell, {"here": asker, "there": answerer}) == [
+        "there: nothing came for 10 s", "the there answered 4 messages instead of 5",
+    ]  # fmt: skip
