@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from exchange.measurements import LogBuckets
+from exchange.settings import MAX_RATE_PER_S
 from messaging.roles import RoleResult
 from messaging.session import OPEN_NS, TICK_NS, Session, Silence, await_subscribers
 from transports.base import Link, PeerGone
-from transports.frames import FrameBatch
+from transports.frames import FrameBatch, Longs
 
 if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a benchmark is declared
     from messaging.payload import Receipt, Source
@@ -26,9 +26,7 @@ UNDER_WAY_NS = 2_000_000_000
 FEW_MESSAGES, FEW_BYTES, NEAR_THE_END, REST_S = 64, 8_192, 1_000, 0.0005
 """What a consumer of a flood takes for few at once, when no more rests follow, and how long one is."""
 REPLY = FrameBatch.of(b"")
-Longs = npt.NDArray[np.int64]
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
-MOST_RATE_PER_S = 100_000_000
 CEILING_NS = 20_000_000
 """The time for which the highest rate is tried."""
 
@@ -151,7 +149,7 @@ def ceiling_per_s(size: int) -> float:
 
     source = Source(size)
     source.fill(1, 0, np.zeros(1, np.int64))  # the kernel is loaded
-    loop, began_ns, before = OpenLoop(source, 1 << 40, MOST_RATE_PER_S), time.monotonic_ns(), source.count
+    loop, began_ns, before = OpenLoop(source, 1 << 40, MAX_RATE_PER_S), time.monotonic_ns(), source.count
     while (took_ns := time.monotonic_ns() - began_ns) < CEILING_NS:
         loop.fill()
     return (source.count - before) * 1e9 / took_ns

@@ -46,7 +46,7 @@ def between(earlier: Reading, later: Reading) -> Reading:
 
 
 @contextlib.contextmanager
-def read_every_second(broker_rss_bytes: Callable[[], int] = lambda: 0) -> Iterator[MachineSeries]:
+def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[MachineSeries]:
     """Read the counters at the start, every second, and at the end."""
     series = MachineSeries([read(broker_rss_bytes)])
 

@@ -42,7 +42,7 @@ def _figures(benchmark: Benchmark, rows: Sequence[Row]) -> Iterator[Figure]:
         measured = [
             row
             for row in _a_row_for_each_figure(plot, over_time if plot in benchmark.series else rows)
-            if plot.figure in row["figures"] and plot.x in row["point"] and plot.where.items() <= row["point"].items()
+            if plot.x in row["point"] and plot.where.items() <= row["point"].items()
         ]
         if len({row["point"][plot.x] for row in measured}) < 2:
             continue  # one value makes no curve: the table has it

@@ -155,7 +155,7 @@ class _Asker:
     session: Session
     begin_ns: int
     end_ns: int
-    ahead: int = 1
+    ahead: int
     round_trips_ns: list[int] = field(default_factory=list)
     stopped: str | None = None
 

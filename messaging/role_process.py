@@ -135,13 +135,7 @@ def _close_others(descriptor: int) -> None:
     """Close every descriptor except this one and the standard ones; standard input becomes empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    for folder in ("/proc/self/fd", "/dev/fd"):
-        with contextlib.suppress(OSError):
-            descriptors = sorted(map(int, os.listdir(folder)))
-            break
-    else:
-        descriptors = list(range(3, 1024))
-    for each in descriptors:
+    for each in map(int, os.listdir("/dev/fd")):  # under Linux a link to /proc/self/fd
         if each > 2 and each != descriptor:
             with contextlib.suppress(OSError):
                 os.close(each)

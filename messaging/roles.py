@@ -106,9 +106,9 @@ class Role:
         return self.begins or self.idles or self.shares is not None
 
 
-def of_kind(results: Mapping[str, RoleResult], *beginnings: str) -> dict[str, RoleResult]:
+def of_kind(results: Mapping[str, RoleResult], kind: str) -> dict[str, RoleResult]:
     """Results of the roles whose names begin so."""
-    return {name: result for name, result in results.items() if name.startswith(beginnings)}
+    return {name: result for name, result in results.items() if name.startswith(kind)}
 
 
 def stopped_in_words(results: Mapping[str, RoleResult]) -> list[str]:

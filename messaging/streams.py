@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from exchange.measurements import LogBuckets
+from exchange.settings import MAX_RATE_PER_S
 from messaging.benchmark import MAX, RATE, Benchmark, Cell, Column, Figures, Plot, Point, Results, Scale, Settings
-from messaging.flow import MOST_RATE_PER_S, Consume, ConsumeShared, Publish, rest_s
+from messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from messaging.options import RATES, SECONDS
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
 from runs.errors import UserError
@@ -214,7 +215,7 @@ PACED_PLOTS = tuple(
     for what, figure in (("p50", "p50"), ("p99", "p99"))
 )
 RATE_SCALE = Scale(
-    option="rates", start=1_000, most=MOST_RATE_PER_S, whole=False, unit="messages/s",
+    option="rates", start=1_000, most=MAX_RATE_PER_S, whole=False, unit="messages/s",
     ceiling="the rate at which a publisher can make messages",
     columns=("due_p50_us", "due_p99_us", "lag_p99_us", "broker_cores"),
 )  # fmt: skip
