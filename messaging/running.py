@@ -84,12 +84,7 @@ def run_suite(settings: Settings, output: Output) -> int:
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
 
-    def measure_all(name: str, brokers: Brokers, on_growth: OnGrowth) -> Record:
-        suite = _Suite(name, settings, on_growth)
-        suite.measure(jobs, brokers)
-        return suite.record()
-
-    return _show(_measured(SUITE, measure_all, output.results, output.name), output)
+    return _show(_measured(SUITE, partial(record_of_suite, jobs, settings), output.results, output.name), output)
 
 
 def run_again(record: Record, output: Output) -> int:
@@ -270,40 +265,35 @@ def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -
         return tuple(transport for transport in transports if is_able(transport))
 
 
-class _Suite:
-    """A part for each benchmark that measured something; the reason for each that did not."""
+def record_of_suite(
+    jobs: Iterable[Job], settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth
+) -> Record:
+    """Measure one benchmark after the other until one is interrupted; one that fails does not keep others from theirs.
 
-    def __init__(self, name: str, settings: Settings, on_growth: OnGrowth) -> None:
-        self._name, self._settings, self._on_growth = name, settings, on_growth
-        self._head, self._began_s = _head_of(name, SUITE, "every benchmark with its defaults", "all"), time.monotonic()
-        self._parts: list[Record] = []
-        self._lost: list[str] = []
+    The record has a part for each benchmark that measured something, and the reason for each that did not. An error is
+    raised if nothing was measured before it.
+    """
+    head, began_s = _head_of(name, SUITE, "every benchmark with its defaults", "all"), time.monotonic()
+    whole: list[Record] = []
+    lost: list[str] = []
 
-    def measure(self, jobs: list[Job], brokers: Brokers) -> None:
-        """Measure one after the other until one is interrupted; one that fails does not keep others from theirs.
-
-        An error is raised if nothing was measured before it.
-        """
-        for benchmark, settings in jobs:
-            try:
-                self._parts.append(record_of(benchmark, settings, self._name, brokers, self._on_part))
-            except (KeyboardInterrupt, *FAULTS) as error:
-                if not self._parts:
-                    raise
-                self._lost.append(f"{benchmark.name}: {_why(error)}")
-                if isinstance(error, KeyboardInterrupt):
-                    return
-            if INTERRUPTED in self._parts[-1]["reasons"]:
-                return
-
-    def _on_part(self, part: Callable[[], Record]) -> None:
-        self._on_growth(lambda: self.record(part()))
-
-    def record(self, *more: Record) -> Record:
-        """The suite's record, with one more part that is not yet whole."""
-        parts = [*self._parts, *more]
+    def record(*growing: Record) -> Record:
+        parts = [*whole, *growing]
         status = next((part["status"] for part in parts if part["status"] != COMPLETE), COMPLETE)
         reasons = [f"{part['benchmark']}: {reason}" for part in parts for reason in part["reasons"]]
-        return {**self._head, "status": PARTIAL if self._lost else status, "reasons": [*self._lost, *reasons],
-                "settings": _given(self._settings), "duration_s": time.monotonic() - self._began_s,
+        return {**head, "status": PARTIAL if lost else status, "reasons": [*lost, *reasons],
+                "settings": _given(settings), "duration_s": time.monotonic() - began_s,
                 "rows": [], "parts": parts}  # fmt: skip
+
+    for benchmark, own in jobs:
+        try:
+            whole.append(record_of(benchmark, own, name, brokers, lambda part: on_growth(lambda: record(part()))))
+        except (KeyboardInterrupt, *FAULTS) as error:
+            if not whole:
+                raise
+            lost.append(f"{benchmark.name}: {_why(error)}")
+            if isinstance(error, KeyboardInterrupt):
+                break
+        if INTERRUPTED in whole[-1]["reasons"]:
+            break
+    return record()
