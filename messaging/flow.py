@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
     from messaging.payload import Receipt, Source
 
 REPORT_EVERY_NS = 100_000_000
-"""Interval at which a consumer reports how much it has."""
+"""Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
 WAKE_UPS_PER_S = 1_000
 """The most of all idle roles together that share queues."""
 UNDER_WAY_NS = 2_000_000_000

@@ -11,6 +11,7 @@ from mmap import mmap
 
 import numpy as np
 
+from messaging.flow import REPORT_EVERY_NS
 from messaging.roles import LinkEnd, RoleResult
 from messaging.session import OPEN_NS, TICK_NS, Session, await_subscribers
 from messaging.supply_chain.chain import NUMBER_OF, Chain, Location, Times, size_number
@@ -22,9 +23,7 @@ from transports.frames import FrameBatch
 
 START_IN_NS = 300_000_000
 """The clock starts so long after the last agent is at work."""
-REPORT_EVERY_NS = 100_000_000
 LOOK_AGAIN_S = 0.002
-NEVER_NS = 1 << 62
 ANSWERS = [
     [NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name] for message in MESSAGES
 ]  # fmt: skip
@@ -104,8 +103,8 @@ class _Shift:
         moved = self._take_all()
         self._post.hand_over()
         if not moved:
-            due_ns = self._dues_ns[self._next_due] if self._next_due < len(self._dues_ns) else NEVER_NS
-            self._post.wait(min(now_ns + TICK_NS, due_ns))
+            next_due_ns = self._dues_ns[self._next_due : self._next_due + 1]
+            self._post.wait(min([now_ns + TICK_NS, *next_due_ns]))
 
     def _is_over(self, now_ns: int) -> bool:
         """Look now and then whether the run is over, and report progress."""

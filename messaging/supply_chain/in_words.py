@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from messaging.supply_chain.plan import Flow, Plan
 from messaging.supply_chain.topologies import PER_BASE
 from reports.formats import number
 from reports.tables import FoldingTable, key, plain_table, terminal, words
+from transports.registry import has_broker
 
 WORDS = {Group.A: "a  topic NP NT ND", Group.B: "b  topic P T D", Group.C: "c  queue NP NT", Group.D: "d  queue P T"}
 LABEL = "interactions 5, 6 and 7 only: groups a (PUB/SUB) and c (PUSH/PULL); no broker, and nothing is persistent"
@@ -133,7 +133,7 @@ def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     elif passed:
         yield f"passed, {len(passed)} of {len(rows)}: {'; '.join(row['words'] for row in passed)}"
     for row in rows:
-        if "broker_cores" not in row["figures"] and row["transport"].startswith("zeromq"):
+        if not has_broker(row["transport"]):
             yield f"{row['words']}: {LABEL}"
     if passed:
         yield "mix and average sizes: on the page, beside the paper's tables 4 and 5"
@@ -145,8 +145,11 @@ def _each_interaction(found: Mapping[str, float]) -> Iterator[str]:
     for each, interaction in INTERACTIONS.items():
         name = f"interaction_{each}"
         if f"{name}_per_s" in found:
+            p90_ms = found.get(f"{name}_p90_ms")
+            ended = "none ended within the measured time"
+            if p90_ms is not None:
+                ended = f"90 % ended within {number(p90_ms)} ms of due"
             yield (
                 f"interaction {each}, {interaction.about}: {number(found[f'{name}_per_s'])} messages/s, "
-                f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; "
-                f"90 % ended within {number(found.get(f'{name}_p90_ms', math.nan))} ms of due"
+                f"{found[f'{name}_off_plan_percent']:+.2f} % off the plan; {ended}"
             )

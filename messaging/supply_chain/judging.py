@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from exchange.measurements import LogBuckets
 from exchange.words import counted
@@ -11,29 +10,20 @@ from messaging.benchmark import Figures
 from messaging.roles import RoleResult, stopped_in_words
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.ledger import MessageCounts
-from messaging.supply_chain.messages import MESSAGES, Group, Kind, To
+from messaging.supply_chain.messages import KILOBYTE, MESSAGES, Group, Kind, To
 from messaging.supply_chain.plan import Flow, Plan
 
 TOLERANCE = 0.05
 """Measured counts may be so far from the plan."""
 WHOLE_INTERACTIONS = 2
 """And by so many initiations: a window does not begin and end between two of them."""
-PERCENT = 90.0
 FEWEST = 10
 """A percentile of fewer messages is not judged."""
 
 
-@dataclass
-class Tally(MessageCounts):
-    """One message, of all agents."""
-
-    delivery: LogBuckets = field(default_factory=LogBuckets)
-    since_due: LogBuckets = field(default_factory=LogBuckets)
-
-
-def tallies(results: Mapping[str, RoleResult]) -> dict[str, Tally]:
-    """By message, in the order of table 1."""
-    found = {message.name: Tally() for message in MESSAGES}
+def counts_of(results: Mapping[str, RoleResult]) -> dict[str, MessageCounts]:
+    """The counts of all agents together, by message in the order of table 1."""
+    found = {message.name: MessageCounts() for message in MESSAGES}
     for result in results.values():
         for name, counts in result.details.get("messages", {}).items():
             for what, value in counts.items():
@@ -41,10 +31,10 @@ def tallies(results: Mapping[str, RoleResult]) -> dict[str, Tally]:
     return found
 
 
-def lost_of(found: Mapping[str, Tally], assured: bool) -> int:
+def lost_of(found: Mapping[str, MessageCounts], assured: bool) -> int:
     """Deliveries that did not come, of the groups that promise them or of the others."""
     return sum(
-        (tally := found[message.name]).expected - tally.received + tally.doubled
+        (counts := found[message.name]).expected - counts.received + counts.doubled
         for message in MESSAGES
         if message.group.is_assured is assured
     )
@@ -52,11 +42,11 @@ def lost_of(found: Mapping[str, Tally], assured: bool) -> int:
 
 def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost although it was persistent, or never sent: a restart excuses the others."""
-    found, wrong = tallies(results), stopped_in_words(results)
+    found, wrong = counts_of(results), stopped_in_words(results)
     if lost := lost_of(found, assured=True):
         wrong.append(f"{lost:,} persistent messages were lost")
     expected = chain.deliveries(times)
-    missing = expected - sum(tally.expected for tally in found.values())
+    missing = expected - sum(counts.expected for counts in found.values())
     if missing:
         wrong.append(f"{missing:,} of {expected:,} messages were never sent")
     return [*wrong, *_left(results)]
@@ -64,8 +54,8 @@ def wrong_with_restarted(chain: Chain, times: Times, results: Mapping[str, RoleR
 
 def losses_of(results: Mapping[str, RoleResult]) -> Figures:
     """What a restart of the broker cost: messages that promise nothing, and copies of those that do."""
-    found = tallies(results)
-    redelivered = sum(tally.doubled for tally in found.values())
+    found = counts_of(results)
+    redelivered = sum(counts.doubled for counts in found.values())
     return {"lost_not_persistent": lost_of(found, assured=False), "redelivered": redelivered}
 
 
@@ -74,31 +64,31 @@ def _left(results: Mapping[str, RoleResult]) -> Iterator[str]:
         yield f"{left:,} messages lie in queues after the drain"
 
 
-def _add(tally: Tally, what: str, value: int | LogBuckets) -> None:
+def _add(counts: MessageCounts, what: str, value: int | LogBuckets) -> None:
     if isinstance(value, LogBuckets):
-        getattr(tally, what).merge(value)
+        getattr(counts, what).merge(value)
     else:
-        setattr(tally, what, getattr(tally, what) + value)
+        setattr(counts, what, getattr(counts, what) + value)
 
 
 def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str, RoleResult]) -> list[str]:
     """Sentences on what was lost, doubled or left, on counts that are off the plan, and on slow deliveries."""
-    found, plan = tallies(results), Plan.of(chain.topology)
+    found, plan = counts_of(results), Plan.of(chain.topology)
     wrong = [*stopped_in_words(results), *_not_delivered(chain, times, results, found)]
     each = [(flow, found[flow.message.name]) for flow in plan.flows]
     off = [
         why
-        for flow, tally in each
-        for why in _off_plan(flow, tally, chain.topology.initiations_per_s(flow.interaction), times.measured_s)
+        for flow, counts in each
+        for why in _off_plan(flow, counts, chain.topology.initiations_per_s(flow.interaction), times.measured_s)
     ]
-    slow = [why for flow, tally in each for why in _slow(flow, tally, bound_s)]
+    slow = [why for flow, counts in each for why in _slow(flow, counts, bound_s)]
     return [*wrong, *_in_all(plan, found, times.measured_s, len(off), len(slow)), *slow, *off]
 
 
-def _in_all(plan: Plan, found: Mapping[str, Tally], measured_s: float, off: int, slow: int) -> Iterator[str]:
+def _in_all(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, off: int, slow: int) -> Iterator[str]:
     """The answer first, where it takes many sentences."""
     if off + slow > 1:
-        received = sum(tally.measured_received for tally in found.values()) / measured_s
+        received = sum(counts.measured_received for counts in found.values()) / measured_s
         yield (
             f"{received:,.0f} messages/s were delivered of {plan.received():,.0f} planned; {slow} of "
             f"{len(plan.flows)} messages were late, and {counted(off, 'counts')} off the plan"
@@ -106,21 +96,21 @@ def _in_all(plan: Plan, found: Mapping[str, Tally], measured_s: float, off: int,
 
 
 def _not_delivered(
-    chain: Chain, times: Times, results: Mapping[str, RoleResult], found: Mapping[str, Tally]
+    chain: Chain, times: Times, results: Mapping[str, RoleResult], found: Mapping[str, MessageCounts]
 ) -> Iterator[str]:
-    for name, tally in found.items():
-        if tally.doubled:
-            yield f"{tally.doubled:,} messages {name} came twice"
-    missing = chain.deliveries(times) - sum(tally.received - tally.doubled for tally in found.values())
+    for name, counts in found.items():
+        if counts.doubled:
+            yield f"{counts.doubled:,} messages {name} came twice"
+    missing = chain.deliveries(times) - sum(counts.received - counts.doubled for counts in found.values())
     if missing > 0:
         yield f"{missing:,} messages had not come {times.drain_s:g} s after the last interaction began, or are lost"
     yield from _left(results)
 
 
-def _off_plan(flow: Flow, tally: Tally, initiations_per_s: float, measured_s: float) -> Iterator[str]:
+def _off_plan(flow: Flow, counts: MessageCounts, initiations_per_s: float, measured_s: float) -> Iterator[str]:
     for what, per_s, measured in (
-        ("sent", flow.sent, tally.measured_sent),
-        ("received", flow.received, tally.measured_received),
+        ("sent", flow.sent, counts.measured_sent),
+        ("received", flow.received, counts.measured_received),
     ):
         planned, of_one = per_s * measured_s, per_s / initiations_per_s
         if abs(measured - planned) > max(TOLERANCE * planned, WHOLE_INTERACTIONS * of_one):
@@ -130,29 +120,33 @@ def _off_plan(flow: Flow, tally: Tally, initiations_per_s: float, measured_s: fl
             )
 
 
-def _slow(flow: Flow, tally: Tally, bound_s: float) -> Iterator[str]:
-    took_s = tally.delivery.percentile_ns(PERCENT) / 1e9
-    if tally.delivery.count >= FEWEST and took_s > bound_s:
+def _slow(flow: Flow, counts: MessageCounts, bound_s: float) -> Iterator[str]:
+    took_s = _p90_s(counts)
+    if took_s is not None and took_s > bound_s:
         yield (
             f"{flow.message.name}: 90 % were delivered within {1e3 * took_s:,.0f} ms, "
             f"and the bound is {1e3 * bound_s:,.0f} ms"
         )
 
 
+def _p90_s(counts: MessageCounts) -> float | None:
+    """The time within which 90 % were delivered; None if there were too few to judge."""
+    return counts.delivery.percentile_ns(90) / 1e9 if counts.delivery.count >= FEWEST else None
+
+
 def strain_of(bound_s: float, results: Mapping[str, RoleResult]) -> float | None:
     """How long 90 % of the slowest message took, over the bound; None if there were too few to judge."""
-    took_s = [tally.delivery.percentile_ns(PERCENT) / 1e9 for tally in tallies(results).values()
-              if tally.delivery.count >= FEWEST]  # fmt: skip
+    took_s = [p90_s for counts in counts_of(results).values() if (p90_s := _p90_s(counts)) is not None]
     return max(took_s) / bound_s if took_s else None
 
 
 def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) -> Figures:
     """Rates, mix and times of the measured seconds; `off_plan_percent` is that of the interaction furthest off."""
-    found, plan = tallies(results), Plan.of(chain.topology)
-    received = sum(tally.measured_received for tally in found.values())
-    kb = sum(tally.measured_bytes for tally in found.values()) / 1024
+    found, plan = counts_of(results), Plan.of(chain.topology)
+    received = sum(counts.measured_received for counts in found.values())
+    kb = sum(counts.measured_bytes for counts in found.values()) / KILOBYTE
     lag = LogBuckets.together(result.details["lag"] for result in results.values() if "lag" in result.details)
-    delivery = LogBuckets.together(tally.delivery for tally in found.values())
+    delivery = LogBuckets.together(counts.delivery for counts in found.values())
     by_interaction = dict(_by_interaction(plan, found, times.measured_s))
     return {
         "delivered_per_s": received / times.measured_s,
@@ -164,27 +158,27 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
         **{f"delivery_{name}_ms": value / 1e3 for name, value in delivery.figures_us().items() if name != "count"},
         **{f"lag_{name}_ms": value / 1e3 for name, value in lag.figures_us().items() if name == "p99"},
         **by_interaction,
-        **{f"{name}_kb": tally.measured_bytes / 1024 / tally.measured_received
-           for name, tally in found.items() if tally.measured_received},
-        **{f"{name}_p90_ms": tally.delivery.percentile_ns(90) / 1e6
-           for name, tally in found.items() if tally.delivery.count},
+        **{f"{name}_kb": counts.measured_bytes / KILOBYTE / counts.measured_received
+           for name, counts in found.items() if counts.measured_received},
+        **{f"{name}_p90_ms": counts.delivery.percentile_ns(90) / 1e6
+           for name, counts in found.items() if counts.delivery.count},
     }  # fmt: skip
 
 
 def _mix(
-    plan: Plan, found: Mapping[str, Tally], measured_s: float, received: int, kb: float
+    plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
 ) -> Iterator[tuple[str, float]]:
     for group in Group:
         own = [found[flow.message.name] for flow in plan.flows if flow.group is group]
         if own and received:
-            count, size = sum(tally.measured_received for tally in own), sum(tally.measured_bytes for tally in own)
+            count, size = sum(counts.measured_received for counts in own), sum(counts.measured_bytes for counts in own)
             yield f"{group.value}_percent", 100 * count / received
-            yield f"{group.value}_kb_percent", 100 * size / 1024 / kb
+            yield f"{group.value}_kb_percent", 100 * size / KILOBYTE / kb
             yield f"{group.value}_per_s", count / measured_s
-            yield f"{group.value}_kb_per_s", size / 1024 / measured_s
+            yield f"{group.value}_kb_per_s", size / KILOBYTE / measured_s
 
 
-def _by_location(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
+def _by_location(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float) -> Iterator[tuple[str, float]]:
     """How many locations there are, and what each of a kind sends and receives a second."""
     for kind in Kind:
         many, messages = plan.topology.locations[kind], [flow.message for flow in plan.flows]
@@ -195,12 +189,12 @@ def _by_location(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> I
             yield f"{kind.name}_messages_per_s", (sent + received) / many / measured_s
 
 
-def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -> Iterator[tuple[str, float]]:
+def _by_interaction(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float) -> Iterator[tuple[str, float]]:
     """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
     for number in plan.topology.interactions:
         flows = [flow for flow in plan.flows if flow.interaction == number]
         own = [found[flow.message.name] for flow in flows]
-        per_s = sum(tally.measured_received for tally in own) / measured_s
+        per_s = sum(counts.measured_received for counts in own) / measured_s
         yield f"interaction_{number}_per_s", per_s
         yield f"interaction_{number}_off_plan_percent", 100 * (per_s / sum(flow.received for flow in flows) - 1)
         ends = _last_ones(flows, found)
@@ -208,7 +202,7 @@ def _by_interaction(plan: Plan, found: Mapping[str, Tally], measured_s: float) -
             yield f"interaction_{number}_p90_ms", ends.percentile_ns(90) / 1e6
 
 
-def _last_ones(flows: list[Flow], found: Mapping[str, Tally]) -> LogBuckets:
+def _last_ones(flows: list[Flow], found: Mapping[str, MessageCounts]) -> LogBuckets:
     """From due to receipt of the messages that nobody answers."""
     answered, messages = {flow.message.after for flow in flows}, [flow.message for flow in flows]
     last = [each.name for each in messages if each.name not in answered and each.to is not To.FAMILY]

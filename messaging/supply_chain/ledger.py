@@ -49,7 +49,7 @@ def bodies() -> list[list[bytes]]:
 
 @dataclass
 class MessageCounts:
-    """Counts of one of the nineteen messages: all that were sent or came, and those within the measured time."""
+    """MessageCounts of one of the nineteen messages: all that were sent or came, and those within the measured time."""
 
     sent: int = 0
     expected: int = 0
@@ -60,15 +60,9 @@ class MessageCounts:
     measured_received: int = 0
     measured_bytes: int = 0
     """Received."""
-
-
-@dataclass
-class Counts(MessageCounts):
-    """One message, as one agent saw it."""
-
-    delivery_ns: Any = field(default_factory=lambda: array("q"))
+    delivery: LogBuckets = field(default_factory=LogBuckets)
     """From handing over to receipt, of those received within the measured time."""
-    since_due_ns: Any = field(default_factory=lambda: array("q"))
+    since_due: LogBuckets = field(default_factory=LogBuckets)
     """From the time at which the message's interaction was due."""
 
 
@@ -77,7 +71,9 @@ class Ledger:
 
     def __init__(self, from_ns: int, until_ns: int) -> None:
         self._from_ns, self._until_ns = from_ns, until_ns
-        self._counts: dict[int, Counts] = defaultdict(Counts)
+        self._counts: dict[int, MessageCounts] = defaultdict(MessageCounts)
+        self._delivery_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
+        self._since_due_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
         self._sequences: dict[tuple[int, int, int], int] = defaultdict(int)
         self._seen: dict[tuple[int, int, int], bytearray] = {}
         self._lag_ns = array("q")
@@ -103,8 +99,8 @@ class Ledger:
         if self._is_measured(now_ns):
             counts.measured_received += 1
             counts.measured_bytes += size
-            counts.delivery_ns.append(now_ns - head.handed_over_ns)
-            counts.since_due_ns.append(now_ns - head.due_ns)
+            self._delivery_ns[head.message].append(now_ns - head.handed_over_ns)
+            self._since_due_ns[head.message].append(now_ns - head.due_ns)
         return copy
 
     def _is_measured(self, now_ns: int) -> bool:
@@ -128,13 +124,13 @@ class Ledger:
         return sum(counts.received - counts.doubled for counts in self._counts.values())
 
     def details(self) -> dict[str, Any]:
-        by_message = {MESSAGES[number].name: _as_details(counts) for number, counts in sorted(self._counts.items())}
-        return {"messages": by_message, "lag": LogBuckets.of(np.array(self._lag_ns, np.int64))}
+        """What the judge needs: the counts by message, with the times in buckets, and the lag."""
+        for number, counts in self._counts.items():
+            counts.delivery = _in_buckets(self._delivery_ns[number])
+            counts.since_due = _in_buckets(self._since_due_ns[number])
+        by_message = {MESSAGES[number].name: vars(counts) for number, counts in sorted(self._counts.items())}
+        return {"messages": by_message, "lag": _in_buckets(self._lag_ns)}
 
 
-def _as_details(counts: Counts) -> dict[str, Any]:
-    return {
-        **{name: value for name, value in vars(counts).items() if not name.endswith("_ns")},
-        "delivery": LogBuckets.of(np.array(counts.delivery_ns, np.int64)),
-        "since_due": LogBuckets.of(np.array(counts.since_due_ns, np.int64)),
-    }
+def _in_buckets(times_ns: array[int]) -> LogBuckets:
+    return LogBuckets.of(np.array(times_ns, np.int64))

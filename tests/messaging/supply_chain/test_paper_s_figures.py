@@ -6,6 +6,7 @@ from typing import Any
 
 from messaging.plots import figures_of
 from messaging.report import page_html
+from messaging.supply_chain.in_words import by_interaction
 from messaging.supply_chain.paper import PAPERS_MIX
 from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 
@@ -28,6 +29,14 @@ def test_each_figure_of_the_paper_has_its_lines_and_only_its_topology() -> None:
     for name in "456789":
         assert {line[0] for line in numbers[name].rows} == {f"group {group}" for group in "abcd"}
     assert [line[1:3] for line in numbers["8"].rows if line[0] == "group a"] == [(10, 141.9), (20, 283.8)]
+
+
+def test_an_interaction_of_which_none_ended_has_no_time() -> None:
+    """Its sentence said "within nan ms"."""
+    found = {"interaction_3_per_s": 0.0, "interaction_3_off_plan_percent": -100.0}
+    figures = {name: {"median": value} for name, value in found.items()}
+    (*_, said) = by_interaction([{"transport": "amqp", "figures": figures, "words": "amqp"}])
+    assert said.endswith("-100.00 % off the plan; none ended within the measured time")
 
 
 def test_what_tables_4_and_5_print_stands_beside_ours() -> None:
