@@ -34,8 +34,6 @@ MOST_AGENTS = 40
 LARGEST_MESSAGE = 1 << 16
 LOOK_EVERY_S = 0.02
 WORDS = {Kind.SM: "supermarket", Kind.DC: "centre", Kind.SP: "supplier", Kind.HQ: "headquarters"}
-EXPRESS, ASSURED = "express", "assured"
-DELIVERY = {EXPRESS: "lossy", ASSURED: "durable"}
 
 
 def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
@@ -51,8 +49,12 @@ def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
 
 def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconnects: bool = False) -> list[Role]:
     """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
-    agents = agents_of(chain, most_agents) if links.has_broker else agents_of(chain, len(chain.locations))
-    wired = _at_a_broker(chain, agents, links) if links.has_broker else _without_a_broker(chain, agents, links)
+    if links.has_broker:
+        agents = agents_of(chain, most_agents)
+        wired = [_at_a_broker(chain, locations, links) for locations in agents]
+    else:
+        agents = agents_of(chain, len(chain.locations))
+        wired = _without_a_broker(chain, agents, links)
     start, shares = mmap.mmap(-1, 8), Sharing("the supply chain", chain.deliveries(times))
     subscribers = chain.many(Kind.SM)
     return [
@@ -88,51 +90,36 @@ class _Wires:
     publishes: tuple[int, ...] = ()
 
 
-def _kind_of_link(message: Message) -> str:
-    return ASSURED if message.group.is_assured else EXPRESS
-
-
 def _destination(message: Message, number: int) -> str:
     """order.DC.1; callForOffers.17; priceUpdate.1"""
     to = "" if message.group.is_published else f"{message.target.name}."
     return f"{message.name}.{to}{number + 1}"
 
 
-def _at_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], links: Links) -> list[_Wires]:
-    keys = {
-        kind: [(_consumed(chain, locations, kind), _sent_to(chain, locations, kind)) for locations in agents]
-        for kind in DELIVERY
-    }
-    ends = {
-        kind: links.many(
-            LARGEST_MESSAGE, Pattern.ROUTED,
-            [(*(CONSUMED + name for name in consumed), *(_destination(MESSAGES[m], n) for m, n in sent))
-             for consumed, sent in own],
-            name=kind, options={"delivery": DELIVERY[kind]},
-        )[0]
-        for kind, own in keys.items()
-    }  # fmt: skip
-    wired = []
-    for place in range(len(agents)):
-        used = [kind for kind in (ASSURED, EXPRESS) if any(keys[kind][place])]
-        sent = [keys[kind][place][1] for kind in used]
-        wired.append(
-            _Wires(
-                tuple(ends[kind][place] for kind in used),
-                {to: (link, number) for link, own in enumerate(sent) for number, to in enumerate(own)},
-                tuple(link for link, kind in enumerate(used) if keys[kind][place][0]),
-            )
-        )
-    return wired
+def _at_a_broker(chain: Chain, locations: Sequence[Location], links: Links) -> _Wires:
+    """A link for each delivery that the agent's messages need."""
+    ends: list[LinkEnd] = []
+    routes: dict[tuple[int, int], tuple[int, int]] = {}
+    receives: list[int] = []
+    for name, is_assured, delivery in (("assured", True, "durable"), ("express", False, "lossy")):
+        messages = [each for each in chain.topology.messages if each.group.is_assured is is_assured]
+        consumed, sent = _consumed(chain, locations, messages), _sent_to(chain, locations, messages)
+        if not consumed and not sent:
+            continue
+        keys = (*(CONSUMED + each for each in consumed), *(_destination(MESSAGES[m], number) for m, number in sent))
+        (end,), _ = links.many(LARGEST_MESSAGE, Pattern.ROUTED, [keys], name=name, options={"delivery": delivery})
+        routes |= {to: (len(ends), number) for number, to in enumerate(sent)}
+        receives += [len(ends)] * bool(consumed)
+        ends.append(end)
+    return _Wires(tuple(ends), routes, tuple(receives))
 
 
-def _consumed(chain: Chain, locations: Sequence[Location], kind: str) -> list[str]:
+def _consumed(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[str]:
     """Queues of these locations, and their subscriptions."""
-    own = [message for message in chain.topology.messages if _kind_of_link(message) == kind]
     return [
         name
         for location in locations
-        for message in own
+        for message in messages
         if message.target is location.kind
         for name in _consumed_by(chain, location, message)
     ]
@@ -150,12 +137,12 @@ def _consumed_by(chain: Chain, location: Location, message: Message) -> list[str
     return [_destination(message, topic) + subscriber for topic in families]
 
 
-def _sent_to(chain: Chain, locations: Sequence[Location], kind: str) -> list[tuple[int, int]]:
-    """(message, destination) of all that these locations may send."""
+def _sent_to(chain: Chain, locations: Sequence[Location], messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """(message, destination) of all that these locations, which are of one kind, may send."""
     return [
         (NUMBER_OF[message.name], number)
-        for message in chain.topology.messages
-        if message.source is locations[0].kind and _kind_of_link(message) == kind
+        for message in messages
+        if message.source is locations[0].kind
         for number in chain.destinations(message)
     ]
 
