@@ -182,23 +182,6 @@ def with_megabits(figures: Figures) -> Figures:
     return {**figures, "megabits_per_s": 8 * figures["megabytes_per_s"]} if "megabytes_per_s" in figures else figures
 
 
-def transfer_figures(size: int, publishers: Sequence[RoleResult], subscribers: Sequence[RoleResult]) -> Figures:
-    """Rates of publishes and deliveries, from the first publisher's start to the last delivery; latency."""
-    start_ns = min(each.first_ns for each in publishers)
-    seconds = (max(each.last_ns for each in subscribers) - start_ns) / 1e9
-    publishing_s = (max(each.details.get("published_ns", each.last_ns) for each in publishers) - start_ns) / 1e9
-    published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
-    return {
-        "transfers": published + delivered,
-        "transfers_per_s": (published + delivered) / seconds,
-        "publishes_per_s": published / publishing_s,
-        "deliveries_per_s": delivered / seconds,
-        "megabytes_per_s": delivered * size / 1e6 / seconds,
-        "seconds": seconds,
-        **latency_figures(subscribers, "latency"),
-    }
-
-
 def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
     """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
     total = LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency)

@@ -24,7 +24,7 @@ from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, P
 from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
-from messaging.streams import transfer_figures, wrong_with, wrong_with_each
+from messaging.streams import latency_figures, wrong_with, wrong_with_each
 from runs.errors import UserError
 from runs.option_types import Count, OneOf
 from transports.base import Pattern
@@ -195,13 +195,24 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
+    """Rates of publishes and deliveries, from the first publisher's start to the last delivery; latency."""
     publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
-    found, packing = transfer_figures(cell.size, publishers, subscribers), cell.settings.get("packing", 1)
-    found["published_megabytes_per_s"] = found["publishes_per_s"] * cell.size / 1e6
-    if packing > 1:
-        found["packed_in_per_s"] = packing * found["publishes_per_s"]
-        found["packed_out_per_s"] = packing * found["deliveries_per_s"]
-    return found
+    start_ns = min(each.first_ns for each in publishers)
+    seconds = (max(each.last_ns for each in subscribers) - start_ns) / 1e9
+    publishing_s = (max(each.details.get("published_ns", each.last_ns) for each in publishers) - start_ns) / 1e9
+    published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
+    in_per_s, out_per_s, packing = published / publishing_s, delivered / seconds, cell.settings.get("packing", 1)
+    return {
+        "transfers": published + delivered,
+        "transfers_per_s": (published + delivered) / seconds,
+        "publishes_per_s": in_per_s,
+        "deliveries_per_s": out_per_s,
+        "published_megabytes_per_s": in_per_s * cell.size / 1e6,
+        "megabytes_per_s": out_per_s * cell.size / 1e6,
+        **({"packed_in_per_s": packing * in_per_s, "packed_out_per_s": packing * out_per_s} if packing > 1 else {}),
+        "seconds": seconds,
+        **latency_figures(subscribers, "latency"),
+    }
 
 
 def _over_time(title: str, unit: str, **series: str) -> Plot:
