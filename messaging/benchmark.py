@@ -211,6 +211,11 @@ def by_size(settings: Settings) -> list[Point]:
     return [{"size_bytes": size} for size in settings["sizes"]]
 
 
+def by_size_and(name: str) -> Callable[[Settings], list[Point]]:
+    """A point for each of `--sizes` with each of another option's numbers."""
+    return lambda settings: [{**point, name: number} for point in by_size(settings) for number in settings[name]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     name: str = ""
@@ -262,8 +267,3 @@ class Benchmark:
     quick_help: str = QUICK_HELP
     lacks: Collection[str] = ()
     """Shared options that have no say here."""
-
-
-def by_size_and(name: str) -> Callable[[Settings], list[Point]]:
-    """A point for each of `--sizes` with each of another option's numbers."""
-    return lambda settings: [{**point, name: number} for point in by_size(settings) for number in settings[name]]

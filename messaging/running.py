@@ -144,9 +144,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
     head, began_s = _head_of(name, benchmark.name, benchmark.about, benchmark.paper), time.monotonic()
     plan = plan_of(benchmark, settings)
     measurements = Measurements(list(plan.cells))
-    transports = dict.fromkeys(cell.transport for cell in plan.cells)
-    patterns = {transport: plan.patterns(benchmark, transport) for transport in transports}
-    setup = Setup(patterns, settings, brokers)
+    setup = Setup(plan.patterns(benchmark), settings, brokers)
     _announce(benchmark, plan, check_cells(benchmark, plan.cells), settings["repeats"])
 
     def record() -> Record:

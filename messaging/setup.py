@@ -55,10 +55,12 @@ class Plan:
     cells: Sequence[Cell]
     left_out: Sequence[str]
 
-    def patterns(self, benchmark: Benchmark, transport: str) -> list[Pattern]:
-        """Patterns of a transport's links besides pairs, each once."""
-        own = [cell for cell in self.cells if cell.transport == transport]
-        return list(dict.fromkeys(pattern for cell in own for pattern in benchmark.patterns(cell)))
+    def patterns(self, benchmark: Benchmark) -> dict[str, list[Pattern]]:
+        """Patterns of each transport's links besides pairs, each once."""
+        found: dict[str, dict[Pattern, None]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.transport, {}).update(dict.fromkeys(benchmark.patterns(cell)))
+        return {transport: list(patterns) for transport, patterns in found.items()}
 
 
 def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:

@@ -40,8 +40,7 @@ def test_what_a_transport_has_no_queue_for_is_left_out_over_it_alone_and_said() 
     assert plan.left_out == [
         "zeromq: no queue that could be scanned or preloaded (--match indexed --preload 0 needs none)"
     ]
-    assert plan.patterns(benchmark, "zeromq") == [Pattern.REQUESTS]
-    assert plan.patterns(benchmark, "amqp") == [Pattern.REQUESTS, Pattern.SCAN]
+    assert plan.patterns(benchmark) == {"amqp": [Pattern.REQUESTS, Pattern.SCAN], "zeromq": [Pattern.REQUESTS]}
 
 
 def test_points_are_measured_over_each_transport_in_turn() -> None:
