@@ -24,9 +24,9 @@ from transports.registry import has_broker
 QUICK_HELP = "Fewer sizes and messages, three repeats: to see how it looks."
 
 RATE, MAX = "rate_per_s", "max"
-"""A point's rate, where `--rate` names any, and its word for as fast as it goes."""
+"""A point's key for its rate, if `--rate` names any, and the value that means as fast as it goes."""
 SECONDS, QUICK_SECONDS, LEAST_AT_A_RATE = 5.0, 1.0, 100
-"""How long messages are offered at a rate; at a low rate longer, so that there are enough."""
+"""Seconds for which messages are offered at a rate, and the fewest messages, for which a low rate takes longer."""
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
 Point = Mapping[str, Any]
@@ -41,7 +41,7 @@ class Cell:
     point: Point
     settings: Settings
     times_longer: int = 1
-    """A multiple of the default number of messages, once that turned out to be too short to be timed."""
+    """Multiplies the default number of messages; more than 1 once a measurement was too short to be timed."""
 
     @property
     def size(self) -> int:
@@ -166,7 +166,7 @@ class Published:
     figure: str = ""
     """Our figure of the same thing, which the page puts beside it."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Of the points that hold this."""
+    """Our figure is that of the points that hold this."""
 
 
 @dataclass(frozen=True)
@@ -195,13 +195,13 @@ class Scale:
     start: int
     most: int
     ceiling: str
-    """What the highest value is, if it is not refused before."""
+    """The highest value in words."""
     columns: Sequence[str]
     """Figures of a probe that its table shows."""
     objective: Callable[[Settings], str] | None = None
     """What a cell holds if its answer is right; None if the user's objective says what has to hold."""
     strain: Callable[[Cell, Results], float | None] = lambda _cell, _results: None
-    """The worst figure over its bound."""
+    """The worst figure divided by its bound; None if too little was measured to judge."""
     whole: bool = True
     unit: str = ""
 
@@ -257,7 +257,7 @@ class Benchmark:
     patterns: Callable[[Cell], Sequence[Pattern]] = lambda _cell: ()
     """Patterns of the links that are not pairs."""
     instead: Callable[[Settings], bool] = lambda _settings: False
-    """Does something else that the options ask for, and says whether it did; then nothing is measured."""
+    """Does what the options ask for in place of measuring, as to print a plan; returns whether it did anything."""
     scale: Scale | None = None
     """None if its load cannot be turned up."""
     repeats: int = 5
@@ -266,4 +266,4 @@ class Benchmark:
     """Values that `--quick` puts in place of the defaults."""
     quick_help: str = QUICK_HELP
     lacks: Collection[str] = ()
-    """Shared options that have no say here."""
+    """Shared options that the benchmark does not take."""

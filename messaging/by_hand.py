@@ -3,8 +3,8 @@
     host A    exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR --size 64
     host B    exchange bench role publish --connect tcp://hosta:7000 --run first --secure DIR --size 64
 
-No launcher compares the two: each prints how many messages and which checksum it has, which have to agree. Of several
-that share a queue the sums have to agree, modulo 2^64.
+No launcher compares the two: each prints how many messages it has, and their checksum, and both have to agree. If
+several roles share a queue, the sums of their checksums have to agree, modulo 2^64.
 """
 
 from __future__ import annotations
@@ -106,9 +106,8 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         links = [open_link(end, stack) for _ in range(number)]
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
-        nobody, _ = Pipe()
         start = Usage.now()
-        result = TASKS[part, end.pattern](given)(SessionAlone(links, nobody, given["timeout_s"]))
+        result = TASKS[part, end.pattern](given)(SessionAlone(links, Pipe()[0], given["timeout_s"]))
         result.usage = Usage.now().since(start)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))

@@ -21,10 +21,11 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
 WAKE_UPS_PER_S = 1_000
-"""The most of all idle roles together that share queues."""
+"""How often the idle roles that share queues wake up, all together, at the most."""
 UNDER_WAY_NS = 2_000_000_000
+"""How long a reply may still be under way after its sender has left."""
 FEW_MESSAGES, FEW_BYTES, NEAR_THE_END, REST_S = 64, 8_192, 1_000, 0.0005
-"""What a consumer of a flood takes for few at once, when no more rests follow, and how long one is."""
+"""A consumer of a flood rests for REST_S after it got fewer at once than this, but not for its last NEAR_THE_END."""
 REPLY = FrameBatch.of(b"")
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
 CEILING_NS = 20_000_000
@@ -158,7 +159,7 @@ def ceiling_per_s(size: int) -> float:
 def _await_replies(session: Session, replies: int) -> int:
     """Receive `replies` empty messages; returns how many came.
 
-    One may still be under way on a connection of its own when its sender has left.
+    A reply has a connection of its own, on which it may still be under way when its sender has left.
     """
     batch, came, gone_ns = FrameBatch(max(replies, 1), 1, 1), 0, 0
     session.progressed()

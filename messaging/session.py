@@ -168,21 +168,6 @@ class CountsSubscribers(Protocol):
         """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
 
 
-@runtime_checkable
-class WaitsBeside(Protocol):
-    """A link whose `wait` can end when another link has something to do: `amqp` has such links."""
-
-    def wait_beside(self, other: Any) -> None: ...
-
-
-@runtime_checkable
-class LooksIntoQueues(Protocol):
-    """A link that counts what lies in the queues that it consumes: `amqp` has such links."""
-
-    def left(self, until_ns: int) -> int:
-        """Number of messages that nobody has taken."""
-
-
 def load_compiled(link: Link) -> None:
     """Load the link's compiled round trips, if it has any, so that the first one is as fast as the others."""
     if isinstance(link, CompiledRoundTrips):

@@ -29,7 +29,7 @@ class Streams:
 
     count: Callable[[Cell], int]
     many: str = ""
-    """Which of a point's numbers is that of the streams; there is one without."""
+    """The point's key for the number of streams; without it there is one stream."""
     size: Callable[[Cell], int] = lambda cell: cell.size
     of_each: str = ""
     """The name of the median of the streams' own rates, if it is a figure."""
@@ -68,7 +68,7 @@ def published_roles(
 ) -> list[Role]:
     """One publisher, and a consumer at each subscriber's end, which replies once it has everything.
 
-    Whoever subscribes at an `idle` end is to get nothing.
+    A role that subscribes at an `idle` end is to get nothing.
     """
     many, ends = len(subscribers), zip(_numbers(len(subscribers)), subscribers, strict=True)
     idles, consume = ConsumeShared(cell.size, 1, rest_s(len(idle))), Consume(cell.size, count, cell.rate_per_s is None)

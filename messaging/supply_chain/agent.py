@@ -45,10 +45,10 @@ class Agent:
     start: mmap
     opens: bool = False
     publishes: tuple[int, ...] = ()
-    """Links whose subscribers it waits for, which are `subscribers`."""
+    """Links on each of which it waits for `subscribers` before it begins."""
     subscribers: int = 0
     ends: tuple[LinkEnd, ...] = ()
-    """The ends to open again once the broker has gone; empty if its end is the run's."""
+    """The ends to open again once the broker has gone; empty if the run ends with the broker."""
 
     def __call__(self, session: Session) -> RoleResult:
         try:

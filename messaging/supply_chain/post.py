@@ -6,9 +6,10 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from messaging.roles import LinkEnd
-from messaging.session import OPEN_NS, LooksIntoQueues, WaitsBeside
+from messaging.session import OPEN_NS
 from transports.base import Link, PeerGone, TransportError
 from transports.frames import LARGEST_FRAME, FrameBatch
 from transports.registry import listen
@@ -18,11 +19,26 @@ STUCK_NS = 1_000_000
 """Longest wait while a link has no room: deliveries go on meanwhile."""
 
 
+@runtime_checkable
+class WaitsBeside(Protocol):
+    """A link whose `wait` can end when another link has something to do: `amqp` has such links."""
+
+    def wait_beside(self, other: Any) -> None: ...
+
+
+@runtime_checkable
+class LooksIntoQueues(Protocol):
+    """A link that counts what lies in the queues that it consumes: `amqp` has such links."""
+
+    def left(self, until_ns: int) -> int:
+        """Number of messages that nobody has taken."""
+
+
 class Post:
     """Sends and receives over several links, and waits for all of them together.
 
-    `ends`: the ends to open again once the broker has gone; empty if its end is the run's. Frames that an assured link
-    took are kept until they are confirmed, and sent again over the new link.
+    `ends`: the ends to open again once the broker has gone; empty if the run ends with the broker. Frames that an
+    assured link took are kept until they are confirmed, and sent again over the new link.
     """
 
     def __init__(self, links: list[Link], receives: Sequence[int], ends: Sequence[LinkEnd], give_up_ns: int) -> None:
@@ -79,7 +95,7 @@ class Post:
             self._links[0].wait(until_ns, readable=False)
 
     def reconnect(self, on_wait: Callable[[], None]) -> None:
-        """Open the links again once the broker is back. PeerGone if its end is the run's."""
+        """Open the links again once the broker is back. PeerGone if the run ends with the broker."""
         if not self._ends:
             raise PeerGone("the broker has gone")
         for link in self._links:

@@ -37,9 +37,9 @@ MOST_LOCATIONS, MOST_FAMILIES = 1_000, 10_000
 
 @dataclass(frozen=True)
 class Topology:
-    """`rates`: initiations a second of each location of the interaction's initiator; of all headquarters together.
+    """`rates`: initiations a second of each location that begins the interaction; for headquarters, of all together.
 
-    offers_of: the share of all families that each supplier offers, the paper's rho.
+    `offers_of`: the share of all families that each supplier offers, the paper's rho.
     """
 
     name: str
