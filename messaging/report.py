@@ -11,7 +11,7 @@ from typing import Any
 from rich.padding import Padding
 
 from exchange.words import counted
-from messaging.benchmark import Benchmark, Column, Published, size_in_words
+from messaging.benchmark import Column, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
 from reports.exports import ReportOptions, print_report
@@ -22,23 +22,59 @@ from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
 PAGE = "bench.html"
-MOST_REASONS = 3
+MOST_REASONS, MOST_ROWS = 3, 60
 USAGE = {"cores in use": "_cores", "context switches a message": "_switches_per_message"}
 Rows = Sequence[dict[str, Any]]
 
 
 def show(record: Mapping[str, Any], whole: bool = True) -> None:
-    """Print a benchmark, or a suite's summary and each of its benchmarks: a row for each cell, then what was wrong."""
+    """Print what was found; then a benchmark's tables, or a suite's summary and each of its benchmarks.
+
+    If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
+    """
     if "parts" in record:
         _show_summary(record)
-        if not whole:  # the page, and `exchange report`, have every table
-            for reason in reasons_in_words(record["reasons"]):
-                terminal().print(f"[bold red]{record['status']}[/bold red]: {reason}")
-            return
-    elif found := answer([record]):
-        terminal().print(f"[bold]{found}[/bold]", highlight=False)
-    for part in record.get("parts", [record]):
-        _show(part)
+    else:
+        terminal().print(f"[bold]{_found(record)}[/bold]", highlight=False)
+    if "parts" not in record or whole:
+        for part in record.get("parts", [record]):
+            _show(part, whole or not is_long(part))
+    else:
+        _show_reasons(record)
+
+
+def is_long(record: Mapping[str, Any]) -> bool:
+    """The record has more rows than fit a terminal."""
+    return "parts" in record or len(record["rows"]) > MOST_ROWS
+
+
+def _found(record: Mapping[str, Any]) -> str:
+    """How far two transports are apart; else what the benchmark says first, or the ends of its main figure.
+
+    amqp, messages/s: 59.2 at 1 MiB, to 34.8 k at 16 B
+    """
+    parts = record.get("parts", [record])
+    if found := answer(parts) or next(iter(_summary(record)), ""):
+        return found
+    transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
+    if len(parts) > 1 or not transports:
+        return f"{counted(len(parts), 'benchmarks')} over {', '.join(transports) or 'nothing'}"
+    return "; ".join(_ends(parts[0], transport) for transport in transports)
+
+
+def _ends(record: Mapping[str, Any], transport: str) -> str:
+    """The lowest and the highest median, each with its interval and its point."""
+    column, (_, rows) = main_column(record), _without_what_is_the_same(record["rows"])
+    own = [row for row in rows if row["transport"] == transport and column.name in row["figures"]]
+    if not own:
+        return f"{transport}: nothing was measured"
+    own.sort(key=lambda row: row["figures"][column.name]["median"])
+    ends = [f"{_in_words(column, row['figures'][column.name])} at {_point_in_words(row)}" for row in (own[0], own[-1])]
+    return f"{transport}, {column.title}: {', to '.join(dict.fromkeys(ends))}"
+
+
+def _point_in_words(row: Mapping[str, Any]) -> str:
+    return ", ".join(value_in_words(name, value) for name, value in row["point"].items())
 
 
 def show_coverage() -> None:
@@ -62,7 +98,7 @@ def _show_summary(record: Mapping[str, Any]) -> None:
     wrong = [part["benchmark"] for part in parts if part["status"] != "complete"]
     outcome = f"{record['status']}, see {', '.join(wrong)}" if wrong else record["status"]
     console.print(f"[bold]{record['name']}[/bold]: {counted(len(parts), 'benchmarks')}, {outcome}")
-    console.print(f"[bold]{answer(parts)}[/bold]", highlight=False)
+    console.print(f"[bold]{_found(record)}[/bold]", highlight=False)
     transports = list(dict.fromkeys(row["transport"] for part in parts for row in part["rows"]))
     table = plain_table(key("lowest to highest"), *transports)
     for part in parts:
@@ -79,21 +115,14 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
     return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
 
 
-def _show(record: Mapping[str, Any]) -> None:
+def _show(record: Mapping[str, Any], with_tables: bool) -> None:
     console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    for sentence in _sentences(record):
+        console.print(sentence)
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
-    same, shown = _without_what_is_the_same(rows)
-    console.print(_table(shown, _columns_with_values(rows, benchmark.columns)))
-    if same:
-        console.print(f"[dim]each row: {same}[/dim]")
-    for title, columns in _usage_columns(rows).items():
-        console.print(f"\n{title}")
-        console.print(_table(shown, columns))
-    for sentence in _sentences(benchmark, rows):
-        console.print(sentence)
-    for sentence in _network_in_words(record.get("network")):
-        console.print(sentence)
+    if with_tables:
+        _show_tables(rows, benchmark.columns)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
     for published in benchmark.published:
@@ -101,13 +130,35 @@ def _show(record: Mapping[str, Any]) -> None:
             console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
+    _show_reasons(record)
+
+
+def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
+    """Print the benchmark's figures, then cores in use and context switches."""
+    console = terminal()
+    same, shown = _without_what_is_the_same(rows)
+    console.print(_table(shown, _columns_with_values(rows, columns)))
+    if same:
+        console.print(f"[dim]each row: {same}[/dim]")
+    for title, own in _usage_columns(rows).items():
+        console.print(f"\n{title}")
+        console.print(_table(shown, own))
+
+
+def _show_reasons(record: Mapping[str, Any]) -> None:
     for reason in reasons_in_words(record["reasons"]):
-        console.print(f"[bold red]{record['status']}[/bold red]: {reason}")
+        terminal().print(f"[bold red]{record['status']}[/bold red]: {reason}")
 
 
-def _sentences(benchmark: Benchmark, rows: Rows) -> list[str]:
-    """What sums the rows up; and each row that did not keep its rate."""
-    return [*benchmark.summary(rows), *(found for row in rows if (found := _saturated(row)))]
+def _sentences(record: Mapping[str, Any]) -> list[str]:
+    """What sums the rows up, but for what was found; each row that did not keep its rate; and the network."""
+    rest = [each for each in _summary(record) if each != _found(record)]
+    return [*rest, *filter(None, map(_saturated, record["rows"])), *_network_in_words(record.get("network"))]
+
+
+def _summary(record: Mapping[str, Any]) -> Sequence[str]:
+    """A benchmark's own sentences; a suite has none."""
+    return () if "parts" in record else benchmark_of(record["benchmark"]).summary(record["rows"])
 
 
 def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
@@ -217,7 +268,7 @@ def page_html(record: Mapping[str, Any]) -> str:
         Path(__file__).parent, in_words=reasons_in_words, short=short, interval=_short_interval, number=number
     )
     parts = list(map(_part, record.get("parts", [record])))
-    return found.get_template(PAGE).render(parts=parts, record=record, answer=answer(record.get("parts", [record])))
+    return found.get_template(PAGE).render(parts=parts, record=record, found=_found(record))
 
 
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +282,7 @@ def _part(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "record": record, "benchmark": benchmark, "drawings": drawings,
         "first": next(of_main, drawings[0] if drawings else None),
-        "sentences": [*_sentences(benchmark, rows), *_network_in_words(record.get("network"))],
+        "sentences": _sentences(record),
         "main": main_column(record).title,
         "ranges": {name: _range(rows, name, main_column(record)) for name in names},
         "columns": _columns_with_values(rows, benchmark.columns), "cpu": _usage_columns(rows),

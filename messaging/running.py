@@ -19,7 +19,7 @@ from messaging.benchmark import Benchmark, Cell, Figures, Settings, known_s
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from messaging.options import parameters, settings_again, settings_of
-from messaging.report import reasons_in_words, show, write_page
+from messaging.report import is_long, reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Plan, Setup, check_cells, plan_of
 from reports.exports import print_json
@@ -122,7 +122,7 @@ def _show(measured: Measured, output: Output) -> int:
         print_json(measured.record)
     else:
         show(measured.record, whole=False)
-        if "parts" in measured.record:
+        if is_long(measured.record):
             click.echo(f"all tables: exchange report {measured.folder}")
         click.echo(f"page: {measured.page}")
     return 0 if measured.record["status"] == COMPLETE else 1

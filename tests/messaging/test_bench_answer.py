@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from messaging.report import show
+from messaging.report import is_long, show
 from messaging.results import answer
 
 
@@ -43,3 +44,30 @@ def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureF
     assert "clients        replies/s" in printed
     assert "each row: match indexed, threads 1, size 1 KiB, preloaded 0" in printed
     assert "cores in use" not in printed, "none were measured"
+
+
+def of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
+    rows = [
+        {"transport": "amqp", "point": {"size_bytes": 1 << size}, "words": "", "repeats": [],
+         "figures": {"messages_per_s": {"median": 10.0 * size, "low": 10.0 * size - 1, "high": 10.0 * size + 1}}}
+        for size in range(1, sizes + 1)
+    ]  # fmt: skip
+    return {"benchmark": "de-spsc", "rows": rows, "settings": {"repeats": repeats}, "reasons": []}
+
+
+def test_of_one_transport_the_first_line_says_where_its_figure_was_lowest_and_highest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(of_one_transport(sizes=3))
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == "amqp, messages/s: 10 (9..11) at 2 B, to 30 (29..31) at 8 B"
+
+
+@pytest.mark.parametrize(("sizes", "whole", "tables"), [(60, False, True), (61, False, False), (61, True, True)])
+def test_a_table_that_fits_no_terminal_is_left_to_the_page_and_to_exchange_report(
+    capsys: pytest.CaptureFixture[str], sizes: int, whole: bool, tables: bool
+) -> None:
+    record = of_one_transport(sizes)
+    show(record, whole)
+    assert bool(re.search(r"^ *8 B  amqp", capsys.readouterr().out, re.MULTILINE)) is tables
+    assert is_long(record) is (sizes > 60)
