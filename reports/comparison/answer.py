@@ -14,10 +14,11 @@ from exchange.estimates import Estimate
 from exchange.json_records import Record
 from exchange.words import counted
 from reports.exports import grouped
-from reports.formats import interval, times
+from reports.formats import interval, times, with_middle_half
 from runs.metrics import COMPARISON_METRICS
 
 NAGLE = "nagle"
+P50 = "due_p50_us"
 SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 TOO_FEW = "too few repeats to tell"
@@ -27,7 +28,33 @@ NARROWEST = 0.5, 2.0
 
 
 def answers(record: Record) -> list[str]:
-    """A sentence for each metric and pair of contenders, the first metric's first."""
+    """A sentence for each metric and pair of contenders, the first metric's first; for one contender, what it did."""
+    return [
+        *(_alone(name, arms) for name, arms in _without_verdicts(record).items()),
+        *_compared(record),
+    ]
+
+
+def _without_verdicts(record: Record) -> dict[str, list[Record]]:
+    """The arms of each contender, if none was compared with another."""
+    return {} if record["verdicts"] else grouped(record["arms"], lambda arm: str(arm["contender"]))
+
+
+def _alone(contender: str, arms: list[Record]) -> str:
+    """amqp: completion p50 from due 368 us at 2,000 orders/s, to 667 us at 8,000 orders/s; every rate was kept"""
+    told = sorted((arm for arm in arms if P50 in arm["metrics"]), key=lambda arm: float(arm["metrics"][P50]["median"]))
+    ends = dict.fromkeys(f"{with_middle_half(arm['metrics'][P50])} us {arm['block']}" for arm in (told[:1] + told[-1:]))
+    unpaced = [arm for arm in arms if arm["settings"]["orders_per_s"] is None and "orders_per_s" in arm["metrics"]]
+    flat_out = [f"{with_middle_half(arm['metrics']['orders_per_s'])} orders/s {arm['block']}" for arm in unpaced]
+    lost = [arm["block"] for arm in arms if not arm["held"]]
+    clauses = [
+        *([f"completion p50 from due {', to '.join(ends)}"] if ends else []), *flat_out,
+        *([f"the rate was not kept {', '.join(lost)}"] if lost else ["every rate was kept"] if ends else []),
+    ]  # fmt: skip
+    return f"{contender}: {'; '.join(clauses) or 'nothing was measured'}"
+
+
+def _compared(record: Record) -> list[str]:
     return [
         _answer(record, own)
         for of_metric in grouped(record["verdicts"], lambda verdict: str(verdict["metric"])).values()
@@ -39,8 +66,8 @@ def headline(record: Record) -> str:
     """The answer in one sentence; with many pairs of contenders how many rows differ, and the largest difference."""
     found = answers(record)
     pairs = {contenders(record, verdict) for verdict in record["verdicts"]}
-    if not found or len(pairs) == 1:
-        return found[0] if found else "Nothing was compared"
+    if not found or len(pairs) <= 1:
+        return found[0] if found else "Nothing was measured"
     differ = [verdict for verdict in record["verdicts"] if verdict["outcome"] == "differ"]
     if not differ:
         is_told = any(verdict.get("low") is not None for verdict in record["verdicts"])

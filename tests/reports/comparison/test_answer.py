@@ -49,6 +49,32 @@ def test_the_answer_says_who_by_how_much_and_in_how_many_cases(verdicts: list[di
     assert headline(record(*verdicts)) == f"{said} (completion p50 from due time)"
 
 
+def alone(rate: float | None, held: bool = True, **figures: float) -> dict[str, Any]:
+    """An arm of the only contender; each figure is of one repeat."""
+    block = f"at {rate:,.0f} orders/s" if rate else "as fast as it goes"
+    estimates = {name: {"median": value, "by_repeat": {"1": value}} for name, value in figures.items()}
+    return {"label": block, "contender": "a", "block": block, "held": held,
+            "settings": {"orders_per_s": rate}, "metrics": estimates}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        ([alone(1_000, due_p50_us=200), alone(2_000, due_p50_us=150), alone(4_000, due_p50_us=170)],
+         "a: completion p50 from due 150 us at 2,000 orders/s, to 200 us at 1,000 orders/s; every rate was kept"),
+        ([alone(1_000, due_p50_us=200), alone(90_000, held=False)],
+         "a: completion p50 from due 200 us at 1,000 orders/s; the rate was not kept at 90,000 orders/s"),
+        ([alone(None, orders_per_s=1_300_000)], "a: 1,300,000 orders/s as fast as it goes"),
+        ([alone(1_000, held=False)], "a: the rate was not kept at 1,000 orders/s"),
+        ([], "Nothing was measured"),
+    ],
+)  # fmt: skip
+def test_a_sweep_of_one_contender_says_where_it_was_fastest_and_slowest_and_which_rates_it_kept(
+    arms: list[dict[str, Any]], said: str
+) -> None:
+    assert headline({**record(), "arms": arms}) == said
+
+
 def test_nagle_s_answer_says_whether_it_hurts() -> None:
     assert answers(record(verdict(0.5), study="nagle"))[0].startswith("b hurts, 2.0 times slower (completion")
 
