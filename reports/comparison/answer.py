@@ -200,9 +200,10 @@ def _mark(verdict: Record, scale: _Scale) -> Mark:
 
 
 def _agree(verdict: Record) -> str:
-    """9 of 10"""
+    """9 of 10. The share is a multiple of half a repeat, since equal values count half; such a half is left out."""
     share, repeats = verdict["share_of_repeats_first_lower"], len(verdict["repeats"])
-    return f"{int(repeats * (share if verdict['ratio'] < 1 else 1 - share))} of {repeats}"
+    halves = round(2 * repeats * (share if verdict["ratio"] < 1 else 1 - share))
+    return f"{halves // 2} of {repeats}"
 
 
 def strip(mark: Mark, ticks: list[tuple[str, float]], width: int) -> str:

@@ -92,7 +92,7 @@ def test_a_row_of_the_plot_shows_the_estimate_between_its_ends_and_on_its_side_o
     for mark in (differs, undecided):
         assert 0 <= (mark.low or -1) < (mark.at or 0) < (mark.high or 0) <= 100
     assert (differs.high or 100) < one < (undecided.low or 0)
-    assert (differs.words, differs.agree, undecided.agree) == ("0.50 (0.45..0.55)", "8 of 10", "1 of 10")
+    assert (differs.words, differs.agree, undecided.agree) == ("0.50 (0.45..0.55)", "8 of 10", "2 of 10")
     assert (lacking.at, lacking.sentence) == (None, "told")
 
 
