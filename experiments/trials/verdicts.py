@@ -16,7 +16,7 @@ from statistics import NormalDist, median, stdev
 import numpy as np
 
 from exchange.estimates import Estimate
-from exchange.json_records import ComparisonRecord, Record, UnusableRecord, decode
+from exchange.json_records import ComparisonRecord, Record, decode
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
@@ -224,15 +224,16 @@ def smallest_ratio(repeats: int, rows: int, deviation: float, alpha: float) -> f
 
 
 def deviations(results: Path) -> Iterator[float]:
-    """The standard deviation of each row's log ratios of p50 in the latest trials of a folder."""
-    try:
+    """The standard deviation of each row's log ratios of p50 in the latest trials of a folder.
+
+    A record that is damaged, or that another version wrote, is left out.
+    """
+    found: list[Path] = []
+    with contextlib.suppress(OSError):
         found = sorted(results.glob("*/comparison.json"), key=lambda path: path.stat().st_mtime)
-        records = [decode(path.read_bytes(), ComparisonRecord) for path in found[-LATEST_TRIALS:]]
-    except (OSError, UnusableRecord):
-        return
-    for record in records:
-        with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):  # of another hand, or damaged
-            yield from _deviations_in(record)
+    for path in found[-LATEST_TRIALS:]:
+        with contextlib.suppress(OSError, KeyError, TypeError, ValueError, ZeroDivisionError):
+            yield from _deviations_in(decode(path.read_bytes(), ComparisonRecord))
 
 
 def _deviations_in(record: Record) -> Iterator[float]:

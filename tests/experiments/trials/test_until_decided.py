@@ -92,15 +92,25 @@ def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> No
     assert "there is no earlier trial" in str(detectable(plan(), tmp_path))
 
 
-def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
-    folder = tmp_path / "earlier"
+def put_earlier_trial(results_folder: Path) -> None:
+    folder, quiet = results_folder / "earlier", [100.0, 101.0, 99.0, 100.5, 100.0, 99.5]
     folder.mkdir()
-    quiet = [100.0, 101.0, 99.0, 100.5, 100.0, 99.5]
     put_all(folder, plan(repeats=6), {"a": quiet, "b": quiet[::-1]})
     (folder / "comparison.json").write_bytes(orjson.dumps(results(folder, plan(repeats=6))))
+
+
+def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
+    put_earlier_trial(tmp_path)
     said = str(detectable(plan(), tmp_path))
     assert "as in 1 row of earlier trials" in said
     assert "from about 1%" in said
+
+
+def test_a_damaged_record_does_not_hide_the_other_earlier_trials(tmp_path: Path) -> None:
+    put_earlier_trial(tmp_path)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "comparison.json").write_text("{")
+    assert "as in 1 row of earlier trials" in str(detectable(plan(), tmp_path))
 
 
 def test_more_rows_and_fewer_repeats_find_less() -> None:
