@@ -5,14 +5,11 @@ Buckets merge by adding counts, so a point for many seconds is as exact as one f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
-
 import numpy as np
 from matplotlib.axes import Axes
 
 from exchange.measurements import BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets, bucket_of
-from exchange.seconds import is_analysed, is_full, merged
+from exchange.seconds import is_analysed, is_full, merged, merged_by
 from reports.drawing.canvas import empty_axes, log_y, time_x
 from reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
@@ -56,7 +53,7 @@ def over_time(folder: RunFolder) -> Chart | None:
 
 def limits_us(completions: list[Record], clock: str) -> tuple[float, float]:
     """The edges of the heat map's cells that hold the fastest and the slowest order."""
-    analysed = [record["payload"] for record in of_clock(completions, clock)]
+    analysed = of_clock(completions, clock)
     fastest, slowest = min(p["min_ns"] for p in analysed), max(p["max_ns"] for p in analysed)
     low, high = (int(bucket_of(ns)) // BUCKETS_PER_CELL for ns in (fastest, slowest))
     return 2.0 ** (low / CELLS_PER_OCTAVE) / 1e3, 2.0 ** ((high + 1) / CELLS_PER_OCTAVE) / 1e3
@@ -83,37 +80,28 @@ def by_percentile(folder: RunFolder) -> Chart | None:
 
 def completion_lines(completions: list[Record], point_s: int, clock: str) -> dict[str, Line]:
     """p50, p99 and max of the completion time by this clock, in us, over time; the warm-up included."""
-
-    def point_of(record: Record) -> int:
-        return int(record["payload"]["second"]) // point_s
-
-    analysed = sorted(of_clock(completions, clock), key=point_of)
-    if not analysed:
+    points = merged_by((int(payload["second"]) // point_s, payload) for payload in of_clock(completions, clock))
+    if not points:
         return {}
-    y = np.full((len(PERCENTS), point_of(analysed[-1]) + 1), np.nan)
-    counts: list[int] = []
-    for point, records in groupby(analysed, key=point_of):
-        buckets = _merged(records)
-        counts.append(buckets.count)
+    y = np.full((len(PERCENTS), max(points) + 1), np.nan)
+    for point, buckets in points.items():
         y[:, point] = [_percentile_us(buckets, percent) for percent in PERCENTS.values()]
-    y = y if is_full(counts[-1], counts[:-1]) else y[:, :-1]
+    *others, last = (points[point].count for point in sorted(points))
+    y = y if is_full(last, others) else y[:, :-1]
     return {name: Line(middles_s(y.shape[1], point_s), row) for name, row in zip(PERCENTS, y, strict=True)}
 
 
 def percentile_curves(completions: list[Record], warm_up_s: float) -> dict[str, Line]:
     """Each clock's time in us over the nines, -log10(1 - p), up to where one order is left."""
     warm = [record for record in completions if record["payload"]["second"] >= warm_up_s]
-    histograms = {clock: _merged(of_clock(warm, clock)) for clock in CLOCKS}
+    histograms = {clock: merged(of_clock(warm, clock)) for clock in CLOCKS}
     return {clock: _percentile_curve(buckets) for clock, buckets in histograms.items() if buckets.count > 1}
 
 
 def of_clock(completions: list[Record], clock: str) -> list[Record]:
-    """The records of this clock that are analysed."""
-    return [r for r in completions if r["payload"]["clock"] == clock and is_analysed(r["payload"])]
-
-
-def _merged(records: Iterable[Record]) -> LogBuckets:
-    return merged(record["payload"] for record in records)
+    """The payloads of this clock that are analysed."""
+    payloads = (record["payload"] for record in completions)
+    return [payload for payload in payloads if payload["clock"] == clock and is_analysed(payload)]
 
 
 def _percentile_curve(buckets: LogBuckets) -> Line:

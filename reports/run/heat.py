@@ -63,11 +63,11 @@ def heat_map(completions: list[Record], point_s: int) -> HeatMap | None:
     chosen = of_clock(completions, "due") or of_clock(completions, "handed_over")
     if not chosen:
         return None
-    points = [int(record["payload"]["second"]) // point_s for record in chosen]
+    points = [int(payload["second"]) // point_s for payload in chosen]
     counts = np.zeros((BUCKETS // BUCKETS_PER_CELL, max(points) + 1), np.int64)
-    for point, record in zip(points, chosen, strict=True):
-        cells = np.asarray(record["payload"]["bucket"], np.int64) // BUCKETS_PER_CELL
-        np.add.at(counts[:, point], cells, record["payload"]["bucket_count"])
+    for point, payload in zip(points, chosen, strict=True):
+        cells = np.asarray(payload["bucket"], np.int64) // BUCKETS_PER_CELL
+        np.add.at(counts[:, point], cells, payload["bucket_count"])
     used = np.flatnonzero(counts.any(axis=1))
     return HeatMap(counts[used[0] : used[-1] + 1], int(used[0]), point_s)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
-from exchange.seconds import is_analysed, merged
-from reports.run.run_folder import Record, RunFolder, warm_up_s
+from exchange.seconds import is_analysed, merged_by
+from reports.run.run_folder import RunFolder, warm_up_s
 from runs.errors import UserError, writing
 from runs.files import whole_text
 from runs.record.reading import damaged
@@ -33,7 +32,7 @@ COMMENTS = (
 
 def write_hlog(path: Path, folder: RunFolder) -> Path:
     """Write the log and return its path. UserError if the spool holds no completion, or the library is missing."""
-    seconds = list(_seconds(folder))
+    seconds = _seconds(folder)
     if not seconds:
         raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
     with writing(path), whole_text(path) as file:
@@ -41,18 +40,13 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
     return path
 
 
-def _seconds(folder: RunFolder) -> Iterator[tuple[int, str, LogBuckets]]:
+def _seconds(folder: RunFolder) -> list[tuple[int, str, LogBuckets]]:
     """(second, clock, buckets) in the order of time, without warm-up and last order."""
     from_s = warm_up_s(folder.run)
-    analysed = (record for record in folder.spool["completion"] if is_analysed(record["payload"]))
-    of_clocks = [record for record in analysed if record["payload"]["clock"] in CLOCKS]
-    logged = [record for record in of_clocks if record["payload"]["second"] >= from_s]
-    for (second, clock), records in groupby(sorted(logged, key=_place), key=_place):
-        yield second, CLOCKS[clock], merged(record["payload"] for record in records)
-
-
-def _place(record: Record) -> tuple[int, int]:
-    return record["payload"]["second"], CLOCKS.index(record["payload"]["clock"])
+    payloads = (record["payload"] for record in folder.spool["completion"])
+    logged = (each for each in payloads if is_analysed(each) and each["clock"] in CLOCKS and each["second"] >= from_s)
+    found = merged_by(((each["second"], CLOCKS.index(each["clock"])), each) for each in logged)
+    return [(second, CLOCKS[clock], found[second, clock]) for second, clock in sorted(found)]
 
 
 def _write(file: TextIO, folder: RunFolder, seconds: list[tuple[int, str, LogBuckets]]) -> None:
