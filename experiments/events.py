@@ -1,6 +1,6 @@
 """The market's events as typed columns: orders, trades, confirmations and quotes, from recorded runs and simulations.
 
-    orders, answers, which order caused which ──▶ Market ──▶ a table a kind, as Arrow
+    orders, answers, where those to each order end ──▶ Market ──▶ a table a kind, as Arrow
 
 An answer's time is that of the order that caused it: its due time, in ns since the stream's first order was due.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from exchange.messages import BID, LAYOUTS, Confirmation, Message, Quote, Trade
+from matching_engine.encoding import ANSWER_SIZES
+from matching_engine.tape import offsets_of
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -26,18 +29,27 @@ MOMENT = {"sequence": pa.int64(), "time_ns": pa.int64(), "clock": pa.string()}
 
 @dataclass(frozen=True)
 class Market:
-    """One instrument's streams: `starts` are the answers' offsets, `causes` the index of the order that caused each."""
+    """One instrument's streams, or a part of them; `ends` says where in `answers` those to each order end."""
 
     instrument: int
     orders: npt.NDArray[np.void]
     due_ns: Longs | None
-    stream: Bytes
-    starts: Longs
-    causes: Longs
+    answers: Bytes
+    ends: Longs
     max_price: int
     orders_before: int = 0
     answers_before: int = 0
-    """Orders, and answers, of the stream that come before this part of it."""
+    """How many orders, and answers, come before this part."""
+
+    @cached_property
+    def starts(self) -> Longs:
+        """The offset of each answer."""
+        return offsets_of(self.answers, ANSWER_SIZES)[:-1]
+
+    @cached_property
+    def causes(self) -> Longs:
+        """The index of the order that caused each answer."""
+        return np.searchsorted(self.ends, self.starts, "right")
 
     def order_rows(self) -> Columns:
         rows = np.arange(len(self.orders))
@@ -51,7 +63,7 @@ class Market:
 
     def trade_rows(self) -> Columns:
         """Return a row for each resting order's trade; the incoming order has a message a level, which sums them up."""
-        answers, trades = self._answers(Trade)
+        answers, trades = self._of_kind(Trade)
         resting = trades["id"] != self.orders["id"][self.causes[answers]]
         answers, trades = answers[resting], trades[resting]
         causes = self.causes[answers]
@@ -65,12 +77,12 @@ class Market:
         }
 
     def confirmation_rows(self) -> Columns:
-        answers, found = self._answers(Confirmation)
+        answers, found = self._of_kind(Confirmation)
         return {**self._moment(answers + self.answers_before, self.causes[answers]), "id": found["id"]}
 
     def quote_rows(self) -> Columns:
         """Return best prices after each change; a side without orders is null."""
-        answers, found = self._answers(Quote)
+        answers, found = self._of_kind(Quote)
         causes = self.causes[answers]
         return {
             **self._moment(answers + self.answers_before, causes),
@@ -79,11 +91,11 @@ class Market:
             "incoming_id": self.orders["id"][causes],
         }
 
-    def _answers(self, kind: type[Message]) -> tuple[Longs, npt.NDArray[np.void]]:
+    def _of_kind(self, kind: type[Message]) -> tuple[Longs, npt.NDArray[np.void]]:
         """Return the numbers of the answers of this kind, and the answers themselves."""
         layout = LAYOUTS[kind]
-        numbers = np.flatnonzero(self.stream[self.starts] == layout.code)
-        records: Bytes = self.stream[self.starts[numbers][:, None] + np.arange(layout.size)]
+        numbers = np.flatnonzero(self.answers[self.starts] == layout.code)
+        records: Bytes = self.answers[self.starts[numbers][:, None] + np.arange(layout.size)]
         return numbers, records.reshape(-1).view(layout.dtype)
 
     def _moment(self, numbers: Longs, causes: Longs) -> Columns:

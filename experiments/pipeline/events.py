@@ -23,10 +23,9 @@ from exchange.json_records import RunRecord
 from exchange.messages import LAYOUTS, MalformedMessage, Order
 from experiments.events import TABLES, Bytes, Longs, Market, event_rows
 from gateway.tape import check_due, check_orders, due_path, mapped
-from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine, Stop
 from matching_engine.order_book import OrderBook
-from matching_engine.tape import ANSWER_BYTES, batches, cut, offsets_of
+from matching_engine.tape import ANSWER_BYTES, batches, cut
 from runs.errors import users_mistake, writing
 from runs.files import whole_file
 from runs.record.reading import read_record
@@ -82,9 +81,7 @@ class RecordedRun:
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None
-        starts = offsets_of(answers, ANSWER_SIZES)[:-1]
-        table = orders.view(LAYOUTS[Order].dtype)
-        return Market(pair, table, due, answers, starts, np.searchsorted(ends, starts, "right"), self.max_price)
+        return Market(pair, orders.view(LAYOUTS[Order].dtype), due, answers, ends, self.max_price)
 
     def _ends(self, orders: Bytes, answers: Bytes) -> Longs:
         """Return where in the answers those to each order end, by matching the orders again."""

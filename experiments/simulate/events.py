@@ -8,7 +8,7 @@ Spark's own writer takes rows one by one, five times slower; so it is given whol
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,9 +18,7 @@ import pyarrow.parquet as pq
 
 from exchange.messages import LAYOUTS, Order
 from experiments.events import Market, event_rows
-from experiments.simulate.simulation import Block, Row
-from matching_engine.encoding import ANSWER_SIZES
-from matching_engine.tape import offsets_of
+from experiments.simulate.simulation import Block
 from runs.errors import UserError
 
 BLOCK_ORDERS = 1 << 15
@@ -88,34 +86,27 @@ class EventFiles:
     def __init__(self, events: Events, part: int, max_price: int) -> None:
         self._events, self._part, self._max_price = events, part, max_price
         self._open: dict[str, _OpenFile] = {}
-        self._files = 0
+        self._files = self._answers = 0
 
-    def of(self, blocks: Generator[Block, None, Row]) -> Generator[TableFile, None, Row]:
-        """Take all events of an instrument; return its row."""
-        answers = 0
-        while True:
-            try:
-                block = next(blocks)
-            except StopIteration as end:
-                row: Row = end.value
-                return row
-            market = self._market(block, answers)
-            answers += len(market.starts)
-            for table in self._events.tables:
-                yield from self._add(table, event_rows(table, market, run=self._events.run))
+    def add(self, block: Block) -> Iterator[TableFile]:
+        """Take the events of an instrument's next block."""
+        if block.first == 0:
+            self._answers = 0
+        market = self._market(block)
+        self._answers += len(market.starts)
+        for table in self._events.tables:
+            yield from self._add(table, event_rows(table, market, run=self._events.run))
 
     def finish(self) -> Iterator[TableFile]:
         """Give the files that are not full."""
         for table in tuple(self._open):
             yield self._closed(table)
 
-    def _market(self, block: Block, answers: int) -> Market:
-        orders = block.orders.view(LAYOUTS[Order].dtype)
-        stream = block.answers.span(0, block.answers.count)
-        starts = offsets_of(stream, ANSWER_SIZES)[:-1]
+    def _market(self, block: Block) -> Market:
+        orders, count = block.orders.view(LAYOUTS[Order].dtype), block.answers.count
         due_ns = (np.arange(block.first, block.first + len(orders)) * (NS / self._events.orders_per_s)).astype(np.int64)
-        causes = np.searchsorted(block.answers.offsets[1 : block.answers.count + 1], starts, "right")
-        return Market(block.instrument, orders, due_ns, stream, starts, causes, self._max_price, block.first, answers)
+        answers, ends = block.answers.span(0, count), block.answers.offsets[1 : count + 1]
+        return Market(block.instrument, orders, due_ns, answers, ends, self._max_price, block.first, self._answers)
 
     def _add(self, table: str, rows: pa.Table) -> Iterator[TableFile]:
         if not rows.num_rows:

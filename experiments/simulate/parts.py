@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from experiments.simulate.events import (
     rows_in,
 )
 from experiments.simulate.rows import as_file, of_files
-from experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
+from experiments.simulate.simulation import InstrumentMatcher, Row, Simulation
 from runs.errors import cannot_write
 
 OnParts = Callable[[int], None]
@@ -63,26 +63,19 @@ class MatchPart:
 
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
         rows: list[Row] = []
-        if self.events is None:
-            matcher = InstrumentMatcher(self.simulation)
-            for number in instruments:
-                rows.append(_row_of(matcher.match(number)))
-        else:
+        matcher, writer = InstrumentMatcher(self.simulation), None
+        if self.events:
             matcher = InstrumentMatcher(self.simulation, by_order=True, block=BLOCK_ORDERS)
             writer = EventFiles(self.events, part, self.simulation.max_price)
-            for number in instruments:
-                rows.append((yield from writer.of(matcher.match(number))))
+        for number in instruments:
+            for found in matcher.match(number):
+                if isinstance(found, Row):
+                    rows.append(found)
+                elif writer:
+                    yield from writer.add(found)
+        if writer:
             yield from writer.finish()
         yield TableFile(INSTRUMENTS, f"{part:06}-000000-{len(rows)}", as_file(rows))
-
-
-def _row_of(blocks: Generator[Block, None, Row]) -> Row:
-    while True:
-        try:
-            next(blocks)
-        except StopIteration as end:
-            row: Row = end.value
-            return row
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ An instrument's orders are those of `exchange tape --seed`, with the seed in its
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -112,8 +112,8 @@ class InstrumentMatcher:
         self._answers = FrameBatch(4 * block, max(40 * block, LARGEST_FRAME))
         self._orders.offsets[:] = np.arange(block + 1) * ORDER_BYTES
 
-    def match(self, instrument: int) -> Generator[Block, None, Row]:
-        """Match all orders of an instrument, block by block; return its row."""
+    def match(self, instrument: int) -> Iterator[Block | Row]:
+        """Match all orders of an instrument; yield each block, and the instrument's row last."""
         settings = self._simulation
         seed = instrument_seed(settings.seed, instrument)
         count = instrument_orders(settings.orders, settings.instruments, instrument)
@@ -127,7 +127,7 @@ class InstrumentMatcher:
             for block in self._match_block(engine, instrument, first):
                 answers.update(block.answers.span(0, block.answers.count))
                 yield block
-        return _row(instrument, seed, engine, orders, answers)
+        yield _row(instrument, seed, engine, orders, answers)
 
     def _match_block(self, engine: MatchingEngine, instrument: int, before: int) -> Iterator[Block]:
         at, why = 0, Stop.ROOM
