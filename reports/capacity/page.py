@@ -20,7 +20,7 @@ from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_par
 from reports.drawing.colours import BLUE, MUTED, ORANGE
 from reports.drawing.figures import Figure, drawings
 from reports.drawing.templates import templates
-from reports.formats import axis_number, date_and_time
+from reports.formats import axis_number
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
@@ -33,7 +33,7 @@ RATIO = "A dot is a probe; above 1 it broke the bound. Hollow: it failed althoug
 
 SMALLEST_RATIO = 1e-3
 BAND_OPACITY = 0.18
-TEMPLATES = templates(Path(__file__).parent, percent=percent, three_digits=three_digits, date_and_time=date_and_time)
+TEMPLATES = templates(Path(__file__).parent, percent=percent, three_digits=three_digits)
 
 
 @heeded_at_the_end()

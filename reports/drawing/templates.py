@@ -12,7 +12,7 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
 from reports.drawing.colours import DARK, LIGHT, css_variables
-from reports.formats import FORMATS, condition, is_number, is_told, max_of
+from reports.formats import FORMATS, condition, date_and_time, is_number, is_told, max_of
 
 SHARED = Path(__file__).parent
 LINES = map(str.strip, (SHARED / "page.js").read_text(encoding="utf-8").splitlines())
@@ -31,5 +31,5 @@ def templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
     environment.globals.update(light=css_variables(LIGHT), dark=css_variables(DARK))
     environment.globals.update(script=Markup(SCRIPT), script_hash=Markup(SCRIPT_HASH))
     environment.tests["measured"] = is_number
-    environment.filters.update(filters)
+    environment.filters.update(date_and_time=date_and_time, **filters)
     return environment

@@ -13,15 +13,12 @@ from reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import BLUE, MUTED, ORANGE
 from reports.drawing.figures import Figure, drawings
 from reports.drawing.templates import templates
-from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, is_unreported, measured
-from reports.formats import date_and_time
+from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
 Record = dict[str, Any]
-TEMPLATES = templates(
-    Path(__file__).parent, date_and_time=date_and_time, in_short=in_short, is_unreported=is_unreported
-)
+TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
 SHADE = 0.15
 
 
