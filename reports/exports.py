@@ -13,6 +13,7 @@ import click
 import orjson
 
 from runs.errors import UserError
+from runs.files import json_bytes
 
 Row = dict[str, Any]
 Some = TypeVar("Some", bound=Mapping[str, Any])
@@ -58,7 +59,7 @@ def print_report(
 
 def print_json(value: object) -> None:
     """Print a record, or rows, as indented JSON."""
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    click.echo(json_bytes(value))
 
 
 def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str, list[Some]]:

@@ -52,14 +52,18 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write indented JSON, numpy numbers among the values, with the errors of `write_whole`."""
+def json_bytes(value: object) -> bytes:
+    """Indented JSON, numpy numbers among the values."""
     option = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
     try:
-        content = orjson.dumps(value, option=option)
+        return orjson.dumps(value, option=option)
     except TypeError:  # a path that is no UTF-8
-        content = orjson.dumps(cleaned(value), option=option)
-    write_whole(path, content + b"\n")
+        return orjson.dumps(cleaned(value), option=option)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a record, with the errors of `write_whole`."""
+    write_whole(path, json_bytes(value) + b"\n")
 
 
 def run_name(settings: RunSettings) -> str:

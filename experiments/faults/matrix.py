@@ -117,8 +117,7 @@ def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
     record = _measured(plan, folder)
-    write_page(folder, record)
-    _print(folder, record, as_json)
+    _print(record, write_page(folder, record), as_json)
     return 1 if fails(record) else 0
 
 
@@ -163,11 +162,12 @@ def _in_short(cell: dict[str, Any]) -> str:
     return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"
 
 
-def _print(folder: Path, record: dict[str, Any], as_json: bool) -> None:
+def _print(record: dict[str, Any], page: Path, as_json: bool) -> None:
     if as_json:
-        return print_json(record)
-    show(record, in_full=not has_listener())
-    return click.echo(f"page: {folder / 'faults.html'}")
+        print_json(record)
+    else:
+        show(record, in_full=not has_listener())
+        click.echo(f"page: {page}")
 
 
 def report_faults(folder: Path, options: ReportOptions) -> int:

@@ -112,10 +112,8 @@ def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:
 def _show(trial: Trial, as_json: bool) -> Trial:
     """Print the trial's record."""
     study = trial.plan.study
-    if as_json and study.rows_as_json:
-        print_json(trial_rows(trial.record))
-    elif as_json:
-        click.echo((trial.folder / FILE).read_bytes(), nl=False)
+    if as_json:
+        print_json(trial_rows(trial.record) if study.rows_as_json else trial.record)
     else:
         SHOW[study.name](trial.record)
         click.echo(f"page: {trial.page}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from exchange.words import printable
+from reports.exports import print_json
 from tests.exchange_command import exchange, exchange_here
 
 CLEAR_SCREEN = "\x1b[2J"
@@ -47,6 +48,11 @@ def test_a_name_that_is_no_utf_8_is_listed(form: tuple[str, ...], tmp_path: Path
     said = exchange("results", "list", *form, "--results", tmp_path)
     assert (said.code, said.err) == (0, "")
     assert "udcffame" in said.out
+
+
+def test_a_record_with_a_path_that_is_no_utf_8_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"tape": os.fsdecode(b"orders\xff.bin")})
+    assert json.loads(capsys.readouterr().out) == {"tape": "orders\\udcff.bin"}
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"n\xff"), CLEAR_SCREEN, "two\nlines"])
