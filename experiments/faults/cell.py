@@ -18,7 +18,7 @@ import psutil
 from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
 from experiments.faults.injection import Fault, Target
 from runs.lineup import READY_S
-from transports.declaration import Server
+from transports.declaration import RunningBroker
 
 LOOK_S = 0.05
 ENDING_S = 30.0
@@ -95,23 +95,21 @@ class Run:
         self.out, self.err = self._process.communicate()
 
 
-Meeting = tuple[str, Mapping[str, str], Server]
-"""A broker: its URL, what the components need in their environment, its server."""
-
-
-def measured_cell(cell: Cell, load: Load, folder: Path, broker: Meeting | None, further: list[str]) -> dict[str, Any]:
+def measured_cell(
+    cell: Cell, load: Load, folder: Path, broker: RunningBroker | None, further: list[str]
+) -> dict[str, Any]:
     """Run the cell; returns its entry in the record. `further` are more words for `exchange run`."""
-    url, environment, server = broker or (cell.transport, {}, None)
-    words = ["--transport", url, *(["--delivery", cell.delivery] if cell.delivery else []),
+    broker = broker or RunningBroker(cell.transport)
+    words = ["--transport", broker.url, *(["--delivery", cell.delivery] if cell.delivery else []),
              *(["--network", cell.fault.network] if cell.fault.network else []), *_words(load), *further,
              "--results", str(folder), "--name", cell.name]  # fmt: skip
-    run, at = Run(words, environment), folder / cell.name
+    run, at = Run(words, broker.environment), folder / cell.name
     known = {**cell.facts, "command": f"exchange run {' '.join(words)}"}
     try:
         start_ns = _under_way(run, at, load)
         if start_ns is None:
             return {**known, "skipped": f"the run did not start: {_own_words(_record(run, at)[0], run)}"}
-        window, hangs, why = _with_fault(run, Target(run.launcher, at, server), cell.fault, load, start_ns)
+        window, hangs, why = _with_fault(run, Target(run.launcher, broker.server), cell.fault, load, start_ns)
     finally:
         if run.code is None:
             run.kill()

@@ -35,11 +35,6 @@ class Samples:
     handed_ns: Longs
     answered_ns: Longs
 
-    @classmethod
-    def of(cls, folder: Path) -> Samples:
-        rows = np.array(sorted(_samples(folder), key=lambda row: row[3]), np.int64).reshape(-1, 4)
-        return cls(*rows.T)
-
     def start_ns(self, rate_per_s: float) -> int:
         """The first order's due time."""
         return int(self.due_ns[0] - (self.ids[0] - 1) * 1e9 / rate_per_s)
@@ -55,10 +50,10 @@ def _samples(folder: Path) -> Iterator[tuple[int, int, int, int]]:
 def orders_in_spool(folder: Path) -> Samples | None:
     """The samples; None if there are none yet."""
     try:
-        found = Samples.of(folder)
+        rows = np.array(sorted(_samples(folder), key=lambda row: row[3]), np.int64)
     except (UserError, TypeError):
         return None
-    return found if len(found.ids) else None
+    return Samples(*rows.T) if len(rows) else None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,11 +35,12 @@ COMPONENTS = ("gateway", "engine", "reporter")
 BROKER = "broker"
 
 
+@dataclass(frozen=True)
 class Target:
     """A run under way; `broker` is the one that its links go through."""
 
-    def __init__(self, launcher: psutil.Process, folder: Path, broker: Server | None) -> None:
-        self.launcher, self.folder, self.broker = launcher, folder, broker
+    launcher: psutil.Process
+    broker: Server | None
 
     def process(self, role: str) -> psutil.Process:
         """NoSuchProcess if it has ended."""

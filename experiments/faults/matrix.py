@@ -13,7 +13,7 @@ import click
 
 from exchange.json_records import SCHEMA, FaultsRecord
 from exchange.words import counted
-from experiments.faults.cell import Cell, Load, Meeting, measured_cell
+from experiments.faults.cell import Cell, Load, measured_cell
 from experiments.faults.injection import FAULTS
 from reports.drawing.figures import write_figures
 from reports.exports import ReportOptions, print_json, print_report
@@ -27,7 +27,7 @@ from runs.notices import has_listener, say
 from runs.record.machine import host_facts, now, versions
 from runs.record.reading import read_record
 from transports.base import BadAddress, NotInstalled
-from transports.declaration import Transport
+from transports.declaration import RunningBroker, Transport
 from transports.registry import has_broker, transport_of
 
 FILE = "faults.json"
@@ -102,14 +102,12 @@ def _impossible(cell: Cell) -> str | None:
     return None
 
 
-def _meeting(scheme: str, brokers: Brokers) -> Meeting:
-    """Its private broker's address, what the components need in their environment, and its server. NotInstalled."""
+def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
+    """The private broker of all cells over the transport. NotInstalled."""
     broker = transport_of(scheme).broker
     if broker is None:
         raise NotInstalled(f"{scheme} declares no broker that could be started here")
-    running = brokers.get(broker(), nodelay=True)
-    assert running.server
-    return running.url, dict(running.environment), running.server
+    return brokers.get(broker(), nodelay=True)
 
 
 def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int:
@@ -148,10 +146,10 @@ def _cell(cell: Cell, plan: Plan, folder: Path, brokers: Brokers) -> dict[str, A
     if why := _impossible(cell):
         return {**cell.facts, "skipped": why}
     try:
-        meeting = _meeting(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
+        broker = _broker(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
     except NotInstalled as error:
         return {**cell.facts, "skipped": str(error)}
-    return measured_cell(cell, plan.load, folder, meeting, list(plan.further))
+    return measured_cell(cell, plan.load, folder, broker, list(plan.further))
 
 
 def _in_short(cell: dict[str, Any]) -> str:
