@@ -116,8 +116,7 @@ def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
 
 
 def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
-    figures = asdict(estimate)
-    return {name: figures["value"], "low": figures["low"], "high": figures["high"]}
+    return {name: estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import median, quantiles
+from statistics import median
 
 from exchange.json_records import Record
 from reports.exports import grouped
@@ -90,8 +90,7 @@ def cpu_beyond(record: Record, arm: Record) -> Record | None:
     beyond = {repeat: ours[repeat] - theirs[repeat] for repeat in ours if repeat in theirs}
     if arm is first or not beyond:
         return None
-    middle_half = quantiles(beyond.values(), method="inclusive")[::2] if len(beyond) > 1 else None
-    return {"median": median(beyond.values()), "middle_half": middle_half, "by_repeat": beyond}
+    return {"median": median(beyond.values()), "by_repeat": beyond}
 
 
 def completion(arm: Record, clock: str, name: str, words: Callable[[Record | None], str]) -> str:

@@ -91,7 +91,7 @@ def newest(name: str, rows: Iterable[Row]) -> Group:
     """A table of these seconds, newest last; a second that is not final is dim."""
     shown = sorted(rows, key=lambda row: row["second"])
     clock = clock_of(shown)
-    table = plain_table(*(key(title, from_right=True) for title in TITLES[:1]), *TITLES[1:], gap=1)
+    table = plain_table(key(TITLES[0], from_right=True), *TITLES[1:], gap=1)
     for row in shown:
         table.add_row(*cells(row, clock, LIVE_COLUMNS), style="" if row["final"] else "dim")
     return Group(Text(f"{name}, us from {clock.replace('_', ' ').replace('handed', 'handing')}"), table)
