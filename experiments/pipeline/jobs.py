@@ -17,6 +17,7 @@ from rich.text import Text
 
 from exchange.words import counted
 from experiments.pipeline.run_sources import RunSources, find_runs
+from reports.formats import ABSENT
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError, users_mistake
 from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
@@ -221,6 +222,6 @@ def _table(rows: list[dict[str, Any]]) -> FoldingTable:
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
             name = f"  {arm['transport']} {arm['arm']}".rstrip()
-            cells = ("-" if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
+            cells = (ABSENT if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
             table.add_row(Text(name), *cells)
     return table

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from exchange.json_records import LoadAxis, Record
-from reports.capacity.table import columns_of, headline, method, percent, three_digits, value_of
+from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, value_of
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import BLUE, MUTED, ORANGE
@@ -33,7 +33,7 @@ RATIO = "A dot is a probe; above 1 it broke the bound. Hollow: it failed althoug
 
 SMALLEST_RATIO = 1e-3
 BAND_OPACITY = 0.18
-TEMPLATES = templates(Path(__file__).parent, percent=percent, three_digits=three_digits)
+TEMPLATES = templates(Path(__file__).parent, percent=percent, rounded_rate=rounded_rate)
 
 
 @heeded_at_the_end()
@@ -132,7 +132,7 @@ def _capacity(axes: Axes, record: Record) -> None:
     if found["low"] is not None:
         axes.axvspan(found["low"], found["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
     axes.axvline(found["value"], color=MUTED, linewidth=1.3)
-    axes.text(found["value"], 1.03, three_digits(found["value"]), color=MUTED, ha="center", va="bottom",
+    axes.text(found["value"], 1.03, rounded_rate(found["value"]), color=MUTED, ha="center", va="bottom",
               transform=axes.get_xaxis_transform())  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def _evidence(record: Record) -> FoldingTable:
 def _noise(runs: list[dict[str, Any]]) -> str:
     """The largest share of the processors that others took beside a run at this rate."""
     shares = [share for run in runs if (share := run.get("noise_share")) is not None]
-    return percent(max(shares)) if shares else "-"
+    return percent(max(shares)) if shares else ABSENT
 
 
 def _middle(runs: list[dict[str, Any]], path: Sequence[str]) -> float | None:
@@ -88,15 +88,15 @@ def headline(record: Record) -> str:
     subject = str(record.get("subject", record["settings"]["transport"]))
     found, answer, probes = axis.capacity(record), record["answer"], counted(len(record["probes"]), "probes")
     if found:
-        interval = f"95% interval {three_digits(found['low'])}..{three_digits(found['high'])}"
-        return f"{subject} holds {objective} up to {axis.in_words(three_digits(found['value']))} ({interval}; {probes})"
+        interval = f"95% interval {rounded_rate(found['low'])}..{rounded_rate(found['high'])}"
+        return f"{subject} holds {objective} up to {axis.in_words(rounded_rate(found['value']))} ({interval}; {probes})"
     subject = f"{subject}'s capacity for {objective}"
     if highest := answer[f"highest_held_{axis.name}"]:
-        reached = axis.in_words(three_digits(highest))
+        reached = axis.in_words(rounded_rate(highest))
         return f"{subject} is above {reached}: {_highest_tried(record, highest)} ({probes})"
     if failed := answer[f"lowest_failed_{axis.name}"]:
         tried = "in reach" if failed <= record[f"reach_{axis.name}"]["low"] else "tried"
-        return f"{subject} is below {axis.in_words(three_digits(failed))}: it held at no {axis.noun} {tried} ({probes})"
+        return f"{subject} is below {axis.in_words(rounded_rate(failed))}: it held at no {axis.noun} {tried} ({probes})"
     return f"nothing is known of {subject}: {probes}, too few to say"
 
 
@@ -106,7 +106,7 @@ def _highest_tried(record: Record, highest_held: float) -> str:
     highest = max(float(probe[axis.name]) for probe in record["probes"])
     if highest <= highest_held:
         return f"the highest {axis.noun} tried held"
-    return f"the probes ended before {axis.in_words(three_digits(highest))} was decided"
+    return f"the probes ended before {axis.in_words(rounded_rate(highest))} was decided"
 
 
 def _of_searches(record: Record) -> str:
@@ -120,7 +120,7 @@ def _of_searches(record: Record) -> str:
     return f"{transport} holds {record['objective']} up to {found['value']:,.0f} orders/s{interval}: {searches}, {runs}"
 
 
-def three_digits(rate_per_s: float) -> str:
+def rounded_rate(rate_per_s: float) -> str:
     """30,400: more digits than three would say more than an interval allows."""
     return f"{float(f'{rate_per_s:.3g}'):,.10g}"
 

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from exchange.json_records import Record
 from exchange.words import counted
-from reports.formats import ABSENT, time_in_words
+from reports.formats import ABSENT, time_in_words, whole
 from reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
 LEGEND = (
@@ -43,11 +43,11 @@ def answer(record: Record) -> list[str]:
     cells = measured(record)
     lost = sum(cell["orders"]["lost"] for cell in cells)
     where = sum(bool(cell["orders"]["lost"]) for cell in cells)
-    whole = "" if record["status"] == "complete" else f" (of {record['planned_cells']} planned)"
+    planned = "" if record["status"] == "complete" else f" (of {record['planned_cells']} planned)"
     skipped = len(record["cells"]) - len(cells)
     head = f"{counted(lost, 'orders') if lost else 'no order'} {'were' if lost > 1 else 'was'} lost"
     head += f" in {where or 'any'} of {counted(len(cells), 'runs')}"
-    head += f"{whole}{_silent(cells) or (', and every record says so' if lost else '')}"
+    head += f"{planned}{_silent(cells) or (', and every record says so' if lost else '')}"
     head += f"; {skipped} not possible here" if skipped else ""
     return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
 
@@ -125,13 +125,9 @@ def _details(record: Record) -> FoldingTable:
 def _detail(cell: Record) -> list[str]:
     if "skipped" in cell:
         return [*[""] * 7, f"skipped: {cell['skipped']}"]
-    counts = (_count(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
+    counts = (whole(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
     times = (_time(cell["p99_us"].get(phase)) for phase in ("before", "during", "after"))
-    return [*counts, *times, _count(cell["exit_code"]), cell["said"]]
-
-
-def _count(value: int | None) -> str:
-    return ABSENT if value is None else f"{value:,}"
+    return [*counts, *times, whole(cell["exit_code"]), cell["said"]]
 
 
 def _time(us: float | None) -> str:

@@ -8,6 +8,7 @@ from exchange.words import counted, each_of
 from reports.formats import date_and_time, is_number, is_told, plain, rate, three_digits, time_in_words
 from reports.run.run_folder import Record, is_scheduled, mean_cores, section
 from runs.record.noise import MOST_SHARE, noise_words
+from transports.registry import scheme_of
 
 TRANSPORTS = {"zeromq": "ZeroMQ", "amqp": "AMQP", "tcp": "TCP", "memory": "memory"}
 ONE_PROCESS = ("memory", "zeromq+inproc")
@@ -80,8 +81,7 @@ def title(run: Record) -> str:
 
 
 def _scheme(settings: Record) -> str:
-    """`settings.transport` is a scheme, or a URL that begins with one."""
-    return str(settings.get("transport") or "an unknown transport").partition("?")[0].partition("://")[0]
+    return scheme_of(str(settings.get("transport") or "an unknown transport"))
 
 
 def _transport(settings: Record) -> str:
