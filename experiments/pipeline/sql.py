@@ -17,8 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from exchange.words import counted
 from experiments.pipeline.jobs import in_sentences, open_dataset
+from reports.formats import ABSENT
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError, users_mistake
+from runs.files import whole_file
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import DatasetFolder, ServedFolder
 from spark.dataset.views import create_views, query
@@ -139,7 +141,7 @@ def _shared_by_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _cell(value: Any) -> str:
     if value is None:
-        return "-"
+        return ABSENT
     if isinstance(value, list | dict):
         return f"[{counted(len(value), 'values')}]"
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
@@ -167,14 +169,11 @@ def to_parquet(file: Path) -> Output:
 
     def write(rows: DataFrame) -> None:
         found: pa.Table = rows.toArrow()
-        hidden = file.with_name(f".{file.name}.part")
         try:
-            pyarrow.parquet.write_table(found, hidden)
-            hidden.replace(file)
+            with whole_file(file) as out:
+                pyarrow.parquet.write_table(found, out)
         except OSError as error:
             raise UserError(f"--parquet {file} cannot be written: {error.strerror or error}") from error
-        finally:
-            hidden.unlink(missing_ok=True)
         click.echo(f"{file}: {counted(found.num_rows, 'rows')}")
 
     return write

@@ -18,7 +18,7 @@ from reports.drawing.canvas import HEIGHT, WIDTH, page_style
 from reports.drawing.chart import Chart, Numbers
 from reports.drawing.colours import LIGHT, MUTED, STAND_INS, with_css_colours
 from runs.errors import writing
-from runs.files import whole_file
+from runs.files import write_whole
 
 PICTURES: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 216}}
 AROUND: dict[str, Any] = {"facecolor": "white", "bbox_inches": "tight", "pad_inches": 0.12}
@@ -176,9 +176,9 @@ def write_figures(folder: Path, figures: Iterable[Figure]) -> Path:
     files = folder / "figures"
     with writing(files):
         files.mkdir(exist_ok=True)
-        with page_style(LIGHT):
-            for figure in figures:
-                _write(files / figure.name, figure.title, figure.chart)
+    with page_style(LIGHT):
+        for figure in figures:
+            _write(files / figure.name, figure.title, figure.chart)
     return files
 
 
@@ -187,8 +187,8 @@ def _write(path: Path, title: str, chart: Chart) -> None:
     for kind, how in PICTURES.items():
         picture = io.BytesIO()
         chart.figure.savefig(picture, format=kind, **AROUND, **how)
-        _write_bytes(path.with_name(f"{path.name}.{kind}"), picture.getvalue())
-    _write_bytes(path.with_name(f"{path.name}.csv"), csv_of(chart.numbers).encode())
+        write_whole(path.with_name(f"{path.name}.{kind}"), picture.getvalue())
+    write_whole(path.with_name(f"{path.name}.csv"), csv_of(chart.numbers).encode())
 
 
 def csv_of(numbers: Numbers) -> str:
@@ -198,8 +198,3 @@ def csv_of(numbers: Numbers) -> str:
     table.writerow(numbers.columns)
     table.writerows(numbers.rows)
     return text.getvalue()
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    with whole_file(path) as file:
-        file.write(content)
