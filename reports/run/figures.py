@@ -27,15 +27,14 @@ class Plan:
 
     name: str
     title: str
-    unscheduled: str
-    """The title for a run as fast as it goes."""
+    """`{since}` is where completion times begin: "from due", or "from handing over" in a run as fast as it goes."""
     chart_of: Callable[[RunFolder], Chart | None]
     caption: str
     scheduled: str = ""
     """Added to the caption of a run with a schedule."""
 
     def title_of(self, run: Record) -> str:
-        return self.title if is_scheduled(run) else self.unscheduled
+        return self.title.format(since="from due" if is_scheduled(run) else "from handing over")
 
     def figure_of(self, folder: RunFolder) -> Figure | None:
         chart = self.chart_of(folder)
@@ -50,8 +49,7 @@ class Plan:
 
 CURVE = Plan(
     name="percentiles",
-    title="Completion time by percentile, µs, from due",
-    unscheduled="Completion time by percentile, µs, from handing over",
+    title="Completion time by percentile, µs, {since}",
     chart_of=completion.by_percentile,
     caption="At 99, read the time within which 99 % of the orders were answered; each step to the right keeps the "
     "slowest tenth.",
@@ -60,16 +58,14 @@ CURVE = Plan(
 OVER_TIME = (
     Plan(
         name="completion",
-        title="Completion time over the run, µs, from due",
-        unscheduled="Completion time over the run, µs, from handing over",
+        title="Completion time over the run, µs, {since}",
         chart_of=completion.over_time,
         caption="Level lines: the system keeps up. Climbing lines: orders queue. A gap: a second without an answer. A "
         "last moment of few orders is left out.",
     ),
     Plan(
         name="heat",
-        title="Every completion over the run, µs, from due",
-        unscheduled="Every completion over the run, µs, from handing over",
+        title="Every completion over the run, µs, {since}",
         chart_of=heat.heat,
         caption="A column is a moment of the run, a row a completion time, the shade how many orders took so long, on "
         "a log scale. A pause is a plume that rises out of the band.",
@@ -77,7 +73,6 @@ OVER_TIME = (
     Plan(
         name="rates",
         title="Orders and answers a second, by the gateway's clock",
-        unscheduled="Orders and answers a second, by the gateway's clock",
         chart_of=load.rates,
         caption="Orders sent and answered, and the answers: trades, confirmations and quotes. Dots are the gateway's "
         "meters at their samples, rings the engine's.",
@@ -86,7 +81,6 @@ OVER_TIME = (
     Plan(
         name="cpu",
         title="CPU by component, cores in use",
-        unscheduled="CPU by component, cores in use",
         chart_of=load.cpu,
         caption="Cores kept busy in each second; dashed, the mean over the run. A component's main thread can use one "
         "core, its I/O threads come on top.",
