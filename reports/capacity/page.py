@@ -64,10 +64,7 @@ def capacity_figures(record: Record) -> Iterator[Figure]:
 
 
 def _chance(record: Record) -> Chart:
-    axis = LoadAxis.of(record)
-    axes = empty_axes("% of probes hold", axis.unit)
-    _log_rates(axes, record)
-    _capacity(axes, record)
+    axis, axes = LoadAxis.of(record), _axes(record, "% of probes hold")
     curve = record.get("curve", [])
     names = (axis.name, "value", "low", "high")
     rates, chances, low, high = (np.array([point[name] for point in curve]) for name in names)
@@ -94,10 +91,7 @@ def _chance(record: Record) -> Chart:
 
 
 def _ratios(record: Record) -> Chart:
-    axis = LoadAxis.of(record)
-    axes = empty_axes("figure / bound", axis.unit)
-    _log_rates(axes, record)
-    _capacity(axes, record)
+    axis, axes = LoadAxis.of(record), _axes(record, "figure / bound")
     measured = [probe for probe in record["probes"] if probe.get("log_ratio") is not None]
     for holds, colour in ((True, BLUE), (False, ORANGE)):
         for within in (True, False):
@@ -124,20 +118,21 @@ def _ratio(probe: Record) -> float:
     return min(max(exp(probe["log_ratio"]), SMALLEST_RATIO), 1 / SMALLEST_RATIO)
 
 
-def _capacity(axes: Axes, record: Record) -> None:
-    """The capacity as a line, with its interval."""
-    found = LoadAxis.of(record).capacity(record)
-    if not found:
-        return
-    if found["low"] is not None:
-        axes.axvspan(found["low"], found["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
-    axes.axvline(found["value"], color=MUTED, linewidth=1.3)
-    axes.text(found["value"], 1.03, rounded_rate(found["value"]), color=MUTED, ha="center", va="bottom",
-              transform=axes.get_xaxis_transform())  # fmt: skip
+def _axes(record: Record, y_unit: str) -> Axes:
+    """Axes over the rates that were probed, with the capacity as a line and its interval as a band."""
+    axis = LoadAxis.of(record)
+    axes = empty_axes(y_unit, axis.unit)
+    _log_rates(axes, [probe[axis.name] for probe in record["probes"]])
+    if found := axis.capacity(record):
+        if found["low"] is not None:
+            axes.axvspan(found["low"], found["high"], color=MUTED, alpha=BAND_OPACITY, linewidth=0)
+        axes.axvline(found["value"], color=MUTED, linewidth=1.3)
+        axes.text(found["value"], 1.03, rounded_rate(found["value"]), color=MUTED, ha="center", va="bottom",
+                  transform=axes.get_xaxis_transform())  # fmt: skip
+    return axes
 
 
-def _log_rates(axes: Axes, record: Record) -> None:
-    rates = [probe[LoadAxis.of(record).name] for probe in record["probes"]]
+def _log_rates(axes: Axes, rates: list[float]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(min(rates) / 1.15, max(rates) * 1.15)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(rates) / min(rates) < FEW_TICKS else (1.0,)))
