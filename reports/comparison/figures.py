@@ -85,7 +85,7 @@ def _against_rate(arms: list[Record], metric: str) -> Chart:
     for place, (name, own) in enumerate(contenders.items()):
         if measured := [arm for arm in own if metric in arm["metrics"]]:
             dodge = 1 + DODGE * (place - (len(contenders) - 1) / 2)
-            labels.append(_line(axes, measured, metric, colours[name], dodge))
+            labels.append(draw_arms(axes, name, sorted(measured, key=rate_of), metric, colours[name], dodge))
     log_x(axes, sorted({rate_of(arm) for arm in arms}))
     log_y(axes)
     label_ends(axes, labels)
@@ -100,17 +100,11 @@ def numbers_of_arms(points: Iterable[tuple[str, str, Record]], unit: str) -> Num
     return Numbers(columns, [(name, rate, e["median"], *ends(e)) for name, rate, e in found if e])
 
 
-def _line(axes: Axes, arms: list[Record], metric: str, colour: str, dodge: float) -> EndLabel:
-    """Draw medians with whiskers, slightly beside the whiskers of the other lines."""
-    arms = sorted(arms, key=rate_of)
+def draw_arms(axes: Axes, name: str, arms: list[Record], metric: str, colour: str, dodge: float = 1.0) -> EndLabel:
+    """Draw the medians of arms against their rates; `dodge` moves their whiskers beside those of other lines."""
     x = np.array([rate_of(arm) for arm in arms]) * dodge
-    name = contender_of(arms[-1])
-    return draw_medians(axes, x, estimates_of(arms, metric), name, colour, full=[arm["held"] for arm in arms])
-
-
-def estimates_of(arms: list[Record], metric: str) -> list[tuple[float, float, float]]:
-    """Median and middle half of each arm."""
-    return [(estimate["median"], *ends(estimate)) for estimate in (arm["metrics"][metric] for arm in arms)]
+    estimates = [(found["median"], *ends(found)) for found in (arm["metrics"][metric] for arm in arms)]
+    return draw_medians(axes, x, estimates, name, colour, full=[arm["held"] for arm in arms])
 
 
 def _cpu_by_contender(arms: list[Record]) -> dict[str, Chart]:

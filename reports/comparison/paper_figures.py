@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from exchange.json_records import Record
 from reports.comparison.figures import (
     NAGLE,
     contender_colours,
     contender_of,
-    estimates_of,
+    draw_arms,
     numbers_of_arms,
     rate_of,
     with_rate,
@@ -20,7 +18,7 @@ from reports.comparison.figures import (
 from reports.comparison.paper import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
 from reports.comparison.sentences import beside_the_rate
 from reports.drawing.canvas import empty_axes, linear_x, linear_y
-from reports.drawing.chart import Chart, EndLabel, draw_medians, label_ends
+from reports.drawing.chart import Chart, EndLabel, label_ends
 from reports.drawing.colours import MUTED
 from reports.drawing.figures import Figure
 from reports.exports import grouped
@@ -111,9 +109,7 @@ def lines_of(arms: dict[str, list[Record]], metric: str, before: str = "") -> li
 def lines_against_rate(lines: list[PaperLine], axis: str, unit: str, labels: list[EndLabel]) -> Chart:
     axes = empty_axes(axis, "orders/s")
     for line in lines:
-        x = np.array([rate_of(arm) for arm in line.arms])
-        full = [arm["held"] for arm in line.arms]
-        draw_medians(axes, x, estimates_of(line.arms, line.metric), line.name, line.colour, full=full)
+        draw_arms(axes, line.name, line.arms, line.metric, line.colour)
     linear_x(axes, sorted({rate_of(arm) for line in lines for arm in line.arms}))
     linear_y(axes)
     label_ends(axes, labels)
