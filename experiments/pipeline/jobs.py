@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
@@ -161,21 +161,29 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
 def open_dataset(
     master: str, tables: str, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[tuple[SparkSession, DatasetFolder]]:
-    """Open a session and its tables' folder; a failure is shown as a sentence instead of a stack trace."""
-    with in_sentences():
-        if is_connect(master):
-            with connected_session(master, settings) as spark, typed_errors(tables):
-                yield spark, served_to_change(spark, master, tables)
-            return
-        java = find_java()
-        if java.note:
-            click.echo(java.note, err=True)
-        with open_session(master, java=java, settings=settings) as spark, typed_errors(tables):
-            yield spark, dataset_folder(spark, tables)
+    """Open a session and its tables' folder, which may be changed."""
+    with session_for(tables, master, settings) as spark:
+        is_served = is_connect(master)
+        yield spark, served_to_change(spark, master, tables) if is_served else dataset_folder(spark, tables)
 
 
 @contextmanager
-def in_sentences() -> Iterator[None]:
+def session_for(tables: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Open a session of our own or of a Spark Connect server; a failure is a sentence instead of a stack trace."""
+    with _in_sentences(), ExitStack() as session:
+        if is_connect(master):
+            spark = session.enter_context(connected_session(master, settings))
+        else:
+            java = find_java()
+            if java.note:
+                click.echo(java.note, err=True)
+            spark = session.enter_context(open_session(master, java=java, settings=settings))
+        with typed_errors(tables):
+            yield spark
+
+
+@contextmanager
+def _in_sentences() -> Iterator[None]:
     """Show an error of Spark's as a sentence, with the exit code that says whose fault it is."""
     try:
         yield

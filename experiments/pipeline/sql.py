@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,19 @@ import click
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from exchange.words import counted
-from experiments.pipeline.jobs import in_sentences, open_dataset
+from experiments.pipeline.jobs import session_for
 from reports.formats import ABSENT
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError, users_mistake
 from runs.files import whole_file
 from spark.dataset.bars import STRETCHES, create_partial_bars
-from spark.dataset.folder import DatasetFolder, ServedFolder
+from spark.dataset.folder import ServedFolder, dataset_folder
 from spark.dataset.views import create_views, query
-from spark.errors import BadQueryError, typed_errors
-from spark.sessions.connect import connected_session, is_connect
+from spark.errors import BadQueryError
+from spark.sessions.connect import is_connect
 from spark.sessions.settings import DRIVER_OPTIONS, with_given
 from spark.tables.schemas import KEYS
 
@@ -71,26 +70,15 @@ def sql(
     """
     # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
     tuning = compilers_for(tables) if bars_ns is None or "://" in tables else {}
-    with _open_tables(master, tables, tuning, settings) as (spark, folder):
+    is_served = is_connect(master)
+    with session_for(tables, master, settings if is_served else with_given(tuning, settings)) as spark:
+        folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
         there = create_views(spark, folder)
         if bars_ns is not None and not STRETCHES.keys().isdisjoint(there):
             create_partial_bars(spark, folder, there, bars_ns)
         with users_mistake(BadQueryError):
             output(query(spark, statement))
     return 0
-
-
-@contextmanager
-def _open_tables(
-    master: str, tables: str, tuning: Mapping[str, str], settings: Mapping[str, str]
-) -> Iterator[tuple[SparkSession, DatasetFolder | ServedFolder]]:
-    """Open a session of our own, which `tuning` is for, or one of a Spark Connect server."""
-    if not is_connect(master):
-        with open_dataset(master, tables, with_given(tuning, settings)) as opened:
-            yield opened
-        return
-    with in_sentences(), connected_session(master, settings) as spark, typed_errors(tables):
-        yield spark, ServedFolder(spark, tables)
 
 
 def compilers_for(tables: str) -> dict[str, str]:
