@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -64,6 +65,14 @@ def json_bytes(value: object) -> bytes:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write a record, with the errors of `write_whole`."""
     write_whole(path, json_bytes(value) + b"\n")
+
+
+def local_path(place: str) -> Path | None:
+    """The path that a path or a file: URL names; None for a URL of another file system."""
+    scheme = urlsplit(place).scheme
+    if len(scheme) > 1 and scheme != "file":
+        return None
+    return Path(place.removeprefix("file:").removeprefix("//") if scheme == "file" else place)
 
 
 def run_name(settings: RunSettings) -> str:

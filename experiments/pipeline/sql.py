@@ -19,7 +19,7 @@ from experiments.pipeline.jobs import session_for
 from reports.formats import ABSENT
 from reports.tables import Column, plain_table, terminal
 from runs.errors import UserError, users_mistake
-from runs.files import whole_file
+from runs.files import local_path, whole_file
 from spark.dataset.bars import STRETCHES, create_partial_bars
 from spark.dataset.folder import ServedFolder, dataset_folder
 from spark.dataset.views import create_views, query
@@ -69,7 +69,7 @@ def sql(
     With `bars_ns` there is a view of partial bars of this length, which the statement BARS merges.
     """
     # Over tables on this machine Python makes the partial bars, which leaves Java little to do.
-    tuning = compilers_for(tables) if bars_ns is None or "://" in tables else {}
+    tuning = compilers_for(tables) if bars_ns is None or local_path(tables) is None else {}
     is_served = is_connect(master)
     with session_for(tables, master, settings if is_served else with_given(tuning, settings)) as spark:
         folder = ServedFolder(spark, tables) if is_served else dataset_folder(spark, tables)
@@ -87,9 +87,8 @@ def compilers_for(tables: str) -> dict[str, str]:
     Over small tables that compiler would double a query's CPU time, since the query ends before it pays. A query over
     100,000,000 events is three times as fast with it.
     """
-    is_elsewhere = "://" in tables and not tables.startswith("file:")
-    local = Path(tables.removeprefix("file://").removeprefix("file:"))
-    if is_elsewhere or sum(file.stat().st_size for file in local.rglob("*.parquet")) > LARGE_BYTES:
+    local = local_path(tables)
+    if local is None or sum(file.stat().st_size for file in local.rglob("*.parquet")) > LARGE_BYTES:
         return {DRIVER_OPTIONS: "-XX:TieredStopAtLevel=4"}
     return {}
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -24,7 +23,7 @@ from reports.exports import print_json
 from reports.progress import counting
 from reports.tables import FoldingTable, indented, key, plain_table, terminal
 from runs.errors import UserError, writing
-from runs.files import dated_name, new_run_folder, write_json
+from runs.files import dated_name, local_path, new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.options import warn_of_prices
 from runs.record.machine import host_facts, now, versions
@@ -87,11 +86,12 @@ def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dic
 
 def _place(tables: str, master: str) -> str:
     """Return the place of the tables: a URL, or an absolute path, since executors have other working directories."""
-    if len(urlsplit(tables).scheme) > 1 and not tables.startswith("file:"):
+    local = local_path(tables)
+    if local is None:
         if master == "none":
             raise UserError(f"--master none writes to this machine only: give a folder, or a Spark master for {tables}")
         return tables
-    local = Path(tables.removeprefix("file://")).resolve()
+    local = local.resolve()
     with writing(local):
         local.mkdir(parents=True, exist_ok=True)
     return str(local)

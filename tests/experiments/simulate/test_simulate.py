@@ -112,10 +112,10 @@ def test_files_are_full_and_numbered_and_hold_every_event(tmp_path: Path, monkey
 
 
 def test_tables_of_two_simulations_lie_side_by_side_but_not_under_one_name(tmp_path: Path) -> None:
-    shared = ("--quotes", "--tables", tmp_path / "tables")
-    for name in ("one", "two"):
-        assert simulated(tmp_path, *MARKET, *shared, "--name", name).code == 0
-    again = simulated(tmp_path / "other", *MARKET, *shared, "--name", "two")
+    """A file: URL with one stroke once made a folder of that name."""
+    for name, tables in (("one", tmp_path / "tables"), ("two", f"file:{tmp_path}/tables")):
+        assert simulated(tmp_path, *MARKET, "--quotes", "--tables", tables, "--name", name).code == 0
+    again = simulated(tmp_path / "other", *MARKET, "--quotes", "--tables", tmp_path / "tables", "--name", "two")
     assert again.code == 2
     assert f"{tmp_path}/tables holds quotes of two already: choose another --name" in again.err
     there = ds.dataset(tmp_path / "tables" / "quotes", partitioning="hive").to_table(columns=["experiment", "run"])
