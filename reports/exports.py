@@ -72,7 +72,7 @@ def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str
 
 def trial_rows(record: Row) -> list[Row]:
     """A row for each arm: its name, the settings in which arms differ, and every metric."""
-    settings = [orjson.loads(orjson.dumps(arm["settings"])) for arm in record["arms"]]
+    settings = [orjson.loads(json_bytes(arm["settings"])) for arm in record["arms"]]
     varying = [name for name in settings[0] if any(other.get(name) != settings[0][name] for other in settings)]
     return [
         {

@@ -13,6 +13,7 @@ from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan, Step
 from experiments.trials.redo import noisy_words, set_aside_words
+from runs.files import json_bytes
 from runs.record.noise import MOST_SHARE, noise_share
 
 DIFFERS_BY_RUN = {("settings", "url"), ("host", "load_before")}
@@ -58,7 +59,7 @@ def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
     A repeat's seed is as planned, and a setting that is newer than the run is not compared.
     """
     for arm in arms:
-        planned = orjson.loads(orjson.dumps(arm.arm.settings.as_dict()))
+        planned = orjson.loads(json_bytes(arm.arm.settings.as_dict()))
         seeds = {repeat: plan.settings_of(Step(repeat, arm.arm)).seed for repeat in arm.runs}
         for name, value in planned.items():
             written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}

@@ -12,6 +12,7 @@ from exchange.settings import RunSettings
 from experiments.trials.arms import Arm, Factor, arms_of
 from experiments.trials.observations import new_attempt
 from experiments.trials.plan import Plan, Step
+from runs.files import json_bytes
 
 HOST = {"cpu": "AMD EPYC", "cores": 2, "load_before": [0.5, 0.4, 0.3]}
 VERSIONS = {"python": "3.11.7", "exchange": "0.1.0"}
@@ -36,7 +37,7 @@ def record_of(folder: Path, planned: RunSettings, us: float = 100.0, **changed: 
     times = dict.fromkeys(("p50", "p90", "p99", "p999"), us)
     record = {
         "schema": 1, "name": folder.name, "status": "complete", "reasons": [],
-        "settings": {**orjson.loads(orjson.dumps(planned.as_dict())), **changed.pop("settings", {})},
+        "settings": {**orjson.loads(json_bytes(planned.as_dict())), **changed.pop("settings", {})},
         "counts": {"orders_answered": 1000}, "checksums": {"orders": "aa", "answers": "bb"},
         "rates": {"orders_per_s": planned.orders_per_s, "answers_per_s": 2400.0},
         "completion_us": {"due": times, "handed_over": times},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 from sample_trials import HOST, VERSIONS, plan, put, put_all
 
 from exchange.estimates import Estimate
+from exchange.settings import RunSettings
+from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
+from reports.exports import trial_rows
 from reports.formats import interval
 
 STEADY = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0, 101.0, 99.0, 102.0, 98.0]
@@ -143,6 +147,15 @@ def test_runs_under_other_conditions_are_said_to_differ(changed: dict[str, Any],
         put(tmp_path, step, host={**HOST, "load_before": [9.9, 0, 0]})
     assert f"conditions differ: {field} is" in caveats(tmp_path, made)
     assert "load_before" not in caveats(tmp_path, made)
+
+
+def test_a_tape_whose_name_is_no_utf_8_is_the_planned_one(tmp_path: Path) -> None:
+    settings = RunSettings(tape=os.fsdecode(b"tape\xff"), orders_per_s=1000.0)
+    made = Plan(arms=(Arm("a", "", settings),), repeats=1, seed=1)
+    put_all(tmp_path, made, {"a": [100.0]})
+    found = results(tmp_path, made)
+    assert found["conditions"]["differences"] == []
+    assert trial_rows(found)[0]["runs"] == 1
 
 
 def test_equal_orders_with_different_answers_are_not_to_be_trusted(tmp_path: Path) -> None:
