@@ -150,20 +150,49 @@ class ExchangeRates:
         }  # fmt: skip
 
     def least(self) -> float:
-        """The lowest rate that can be judged. UserError if --from is lower, or if the run is impossible."""
-        _refuse_few_orders(self.objective, self.settings.orders, f"--tape {self.settings.tape}", "has")
-        least_per_s = least_rate_per_s(self.settings, self.objective, self.search)
+        """The lowest rate at which a probe has as many orders as the objective needs.
+
+        UserError if --from is lower, or if the run is impossible.
+        """
+        self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
+        needed, start_per_s, longest_s = self._offered_orders, self.search.start_per_s, self.search.longest_s
+        least_per_s = needed / max(longest_s, self.search.seconds)
+        if start_per_s < least_per_s:
+            raise UserError(
+                f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {start_per_s * longest_s:,.0f} "
+                f"orders; {self.objective.words} needs {ceil(needed):,}: take --from {ceil(least_per_s)} or more, or "
+                f"--longest {ceil(needed / start_per_s)}"
+            )
         runs_in_one_process(self.settings)
         return least_per_s
 
+    def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:
+        """UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
+        needed = self.objective.needed_orders
+        if orders is not None and orders < needed:
+            raise UserError(
+                f"{source} {has} {counted(orders, 'orders')}; {self.objective.words} needs {needed:,}: offer more, or "
+                f"judge a lower percentile"
+            )
+
+    @property
+    def _offered_orders(self) -> float:
+        """Orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
+        arrivals = Arrivals.parse(self.settings.arrivals)
+        spare = 1.0 if self.settings.arrivals == "fixed" else SPARE
+        return spare * (self.objective.needed_orders + LEFT_OUT) / arrivals.mean_share
+
+    def probe_s(self, rate_per_s: float) -> float:
+        """How long a probe offers orders: longer at a low rate, so that it has as many as the objective needs."""
+        return self.settings.warm_up_s + max(self.search.seconds, self._offered_orders / rate_per_s)
+
     def probe(self, folder: Path, value: float) -> Record:
         """UserError if the run cannot start or is too short."""
-        seconds = probe_s(value, self.settings, self.objective, self.search)
-        settings = replace(self.settings, orders_per_s=value, duration_s=seconds)
+        settings = replace(self.settings, orders_per_s=value, duration_s=self.probe_s(value))
         record = measure(folder, settings, progress_bar(settings), self._brokers)
         why = self.objective.broken_by(record)
         if why is None:
-            _refuse_few_orders(self.objective, record["completion_us"]["due"]["count"], record["name"], "measured")
+            self._refuse_few_orders(record["completion_us"]["due"]["count"], record["name"], "measured")
         figures = {name: record.get(name) for name in ("status", "completion_us", "lag_us")}
         return {"orders_per_s": value, "holds": why is None, "why": why, "log_ratio": self.objective.log_ratio(record),
                 "noise_share": noise_share(record), **figures}  # fmt: skip
@@ -181,37 +210,3 @@ class ExchangeRates:
         if record["status"] not in VALID:
             raise UserError(f"the generator's ceiling was not measured: {'; '.join(record['reasons'])}")
         return float(record["rates"]["orders_per_s"])
-
-
-def _refuse_few_orders(objective: Objective, orders: int | None, source: str, has: str) -> None:
-    """UserError if the tape or run has too few `orders` for the objective; None stands for any number."""
-    if orders is not None and orders < objective.needed_orders:
-        raise UserError(
-            f"{source} {has} {counted(orders, 'orders')}; {objective.words} needs {objective.needed_orders:,}: offer "
-            f"more, or judge a lower percentile"
-        )
-
-
-def probe_s(rate_per_s: float, settings: RunSettings, objective: Objective, search: SearchSettings) -> float:
-    """How long a probe offers orders: longer at a low rate, so that it has as many as the objective needs."""
-    return settings.warm_up_s + max(search.seconds, offered_orders(settings, objective) / rate_per_s)
-
-
-def offered_orders(settings: RunSettings, objective: Objective) -> float:
-    """Orders that a probe must offer, at its mean rate, to measure as many as the objective needs."""
-    arrivals = Arrivals.parse(settings.arrivals)
-    spare = 1.0 if settings.arrivals == "fixed" else SPARE
-    return spare * (objective.needed_orders + LEFT_OUT) / arrivals.mean_share
-
-
-def least_rate_per_s(settings: RunSettings, objective: Objective, search: SearchSettings) -> float:
-    """The lowest rate at which a probe has as many orders as the objective needs. UserError if --from is lower."""
-    needed = offered_orders(settings, objective)
-    least = needed / max(search.longest_s, search.seconds)
-    if search.start_per_s < least:
-        raise UserError(
-            f"--from is {search.start_per_s:,g} orders/s, at which {search.longest_s:g} s have "
-            f"{search.start_per_s * search.longest_s:,.0f} orders; {objective.words} needs {ceil(needed):,}: "
-            f"take --from {ceil(least)} or more, or --longest {ceil(needed / search.start_per_s)}"
-        )
-    return least

@@ -14,7 +14,7 @@ from cli.main import main
 from exchange.settings import RunSettings
 from experiments.capacity import exchange_rates
 from experiments.capacity.capacity import measured_capacity
-from experiments.capacity.exchange_rates import ExchangeRates, least_rate_per_s, objective_of, probe_s
+from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from experiments.capacity.search import SearchSettings
 from tests.exchange_command import exchange_here
 
@@ -41,13 +41,13 @@ def test_a_search_of_real_runs_leaves_them_its_record_and_its_page(tmp_path: Pat
 def test_a_probe_at_a_low_rate_goes_on_until_it_has_the_orders(slo: str, needed: int, arrivals: str) -> None:
     settings, objective = RunSettings(arrivals=arrivals, warm_up_s=1.0), objective_of(slo)
     for rate_per_s in (1_500.0, 3_000.0, 50_000.0):
-        seconds = probe_s(rate_per_s, settings, objective, SearchSettings())
+        seconds = ExchangeRates(settings, objective, SearchSettings()).probe_s(rate_per_s)
         assert (seconds - settings.warm_up_s) * rate_per_s > needed
         assert seconds - settings.warm_up_s >= 2.0
 
 
 def test_the_lowest_rate_is_one_at_which_the_longest_probe_has_enough_orders() -> None:
-    least = least_rate_per_s(RunSettings(), objective_of("p99 <= 1ms"), SearchSettings(longest_s=10.0))
+    least = ExchangeRates(RunSettings(), objective_of("p99 <= 1ms"), SearchSettings(longest_s=10.0)).least()
     assert ceil(least) == 101
 
 
