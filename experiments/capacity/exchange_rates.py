@@ -15,13 +15,12 @@ from exchange.settings import RunSettings
 from exchange.words import counted
 from exchange.workload import Arrivals
 from experiments.capacity.search import SearchSettings
-from experiments.trials.observations import VALID
+from experiments.trials.observations import VALID, is_delayed
 from reports.progress import progress_bar
 from runs.errors import UserError
 from runs.files import new_run_folder
 from runs.launch.brokers import Brokers
 from runs.record.noise import noise_share
-from runs.record.status import is_gateways_own
 from runs.run import measure
 from runs.transport_settings import runs_in_one_process
 
@@ -86,9 +85,7 @@ class Objective:
 
     def broken_by(self, record: Record) -> str | None:
         """The first reason why the run does not hold the objective, None if it does."""
-        reasons = record["reasons"]
-        is_delayed = record["status"] == "saturated" and bool(reasons) and is_gateways_own(reasons)
-        if record["status"] != "complete" and not is_delayed:
+        if record["status"] != "complete" and not is_delayed(record):
             return f"{record['status']}: {next(iter(record['reasons']), 'no reason known')}"
         return next((why for term in self.terms if (why := term.broken_by(record))), None)
 

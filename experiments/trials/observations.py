@@ -70,6 +70,11 @@ def is_valid(record: Record) -> bool:
     return record["status"] in VALID and not record.get("recovered")
 
 
+def is_delayed(record: Record) -> bool:
+    """True for a saturated run in which only the gateway itself was late, which says nothing of a transport."""
+    return record["status"] == "saturated" and bool(record["reasons"]) and is_gateways_own(record["reasons"])
+
+
 def read_record(folder: Path) -> Record:
     """run.json's content, or a partial run's record if it cannot be used."""
     try:
@@ -105,9 +110,8 @@ class Observations:
 
     @property
     def delayed(self) -> int:
-        """The number of saturated runs in which only the gateway itself was late, which says nothing of a transport."""
-        saturated = (record for record in self.runs.values() if record["status"] == "saturated")
-        return sum(bool(record["reasons"]) and is_gateways_own(record["reasons"]) for record in saturated)
+        """The number of runs in which only the gateway itself was late."""
+        return sum(map(is_delayed, self.runs.values()))
 
     @property
     def kept_rate(self) -> bool:
