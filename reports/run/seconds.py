@@ -65,6 +65,27 @@ class Seconds:
                 values[second // point_s].append(value)
         return {point: sum(known) / len(known) for point, known in values.items()}
 
+    def shown(self, most: int) -> list[Row | None]:
+        """The rows of a table, without a last second of which neither a rate nor a time is known.
+
+        None stands for the seconds in the middle, if there are more than `most`.
+        """
+        numbers = self.numbers[:-1] if self._ends_empty else self.numbers
+        chosen = numbers if len(numbers) <= most else [*numbers[: most // 2], None, *numbers[-most // 2 :]]
+        return [None if second is None else self.shown_row(second) for second in chosen]
+
+    @property
+    def _ends_empty(self) -> bool:
+        if len(self.numbers) < 2:
+            return False
+        row = self.shown_row(self.numbers[-1])
+        return row.get("orders_per_s") is None and "handed_over_count" not in row
+
+    def shown_row(self, second: int) -> Row:
+        """The row of a second; the times of a thin end are left out."""
+        is_thin = second == self.numbers[-1] and self.ends_thin
+        return self.facts(second) if is_thin else self.row(second)
+
     @property
     def ends_thin(self) -> bool:
         """True if the last second holds a handful of orders only, so that its times say little."""
@@ -110,10 +131,7 @@ def seconds_table(folder: RunFolder) -> SecondsTable:
     without_schedule = () if scheduled else ("offered", "p50 handed over", "p99 handed over", "lag p99")
     left_out = (*without_schedule, *(() if lasts_a_second(folder) else RATES_A_SECOND))
     columns = {title: name for title, name in of_clock.items() if title not in left_out}
-    rows = [
-        None if second is None else (second, list(_words(shown_row(seconds, second), columns)))
-        for second in _shown(_with_figures(seconds), MOST_ON_A_PAGE)
-    ]
+    rows = [(row["second"], list(_words(row, columns))) if row else None for row in seconds.shown(MOST_ON_A_PAGE)]
     return SecondsTable(list(columns), rows)
 
 
@@ -138,26 +156,6 @@ def _table(seconds: Seconds, scheduled: bool, has_rates: bool) -> FoldingTable:
     columns = {title: how for title, how in COLUMNS.items() if title not in left_out}
     first, *others = (HEADINGS.get(title, title).format(clock=CLOCK_WORDS[clock]) for title in columns)
     table = plain_table(key(first, from_right=True), *others, gap=1)
-    for second in _shown(_with_figures(seconds), MOST_ROWS):
-        row = {} if second is None else shown_row(seconds, second)
+    for row in seconds.shown(MOST_ROWS):
         table.add_row(*(cells(row, clock, columns) if row else ["..."] * len(columns)))
     return table
-
-
-def _with_figures(seconds: Seconds) -> list[int]:
-    """The seconds, without a last one of which neither a rate nor a time is known."""
-    *others, last = seconds.numbers or [0]
-    row = shown_row(seconds, last) if others else {}
-    is_empty = bool(others) and row.get("orders_per_s") is None and "handed_over_count" not in row
-    return others if is_empty else seconds.numbers
-
-
-def _shown(numbers: list[int], most: int) -> list[int | None]:
-    """The seconds of a table; None stands for those that are left out."""
-    return [*numbers] if len(numbers) <= most else [*numbers[: most // 2], None, *numbers[-most // 2 :]]
-
-
-def shown_row(seconds: Seconds, second: int) -> Row:
-    """The row of a second; the times of a thin end are left out."""
-    is_thin = second == seconds.numbers[-1] and seconds.ends_thin
-    return seconds.facts(second) if is_thin else seconds.row(second)

@@ -17,7 +17,7 @@ from reports.run.completion import by_percentile, completion_lines, nines_ticks,
 from reports.run.heat import heat
 from reports.run.load import cpu, line_of, meter_dots, rates
 from reports.run.run_folder import Record, RunFolder, read_run_folder
-from reports.run.seconds import Seconds, shown_row
+from reports.run.seconds import Seconds
 
 
 def completion(second: int, *values_us: int, last_order: bool = False) -> Record:
@@ -139,9 +139,9 @@ def test_the_times_of_a_last_moment_of_few_orders_are_not_shown(last: int, shown
         {"kind": "completion", **completion(second, *[100] * n)} for second, n in enumerate([8_000, 8_000, last])
     ]
     seconds = seconds_of(*records)
-    row = shown_row(seconds, 2)
+    row = seconds.shown_row(2)
     assert ("handed_over_p50_us" in row) is shown
-    assert "handed_over_p50_us" in shown_row(seconds, 1)
+    assert "handed_over_p50_us" in seconds.shown_row(1)
 
 
 def test_readings_of_several_gateways_are_added_up() -> None:
