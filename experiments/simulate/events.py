@@ -29,11 +29,12 @@ ROWS_A_FILE = 1 << 22
 NS = 1_000_000_000
 RESERVED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 """What Hive and Spark escape in the name of a partition's folder."""
-OPTIONS: dict[str, Any] = {
+ENCODING: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["run", "instrument", "clock", "side", "aggressor", "price", "volume", "bid", "ask"],
     "column_encoding": dict.fromkeys(("sequence", "time_ns", "id", "resting_id", "incoming_id"), "DELTA_BINARY_PACKED"),
 }
+"""Of all tables' columns; pyarrow ignores those that a table does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +130,7 @@ class _OpenFile:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._sink = pa.BufferOutputStream()
-        named = {name: value for name, value in OPTIONS["column_encoding"].items() if name in schema.names}
-        dictionary = [name for name in OPTIONS["use_dictionary"] if name in schema.names]
-        options = {**OPTIONS, "column_encoding": named, "use_dictionary": dictionary}
-        self._file = pq.ParquetWriter(self._sink, schema, **options)
+        self._file = pq.ParquetWriter(self._sink, schema, **ENCODING)
         self._waiting: list[pa.Table] = []
         self._waiting_rows = self.rows = 0
 

@@ -145,7 +145,5 @@ class _Writer:
 
     def write(self, file: TableFile) -> None:
         files, rows, size = self.written[file.table]
-        target = self._folder / file.table / f"part-{files}.parquet"
-        with target.open("wb") as out:
-            out.write(file.content)
+        (self._folder / file.table / f"part-{files}.parquet").write_bytes(file.content)
         self.written[file.table] = WrittenTable(files + 1, rows + rows_in(file.file), size + len(file.content))
