@@ -39,9 +39,9 @@ def print_report(
     folder: Path, kind: str, rows: list[Row] | Row, options: ReportOptions, show: Callable[[], None],
     write_page: Callable[[], Path], write_figures: Callable[[], Path],
 ) -> int:  # fmt: skip
-    """Print the rows, or the record, or show it; then write its page, and figures if asked for. The exit code, 0.
+    """Print the rows, or the record, or show it; then write its page, and figures if asked for.
 
-    `kind` is that of the folder, in a word. UserError for an export that only a run has.
+    `kind` is that of the folder, in a word. Returns the exit code, 0. UserError for an export that only a run has.
     """
     if options.hlog:
         raise UserError(f"--hlog is of one run, and {folder} is a {kind}'s folder: give the folder of a run in it")

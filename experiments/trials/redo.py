@@ -48,7 +48,7 @@ class RedoRule:
         return is_noisy(record, self.most_share_of_all_cpus)
 
     def wants(self, tries: Sequence[Record], extra_runs: int) -> bool:
-        """True if what has these tries is to be run again: all were noisy, and the limits allow it."""
+        """True if a step with these tries is to be run again: all were noisy, and the limits allow it."""
         within = len(tries) < self.most_tries and extra_runs < self.most_extra_runs
         return within and all(map(self.is_noisy, tries))
 

@@ -1,4 +1,4 @@
-"""A capacity in words: its sentence, what a reader must know, then the probes by rate. Never two answers."""
+"""A capacity in words: its sentence, what a reader must know, then the probes by rate."""
 
 from __future__ import annotations
 

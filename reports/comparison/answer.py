@@ -79,6 +79,12 @@ def headline(record: Record) -> str:
     return f"{words}, most of all {most['block'] or 'in all'}: {most['sentence']} ({title})"
 
 
+def other_answers(record: Record) -> list[str]:
+    """The answers that the headline does not give already."""
+    first = headline(record)
+    return [words for words in answers(record) if words != first]
+
+
 def contenders(record: Record, verdict: Record) -> tuple[str, str]:
     """The names of the arms that a verdict compares."""
     names = {arm["label"]: str(arm["contender"]) for arm in record["arms"]}

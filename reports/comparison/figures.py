@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from exchange.json_records import Record
+from reports.comparison.answer import NAGLE
 from reports.comparison.sentences import beside_the_rate, cpu_metric
 from reports.drawing.canvas import empty_axes, linear_y, log_x, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, draw_medians, label_ends, name_parts
@@ -21,7 +22,6 @@ from reports.exports import grouped
 from reports.formats import axis_number, ends, is_told
 from runs.metrics import COMPONENTS
 
-NAGLE = "nagle"
 DRAWN = {NAGLE: ("mean", "p50")}
 """Completion times from due that a study's page draws against rate; all others draw USUALLY_DRAWN."""
 USUALLY_DRAWN = ("p50", "p99")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exchange.json_records import Record
-from reports.comparison.answer import answers, headline, ratio_plot
+from reports.comparison.answer import headline, other_answers, ratio_plot
 from reports.comparison.figures import trial_figures
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.paper_figures import paper_figures, published, transports
@@ -53,8 +53,7 @@ def page_html(record: Record) -> str:
     beside = has_its_roles(record)
     return TEMPLATES.get_template("comparison.html").render(
         record=record, title=title(record), circumstances=circumstances(record), sureness=sureness(record),
-        headline=headline(record), answers=[words for words in answers(record) if words != headline(record)],
-        plot=ratio_plot(record),
+        headline=headline(record), answers=other_answers(record), plot=ratio_plot(record),
         drawings=drawings(trial_figures(record)), completion=COMPLETION, cpu=_measured(record, CPU),
         cpu_beyond=cpu_beyond, resources=_measured(record, RESOURCES), as_in_paper=drawings(paper_figures(record)),
         published=published(record), transports=transports(record),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from exchange.json_records import Record
+from reports.comparison.answer import NAGLE
 from reports.comparison.figures import (
-    NAGLE,
     contender_colours,
     contender_of,
     draw_arms,

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from exchange.json_records import Record
-from reports.comparison.answer import Mark, RatioPlot, answers, headline, ratio_plot, scale_of_strips, strip
+from reports.comparison.answer import Mark, RatioPlot, headline, other_answers, ratio_plot, scale_of_strips, strip
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
@@ -58,9 +58,8 @@ def _show_answer(console: Console, record: Record) -> None:
     """Print what was found in a sentence, then by how much and how sure: a row of the ratio plot for each verdict."""
     console.print()
     console.print(Text(headline(record), "bold"))
-    for sentence in answers(record):
-        if sentence != headline(record):
-            console.print(Text(sentence))
+    for sentence in other_answers(record):
+        console.print(Text(sentence))
     if plot := ratio_plot(record):
         for group, marks in plot.groups.items():
             console.print(Text(f"\n{group}", "bold"))

@@ -20,7 +20,7 @@ from reports.formats import axis_number
 WIDTH, HEIGHT, TEXT = 440, 270, 11.5
 LEFT, RIGHT, TOP, BOTTOM = 52, 92, 28, 34
 LEAST_GAP, MOST_NUMBERS = 0.14, 6
-"""Of a linear axis, from one number to the next; numbers on a log axis."""
+"""The least share of a linear axis between two of its numbers; the most numbers on a log axis."""
 Write: TypeAlias = Callable[[float, int | None], str]
 
 STYLE: dict[Any, Any] = {

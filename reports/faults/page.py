@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from exchange.json_records import Record
 from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import BLUE, MUTED, ORANGE
@@ -17,7 +17,6 @@ from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, 
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
 
-Record = dict[str, Any]
 TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
 SHADE = 0.15
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from exchange.json_records import Record
 from exchange.measurements import BUCKETS_PER_OCTAVE, CLOCKS, LogBuckets, bucket_of
 from exchange.seconds import is_analysed, is_full, merged, merged_by
 from reports.drawing.canvas import empty_axes, log_y, time_x
 from reports.drawing.chart import Chart, Floats, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from reports.run.run_folder import (
-    Record,
     RunFolder,
     completion_clock,
     is_long_enough,

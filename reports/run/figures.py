@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from exchange.json_records import Record
 from reports.drawing.canvas import page_style
 from reports.drawing.chart import Chart
 from reports.drawing.figures import Drawing, Figure, drawing_of
 from reports.formats import three_digits
 from reports.run import completion, heat, load
 from reports.run.run_folder import (
-    Record,
     RunFolder,
     is_long_enough,
     is_scheduled,

@@ -12,13 +12,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from exchange.json_records import Record
 from exchange.measurements import BUCKETS
 from reports.drawing.canvas import empty_axes, time_x
 from reports.drawing.chart import Chart, Floats, Numbers
 from reports.drawing.colours import MUTED
 from reports.formats import axis_number
 from reports.run.completion import BUCKETS_PER_CELL, CELLS_PER_OCTAVE, of_clock
-from reports.run.run_folder import Record, RunFolder, is_long_enough, run_colour, seconds_per_point, span_s
+from reports.run.run_folder import RunFolder, is_long_enough, run_colour, seconds_per_point, span_s
 
 MOST_COLUMNS = 150  # two pixels each
 FAINTEST = 0.2  # opacity of one order: visible on white and on black

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from exchange.json_records import Record
 from exchange.measurements import Meter
 from exchange.workload import is_steady
 from reports.drawing.canvas import empty_axes, linear_y, time_x
@@ -24,7 +25,6 @@ from reports.drawing.chart import (
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from reports.formats import is_number
 from reports.run.run_folder import (
-    Record,
     RunFolder,
     is_long_enough,
     mean_cores,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exchange.json_records import RunRecord
+from exchange.json_records import Record, RunRecord
 from exchange.records import PAYLOADS
 from reports.drawing.colours import BLUE, transport_colour
 from reports.formats import is_number
@@ -17,7 +17,6 @@ from runs.record.reading import record_for_report, records
 if TYPE_CHECKING:
     from reports.drawing.chart import Floats
 
-Record = dict[str, Any]
 Spool = dict[str, list[Record]]  # by kind, each in order of arrival
 MAX_POINTS = 500  # of a line; a longer run gets several seconds a point
 LEAST_SECONDS = 4  # of a chart over time: three dots are no line
