@@ -1,8 +1,8 @@
 """Counts, rates and cores of each second and of the run: all that is measured but completion times.
 
-Terminal, page and Spark make their rows with these. The same set of records gives the same figures, in whatever order
-it is taken. The last second is seldom a whole one: its rates and cores are absent if the part that was run is shorter
-than half a second.
+Terminal, page, live view and Spark make their rows with these. The same set of records gives the same figures, in
+whatever order it is taken. The last second is seldom a whole one: its rates and cores are absent if the part that was
+run is shorter than half a second.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class PlacedMeters:
         starts[second] = min(start_ns, starts.get(second, start_ns))
 
     def place(self, fresh: list[Fact]) -> bool:
-        """Place these readings; True if the clock's start has moved, which may move any reading to another second."""
+        """Place these readings; True if the clock's start has moved, and readings with it to other seconds."""
         start_ns = self._earliest_start()
         moved = start_ns != self._start_ns
         self._facts += fresh
@@ -153,7 +153,7 @@ class PlacedMeters:
         if start_ns is not None:
             for fact in self._facts if moved else fresh:
                 self._placed[(fact["wall_ns"] - start_ns) // NS_PER_S].append(fact)
-        return moved
+        return moved and bool(self._facts)
 
     def second_of(self, fact: Fact, last: int) -> int:
         """Return the second of a reading, at most `last`; -1 while the clock's start is unknown."""

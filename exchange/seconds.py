@@ -4,7 +4,7 @@
 - Completion times are merged by adding log buckets; the last order is left out: `is_analysed`, `merged`.
 - A rate is the growth between two readings of one source, over the time between them; so a second that ends late has
   the rate that it had. An interval under half a second has no rate: `Reading`, `History`, `rates_of`.
-- The figure of a second is the sum of what its sources report: `Shares`, `added`.
+- The figure of a second is the sum of what its sources report: `added`.
 - The last second is seldom a whole one. It stands beside the others if it holds a tenth of the usual orders: `is_full`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,8 +23,6 @@ SHORTEST_INTERVAL_S = 0.5
 """CPU time comes in hundredths of a second, so a rate over a shorter interval says nothing."""
 LEAST_SHARE = 0.1
 """Share of the usual number of orders from which on the last second is shown."""
-LATEST_S = 10
-"""How many seconds a source may be behind the others and still be counted in `Shares`."""
 
 RATES = {
     "orders_sent": "orders_per_s",
@@ -35,7 +33,6 @@ RATES = {
 
 Payload = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
-T = TypeVar("T")
 
 
 class Once:
@@ -158,23 +155,6 @@ def rates_of(counts: Mapping[str, Any], grown: Reading) -> dict[str, float]:
     if not grown.is_long_enough:
         return {}
     return {rate: counts[name] / grown.length_s for name, rate in RATES.items()}
-
-
-class Shares(Generic[T]):
-    """Shares of several sources in one second, while it is recent. A source's newer share replaces its older one."""
-
-    def __init__(self) -> None:
-        self._shares: dict[int, dict[str, T]] = {}
-
-    def put(self, second: int, source: str, share: T) -> list[T]:
-        """Add a share. Returns all shares of its second so far; none if that second is LATEST_S behind the newest."""
-        newest = max(self._shares, default=second)
-        if second <= newest - LATEST_S:
-            return []
-        self._shares.setdefault(second, {})[source] = share
-        for old in [known for known in self._shares if known <= second - LATEST_S]:
-            del self._shares[old]
-        return list(self._shares[second].values())
 
 
 def added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
-from exchange.instances import role_of
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, PROCESS, TRAFFIC
-from exchange.seconds import History, Reading, Shares, is_analysed, rates_of
+from exchange.second_figures import Fact, Facts
+from exchange.seconds import is_analysed
 from reports.formats import is_told
 
 SECONDS = 60
-NAMES = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
-"""The figure's name, by the name of its rate."""
 
 
 class Figures:
-    """Minutes by name: rates a second, times in us such as "due p50", cores in use by role; sums over all gateways."""
+    """Minutes by name: rates and cores as `Facts` names them, times in us such as "due p50"; sums over all gateways."""
 
     def __init__(self, gateways: int = 1) -> None:
         self.minutes: defaultdict[str, Minute] = defaultdict(Minute)
         self._gateways = gateways
         self._newest: dict[str, int] = {}
-        self._traffic: defaultdict[str, History] = defaultdict(History)
-        self._cpu: defaultdict[str, History] = defaultdict(History)
-        self._shares: defaultdict[str, Shares[float]] = defaultdict(Shares)
-        self._buckets: defaultdict[str, Shares[LogBuckets]] = defaultdict(Shares)
+        self._facts = Facts()
+        self._buckets: defaultdict[tuple[int, str], LogBuckets] = defaultdict(LogBuckets)
 
     @property
     def newest(self) -> int:
@@ -36,43 +33,36 @@ class Figures:
         front = max(self._newest.values())
         return min(second for second in self._newest.values() if second >= front - 1)
 
-    def take(self, record: dict[str, Any]) -> None:
-        """Add one record of the spool; kinds that are not drawn are ignored."""
-        kind, source, payload = record["kind"], record["source"], record["payload"]
-        if kind == TRAFFIC:
-            self._take_traffic(source, payload, record["monotonic_ns"])
-        elif kind == COMPLETION and is_analysed(payload):
-            self._take_completion(source, payload)
-        elif kind == PROCESS:
-            self.take_cpu(source, payload["second"], Reading(record["monotonic_ns"], payload["cpu_s"]))
+    def take(self, records: Iterable[dict[str, Any]]) -> None:
+        """Add records of the spool; kinds that are not drawn are ignored."""
+        facts: list[Fact] = []
+        for record in records:
+            kind, payload = record["kind"], record["payload"]
+            if kind in (TRAFFIC, PROCESS):
+                facts.append({**record, **payload})
+            elif kind == COMPLETION and is_analysed(payload):
+                self._take_completion(payload)
+        self._take_facts(facts)
 
-    def _take_traffic(self, source: str, payload: dict[str, Any], monotonic_ns: int) -> None:
-        second = payload["second"]
-        grown = self._traffic[source].put(second, Reading(monotonic_ns))
-        for name, rate in rates_of(payload, grown).items():
-            self._newest[source] = second
-            self._add(NAMES[name], second, source, rate)
+    def _take_facts(self, facts: list[Fact]) -> None:
+        rows = {second: self._facts.row(second) for second in sorted(self._facts.take(facts) or ())}
+        for second, row in rows.items():
+            for name, value in row.items():
+                self.minutes[name].put(second, value)
+        for fact in facts:
+            if fact["kind"] == TRAFFIC and "orders_per_s" in rows[fact["second"]]:
+                self._newest[fact["source"]] = fact["second"]
 
-    def _add(self, name: str, second: int, source: str, share: float) -> None:
-        if shares := self._shares[name].put(second, source, share):
-            self.minutes[name].put(second, sum(shares))
-
-    def _take_completion(self, source: str, payload: dict[str, Any]) -> None:
-        second, clock, buckets = payload["second"], payload["clock"], LogBuckets()
-        for share in self._buckets[clock].put(second, source, LogBuckets.from_sparse(payload)):
-            buckets.merge(share)
-        if not buckets.count:
-            return
+    def _take_completion(self, payload: dict[str, Any]) -> None:
+        second, clock = payload["second"], payload["clock"]
+        buckets = self._buckets[second, clock]
+        buckets.merge(LogBuckets.from_sparse(payload))
         self.minutes[f"{clock} p50"].put(second, buckets.percentile_ns(50) / 1e3)
         if is_told("p99", buckets.count):
             self.minutes[f"{clock} p99"].put(second, buckets.percentile_ns(99) / 1e3)
         self.minutes[f"{clock} max"].put(second, buckets.max_ns / 1e3)
-
-    def take_cpu(self, component: str, second: int, reading: Reading) -> None:
-        """Add the CPU `reading` that closes this second; CPU seconds count from the start of the component's clock."""
-        grown = self._cpu[component].put(second, reading)
-        if grown.is_long_enough:
-            self._add(role_of(component), second, component, grown.cores)
+        for old in [known for known in self._buckets if known[0] <= second - SECONDS]:
+            del self._buckets[old]
 
 
 class Minute:

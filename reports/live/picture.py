@@ -22,8 +22,8 @@ PLAIN = "_.:-=+*#"
 UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, ""))
 
 Rows = dict[str, str]
-RATES: Rows = {"sent": "sent", "answered": "answered", "answers": "answers"}
-CPU: Rows = {"gateway": "gateway", "engine": "engine", "reporter": "reporter", "broker": "broker"}
+RATES: Rows = {"orders_per_s": "sent", "answered_orders_per_s": "answered", "answers_per_s": "answers"}
+CPU: Rows = {f"{role}_cpu_cores": role for role in ("gateway", "engine", "reporter", "broker")}
 
 
 def groups(is_scheduled: bool) -> dict[str, Rows]:
@@ -91,7 +91,7 @@ def _heading(title: str, seconds: int) -> str:
 def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:
     """The tokens of each row. A broker has one only if it was measured."""
     for name, label in rows.items():
-        if name == "broker" and name not in figures.minutes:
+        if label == "broker" and name not in figures.minutes:
             continue
         values = figures.minutes[name].until(figures.newest, seconds)
         top = max((value for value in values if value is not None), default=None)

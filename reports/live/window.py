@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.text import Text
 
 from exchange.instances import spool_file
-from exchange.records import TRAFFIC
-from exchange.seconds import Once, Reading
+from exchange.records import PROCESS, TRAFFIC
+from exchange.seconds import Once
 from exchange.settings import RunSettings
 from reports.live.figures import Figures
 from reports.live.picture import BLOCKS, COLUMNS, PLAIN, Headline, groups, picture
@@ -68,7 +68,8 @@ class Window:
         self._start_ns = self._start_ns or now_ns - 1_000_000_000
         elapsed_s = (now_ns - self._start_ns) / 1e9
         if moment.broker_cpu_s is not None:
-            self._figures.take_cpu("broker", round(elapsed_s) - 1, Reading(now_ns, moment.broker_cpu_s))
+            used = {"second": round(elapsed_s) - 1, "cpu_s": moment.broker_cpu_s}
+            self._figures.take([{"kind": PROCESS, "source": "broker", "monotonic_ns": now_ns, "payload": used}])
         return self._picture(self._headline.at(moment.answered, elapsed_s))
 
     def at_the_end(self) -> Text:
@@ -76,8 +77,7 @@ class Window:
         return self._picture(self._headline.at_the_end)
 
     def _picture(self, headline: str) -> Text:
-        for record in self._spool.fresh():
-            self._figures.take(record)
+        self._figures.take(self._spool.fresh())
         blocks = PLAIN if self._console.options.ascii_only else BLOCKS
         return picture(headline, self._figures, self._is_scheduled, min(self._console.width, COLUMNS), blocks)
 
@@ -93,9 +93,9 @@ class Feed:
     def has_grown(self) -> bool:
         """Read what the spool has since the last call; True if a second more is over."""
         before = self._figures.newest
-        for record in self._spool.fresh():
-            self._answered += record["payload"]["orders_answered"] if record["kind"] == TRAFFIC else 0
-            self._figures.take(record)
+        fresh = list(self._spool.fresh())
+        self._answered += sum(record["payload"]["orders_answered"] for record in fresh if record["kind"] == TRAFFIC)
+        self._figures.take(fresh)
         return self._figures.newest > before
 
     def minute(self) -> dict[str, Any]:

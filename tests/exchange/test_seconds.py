@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from exchange.measurements import LogBuckets
 from exchange.seconds import (
-    LATEST_S,
     NS_PER_S,
     History,
     Once,
     Reading,
-    Shares,
     added,
     is_analysed,
     is_full,
@@ -101,13 +99,6 @@ def test_a_rate_is_a_count_over_the_time_since_the_reading_before() -> None:
 
 def test_cores_are_cpu_seconds_over_the_time_that_passed() -> None:
     assert reading(3.0, 2.0).since(reading(1.0, 0.5)).cores == 0.75
-
-
-def test_a_source_s_newer_share_replaces_its_older_one_while_the_second_is_recent() -> None:
-    shares = Shares[int]()
-    assert [shares.put(0, *share) for share in (("a", 1), ("b", 2), ("a", 3))] == [[1], [1, 2], [3, 2]]
-    assert shares.put(LATEST_S, "a", 5) == [5]
-    assert shares.put(0, "b", 7) == []
 
 
 def test_figures_are_added_where_there_are_any() -> None:

@@ -41,6 +41,5 @@ def process(second: int, source: str, cpu_s: float, after_s: float | None = None
 
 def figures_of(*records: Record, gateways: int = 1) -> Figures:
     figures = Figures(gateways)
-    for record in records:
-        figures.take(record)
+    figures.take(records)
     return figures

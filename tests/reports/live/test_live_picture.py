@@ -22,9 +22,8 @@ def busy_minute() -> Figures:
         *(traffic(second, 98_765_432) for second in range(70)),
         *(completion(second, clock, 1.5, 98_765_432) for second in range(70) for clock in ("due", "lag")),
     )
-    for second in range(70):
-        for component in ("gateway", "engine", "reporter", "broker"):
-            figures.take(process(second, component, 12.3456 * (second + 1)))
+    for component in ("gateway", "engine", "reporter", "broker"):
+        figures.take(process(second, component, 12.3456 * (second + 1)) for second in range(70))
     return figures
 
 
