@@ -51,11 +51,11 @@ def report(folder: Path, asked: ReportOptions) -> int:
 
         return report_benchmark(folder, asked)
     if (folder / "capacity.json").exists():
-        from experiments.capacity.capacity import report_capacity
+        from reports.capacity.page import report_capacity
 
         return report_capacity(folder, asked)
     if (folder / "faults.json").exists():
-        from experiments.faults.matrix import report_faults
+        from reports.faults.page import report_faults
 
         return report_faults(folder, asked)
     if (folder / "run.json").exists() or (folder / "spool").is_dir():

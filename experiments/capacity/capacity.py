@@ -1,4 +1,4 @@
-"""`exchange capacity`: probes a load in a folder of its own, and reports what the search finds."""
+"""`exchange capacity`: probes a load in a folder of its own, and shows what the search finds."""
 
 from __future__ import annotations
 
@@ -8,31 +8,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import click
 
-from exchange.json_records import SCHEMA, CapacityRecord, LoadAxis, Record
+from exchange.json_records import SCHEMA, LoadAxis, Record
 from exchange.words import counted
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.trials.execution import CtrlC
 from experiments.trials.redo import RedoRule, noisy_words, set_aside_words
-from reports.capacity.page import capacity_figures, write_page
+from reports.capacity.page import FILE, write_page
 from reports.capacity.table import show
-from reports.drawing.figures import write_figures
-from reports.exports import ReportOptions, print_json, print_report
+from reports.exports import print_json
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.notices import say
 from runs.record.machine import host_facts, now, versions
 from runs.record.noise import MOST_SHARE, noise_words
-from runs.record.reading import read_record
-
-FILE = "capacity.json"
 
 
 class Load(Protocol):
@@ -187,12 +182,3 @@ def _run(search: CapacitySearch, prober: Prober) -> None:
             shutil.rmtree(prober.folder)
             raise
         search.stopped = error.message
-
-
-def report_capacity(folder: Path, options: ReportOptions) -> int:
-    """Make a capacity's table, page and figure files from its record. Returns the exit code, 0."""
-    record = read_record(folder / FILE, CapacityRecord)
-    return print_report(
-        folder, "capacity", record["probes"], options, partial(show, record), partial(write_page, folder, record),
-        lambda: write_figures(folder, capacity_figures(record)),
-    )  # fmt: skip

@@ -5,19 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from exchange.json_records import SCHEMA, FaultsRecord
+from exchange.json_records import SCHEMA
 from exchange.words import counted
 from experiments.faults.cell import Cell, Load, measured_cell
 from experiments.faults.injection import FAULTS
-from reports.drawing.figures import write_figures
-from reports.exports import ReportOptions, print_json, print_report
-from reports.faults.page import faults_figures, write_page
+from reports.exports import print_json
+from reports.faults.page import FILE, write_page
 from reports.faults.table import fails, show
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
@@ -25,12 +23,10 @@ from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
 from runs.notices import has_listener, say
 from runs.record.machine import host_facts, now, versions
-from runs.record.reading import read_record
 from transports.base import BadAddress, NotInstalled
 from transports.declaration import RunningBroker, Transport
 from transports.registry import has_broker, transport_of
 
-FILE = "faults.json"
 START_S = 4.0
 """The time that a run takes to start, to notice the fault, and to end."""
 
@@ -166,13 +162,3 @@ def _print(record: dict[str, Any], page: Path, as_json: bool) -> None:
     else:
         show(record, in_full=not has_listener())
         click.echo(f"page: {page}")
-
-
-def report_faults(folder: Path, options: ReportOptions) -> int:
-    """Make a matrix's table, page and figure files from its record. Returns the exit code, 0."""
-    record = read_record(folder / FILE, FaultsRecord)
-    rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
-    return print_report(
-        folder, "matrix", rows, options, partial(show, record), partial(write_page, folder, record),
-        lambda: write_figures(folder, faults_figures(record)),
-    )  # fmt: skip

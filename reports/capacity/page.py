@@ -6,6 +6,7 @@ They are the chance of holding against the rate, and how far each probe was from
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import exp
 from pathlib import Path
 
@@ -13,17 +14,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from exchange.json_records import LoadAxis, Record
-from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, value_of
+from exchange.json_records import CapacityRecord, LoadAxis, Record
+from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, show, value_of
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import BLUE, MUTED, ORANGE
-from reports.drawing.figures import Figure, drawings
+from reports.drawing.figures import Figure, drawings, write_figures
 from reports.drawing.templates import templates
+from reports.exports import ReportOptions, print_report
 from reports.formats import axis_number
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
+from runs.record.reading import read_record
 
+FILE = "capacity.json"
 DOTS = "Dots are probes: at 100 those that held, at 0 those that failed."
 CURVE = (
     f"The curve that fits all probes, with its 95% interval. {DOTS} The vertical line is the "
@@ -138,3 +142,12 @@ def _log_rates(axes: Axes, rates: list[float]) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(rates) / min(rates) < FEW_TICKS else (1.0,)))
     axes.xaxis.set_major_formatter(FuncFormatter(axis_number))
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def report_capacity(folder: Path, options: ReportOptions) -> int:
+    """Make a capacity's table, page and figure files from its record. Returns the exit code, 0."""
+    record = read_record(folder / FILE, CapacityRecord)
+    return print_report(
+        folder, "capacity", record["probes"], options, partial(show, record), partial(write_page, folder, record),
+        lambda: write_figures(folder, capacity_figures(record)),
+    )  # fmt: skip

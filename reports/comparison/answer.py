@@ -42,8 +42,10 @@ def _without_verdicts(record: Record) -> dict[str, list[Record]]:
 
 def _alone(contender: str, arms: list[Record]) -> str:
     """amqp: completion p50 from due 368 us at 2,000 orders/s, to 667 us at 8,000 orders/s; every rate was kept"""
-    told = sorted((arm for arm in arms if P50 in arm["metrics"]), key=lambda arm: float(arm["metrics"][P50]["median"]))
-    ends = dict.fromkeys(f"{with_middle_half(arm['metrics'][P50])} us {arm['block']}" for arm in (told[:1] + told[-1:]))
+    timed = sorted((arm for arm in arms if P50 in arm["metrics"]), key=lambda arm: float(arm["metrics"][P50]["median"]))
+    ends = dict.fromkeys(
+        f"{with_middle_half(arm['metrics'][P50])} us {arm['block']}" for arm in (timed[:1] + timed[-1:])
+    )
     unpaced = [arm for arm in arms if arm["settings"]["orders_per_s"] is None and "orders_per_s" in arm["metrics"]]
     flat_out = [f"{with_middle_half(arm['metrics']['orders_per_s'])} orders/s {arm['block']}" for arm in unpaced]
     lost = [arm["block"] for arm in arms if not arm["held"]]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from exchange.json_records import Record
+from exchange.json_records import FaultsRecord, Record
 from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import BLUE, MUTED, ORANGE
-from reports.drawing.figures import Figure, drawings
+from reports.drawing.figures import Figure, drawings, write_figures
 from reports.drawing.templates import templates
-from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured
+from reports.exports import ReportOptions, print_report
+from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured, show
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
+from runs.record.reading import read_record
 
 TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
 SHADE = 0.15
+FILE = "faults.json"
 
 
 @heeded_at_the_end()
@@ -55,3 +59,13 @@ def _time_line(cell: Record) -> Chart:
     linear_y(axes)
     label_ends(axes, labels)
     return Chart(axes, numbers_of("s", "orders_per_s", {text: line for text, (line, _) in lines.items()}))
+
+
+def report_faults(folder: Path, options: ReportOptions) -> int:
+    """Make a matrix's table, page and figure files from its record. Returns the exit code, 0."""
+    record = read_record(folder / FILE, FaultsRecord)
+    rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
+    return print_report(
+        folder, "matrix", rows, options, partial(show, record), partial(write_page, folder, record),
+        lambda: write_figures(folder, faults_figures(record)),
+    )  # fmt: skip
