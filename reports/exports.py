@@ -57,6 +57,15 @@ def print_report(
     return 0
 
 
+def print_measured(rows: object, as_json: bool, show: Callable[[], None], page: Path) -> None:
+    """Print what a command has measured: the rows, or the record, as JSON; else show it and say where its page is."""
+    if as_json:
+        print_json(rows)
+    else:
+        show()
+        click.echo(f"page: {page}")
+
+
 def print_json(value: object) -> None:
     """Print a record, or rows, as indented JSON."""
     click.echo(json_bytes(value))

@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
-
-import click
 
 from exchange.json_records import SCHEMA, LoadAxis, Record
 from exchange.words import counted
@@ -21,7 +20,7 @@ from experiments.trials.execution import CtrlC
 from experiments.trials.redo import RedoRule, noisy_words, set_aside_words
 from reports.capacity.page import FILE, write_page
 from reports.capacity.table import show
-from reports.exports import print_json
+from reports.exports import print_measured
 from runs.errors import UserError
 from runs.files import new_run_folder, write_json
 from runs.interrupts import ended_as_by_ctrl_c
@@ -128,11 +127,7 @@ class MeasuredCapacity(NamedTuple):
 def capacity(load: Load, search_settings: SearchSettings, folder: Path, as_json: bool) -> int:
     """Search the capacity and show it. Returns the exit code: 0 if the search is complete, else 1."""
     found = measured_capacity(load, search_settings, folder)
-    if as_json:
-        print_json(found.record)
-    else:
-        show(found.record)
-        click.echo(f"page: {found.page}")
+    print_measured(found.record, as_json, partial(show, found.record), found.page)
     return 0 if found.is_whole else 1
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import click
 
 from exchange.json_records import SCHEMA
 from exchange.words import counted
 from experiments.faults.cell import Cell, Load, measured_cell
 from experiments.faults.injection import FAULTS
-from reports.exports import print_json
+from reports.exports import print_measured
 from reports.faults.page import FILE, write_page
 from reports.faults.table import fails, show
 from runs.errors import UserError
@@ -111,7 +110,8 @@ def run_matrix(plan: Plan, results: str, name: str | None, as_json: bool) -> int
     folder = new_run_folder(Path(results), name or dated_name("faults"))
     say(f"{counted(len(plan.cells), 'runs')}, about {max(1, plan.expected_s / 60):.0f} min")
     record = _measured(plan, folder)
-    _print(record, write_page(folder, record), as_json)
+    shown = partial(show, record, in_full=not has_listener())
+    print_measured(record, as_json, shown, write_page(folder, record))
     return 1 if fails(record) else 0
 
 
@@ -154,11 +154,3 @@ def _in_short(cell: dict[str, Any]) -> str:
     orders = cell["orders"]
     unreported = f", {orders['unreported']:,} MISSING FROM THE RECORD" if orders["unreported"] else ""
     return f"{orders['lost']:,} of {orders['sent']:,} orders lost{unreported}; {cell['said']}"
-
-
-def _print(record: dict[str, Any], page: Path, as_json: bool) -> None:
-    if as_json:
-        print_json(record)
-    else:
-        show(record, in_full=not has_listener())
-        click.echo(f"page: {page}")

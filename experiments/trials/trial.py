@@ -25,7 +25,7 @@ from reports.comparison.page import write_page
 from reports.comparison.paper_figures import paper_figures
 from reports.comparison.table import show, show_nagle
 from reports.drawing.figures import write_figures
-from reports.exports import ReportOptions, print_json, print_report, trial_rows
+from reports.exports import ReportOptions, print_json, print_measured, print_report, trial_rows
 from reports.tables import columns
 from runs.errors import UserError
 from runs.files import dated_name, new_run_folder, write_json
@@ -111,12 +111,9 @@ def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:
 
 def _show(trial: Trial, as_json: bool) -> Trial:
     """Print the trial's record."""
-    study = trial.plan.study
-    if as_json:
-        print_json(trial_rows(trial.record) if study.rows_as_json else trial.record)
-    else:
-        SHOW[study.name](trial.record)
-        click.echo(f"page: {trial.page}")
+    study, record = trial.plan.study, trial.record
+    rows = trial_rows(record) if study.rows_as_json else record
+    print_measured(rows, as_json, partial(SHOW[study.name], record), trial.page)
     if not trial.is_whole:
         again = f"exchange {study.name} --resume {trial.folder.name}"
         click.echo(f"interrupted; what was measured is kept: {again} goes on", err=True)
