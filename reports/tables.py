@@ -41,6 +41,11 @@ def indented(line: str, style: str = "") -> Padding:
     return Padding(Text(line, style), (0, 0, 0, INDENT), expand=False)
 
 
+def warning(sentence: str) -> Text:
+    """A line that a reader must know."""
+    return Text.assemble(("!", "bold red"), f" {sentence}")
+
+
 @dataclass(frozen=True)
 class Column:
     title: str

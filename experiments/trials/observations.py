@@ -43,7 +43,7 @@ def attempts(trial: Path) -> dict[str, list[Record]]:
     for folder in trial.iterdir():
         named = ATTEMPT.fullmatch(folder.name)
         if named and folder.is_dir():
-            found.setdefault(named["step"], []).append(read_record(folder))
+            found.setdefault(named["step"], []).append(_record_of(folder))
     return {step: sorted(records, key=lambda record: str(record.get("started_at"))) for step, records in found.items()}
 
 
@@ -75,7 +75,7 @@ def is_delayed(record: Record) -> bool:
     return record["status"] == "saturated" and bool(record["reasons"]) and is_gateways_own(record["reasons"])
 
 
-def read_record(folder: Path) -> Record:
+def _record_of(folder: Path) -> Record:
     """run.json's content, or a partial run's record if it cannot be used."""
     try:
         return decode((folder / "run.json").read_bytes(), RunRecord)

@@ -7,12 +7,10 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from rich.text import Text
-
 from exchange.json_records import LoadAxis, Record
 from exchange.words import counted
 from reports.formats import ABSENT, number, whole
-from reports.tables import FoldingTable, key, plain_table, terminal, words
+from reports.tables import FoldingTable, key, plain_table, terminal, warning, words
 
 Columns = Mapping[str, Sequence[str]]
 """Titles, with the place of each figure in a probe."""
@@ -26,7 +24,7 @@ def show(record: Record) -> None:
     console = terminal()
     console.print(headline(record), style="bold", markup=False)
     for flag in record["flags"]:
-        console.print(Text.assemble(("!", "bold red"), f" {flag}"))
+        console.print(warning(flag))
     if record.get("answer"):
         console.print(method(record), style="dim")
     console.print()

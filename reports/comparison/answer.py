@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 
 from exchange.estimates import Estimate
@@ -196,15 +196,13 @@ class _Scale:
 
 
 def _mark(verdict: Record, scale: _Scale) -> Mark:
-    mark = Mark(verdict["block"], verdict["outcome"], "", verdict["outcome"], verdict["sentence"])
-    ratio, low, high = (verdict.get(name) for name in ("ratio", "low", "high"))
+    label, outcome, sentence = verdict["block"], verdict["outcome"], verdict["sentence"]
+    ratio, ends = verdict.get("ratio"), (verdict.get("low"), verdict.get("high"))
     if not ratio:
-        return mark
-    mark = replace(mark, words=times(ratio), agree=_agree(verdict), at=scale.place(ratio))
-    if low is None or high is None:
-        return mark
-    words = f"{times(ratio)} {interval(Estimate(ratio, low, high))}"
-    return replace(mark, words=words, low=scale.place(low), high=scale.place(high))
+        return Mark(label, outcome, "", outcome, sentence)
+    words = f"{times(ratio)} {interval(Estimate(ratio, *ends))}".rstrip()
+    low, high = (None if end is None else scale.place(end) for end in ends)
+    return Mark(label, words, _agree(verdict), outcome, sentence, scale.place(ratio), low, high)
 
 
 def _agree(verdict: Record) -> str:

@@ -12,7 +12,7 @@ from reports.comparison.answer import Mark, RatioPlot, headline, other_answers, 
 from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
 from reports.formats import number, rate, rounded, with_middle_half
-from reports.tables import Column, FoldingTable, key, plain_table, terminal
+from reports.tables import Column, FoldingTable, key, plain_table, terminal, warning
 from runs.metrics import COMPONENTS
 
 STRIP = 25
@@ -34,7 +34,8 @@ def show(record: Record) -> None:
     console.print()
     console.print(_cpu(record))
     console.print(f"[dim]{CPU_BEYOND}[/dim]")
-    _show_caveats(console, record)
+    for caveat in record["caveats"]:
+        console.print(warning(caveat))
 
 
 def show_nagle(record: Record) -> None:
@@ -51,7 +52,8 @@ def show_nagle(record: Record) -> None:
         figures = (number(row.per_order), f"{row.mean_bytes}", f"{row.mean_gap_us}")
         packets.add_row(f"{row.orders_per_s:,}", "the paper's", f"Nagle {row.nagle}", *figures, style="dim")
     console.print(packets)
-    _show_caveats(console, record)
+    for caveat in record["caveats"]:
+        console.print(warning(caveat))
 
 
 def _show_answer(console: Console, record: Record) -> None:
@@ -82,11 +84,6 @@ def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
             drawn = Text(strip(mark, plot.ticks, STRIP), no_wrap=True)
             table.add_row(mark.label, drawn, mark.words, mark.agree, style="bold" if mark.outcome == "differ" else None)
     return table
-
-
-def _show_caveats(console: Console, record: Record) -> None:
-    for caveat in record["caveats"]:
-        console.print(Text.assemble(("!", "bold red"), f" {caveat}"))
 
 
 def _completion(record: Record) -> FoldingTable:
