@@ -63,8 +63,9 @@ class MatchPart:
 
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
         rows: list[Row] = []
-        matcher, writer = InstrumentMatcher(self.simulation), None
-        if self.events:
+        if self.events is None:
+            matcher, writer = InstrumentMatcher(self.simulation), None
+        else:
             matcher = InstrumentMatcher(self.simulation, by_order=True, block=BLOCK_ORDERS)
             writer = EventFiles(self.events, part, self.simulation.max_price)
         for number in instruments:
