@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from cli.results.difference import print_rows
-from cli.results.kind import KindWithCaveat, Row
+from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.json_records import BenchRecord, Record
 from transports.registry import scheme_of
 
 
-class Bench(KindWithCaveat):
+class Bench(Kind):
     name, file, record = "bench", "bench.json", BenchRecord
     marks = (file,)
     page = "bench.html"

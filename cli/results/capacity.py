@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.results.difference import print_rows
-from cli.results.kind import KindWithCaveat, Row
+from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import CapacityRecord, LoadAxis, Record
 from transports.registry import scheme_of
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from experiments.capacity.search import SearchSettings
 
 
-class Capacity(KindWithCaveat):
+class Capacity(Kind):
     name, file, record = "capacity", "capacity.json", CapacityRecord
     marks = (file,)
     page = "capacity.html"
-    remarks, fields, parts = "flags", ("objective",), ("settings", "search", "host", "versions")
+    remarks, fields = "flags", ("objective",)
+    parts = dict.fromkeys(("settings", "search", "host", "versions"))
     caveat = "Two searches were made at different times, so what differs may be the machine's."
 
     def row_of(self, folder: Path, record: Record) -> Row:

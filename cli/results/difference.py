@@ -21,6 +21,8 @@ from runs.notices import holding
 
 ABSENT = "absent"
 USABLE = {"complete", "saturated"}
+Parts = Mapping[str, tuple[str, ...] | None]
+"""Parts of a record, and which of their fields are compared; None stands for all."""
 Cell = Callable[[str, Any], str]
 """Words for a field's value, from the field's name and the value."""
 
@@ -58,8 +60,8 @@ def part_of(record: Record, part: str) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def differing_parts(first: Record, second: Record, parts: Mapping[str, tuple[str, ...] | None]) -> Iterator[Record]:
-    """Yield what differs in some fields of each part, or in all for None; not what differs between any two runs."""
+def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
+    """Yield what differs in these parts, without the fields that differ between any two runs."""
     for part, names in parts.items():
         for found in differing(part_of(first, part), part_of(second, part), names=names):
             if (part, found["field"]) not in DIFFERS_BY_RUN:
@@ -79,8 +81,8 @@ def print_heads(difference: Record, lines_of: Callable[[Record], Iterable[str]])
 
 
 def setting_words(field: str, value: Any) -> str:
-    """A setting's value, or a condition's, in words."""
-    return condition(field.rpartition(".")[2], value)[1]
+    """A condition's value in words; `field` is its name, as settings.nagle, and may say of which arms."""
+    return condition(field.partition(" of ")[0].rpartition(".")[2], value)[1]
 
 
 def print_rows(title: str, rows: Iterable[Record], cell: Cell = setting_words, with_ratio: bool = False) -> None:

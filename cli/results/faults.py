@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.results.difference import print_rows
-from cli.results.kind import KindWithCaveat, Row
+from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.json_records import FaultsRecord, Record
 
 
-class Faults(KindWithCaveat):
+class Faults(Kind):
     name, file, record = "faults", "faults.json", FaultsRecord
     marks = (file,)
     page = "faults.html"

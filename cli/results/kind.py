@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cli.results.difference import differing, differing_parts, print_heads, print_lines, print_rows
+from cli.results.difference import Parts, differing, differing_parts, print_heads, print_lines, print_rows
 from exchange.json_records import Record
 from runs.record.reading import UNFINISHED, Unusable, damage_named, read_record
+
+SETTINGS_AND_MACHINE: Parts = dict.fromkeys(("settings", "host", "versions"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,16 @@ class Kind(ABC):
     """The TypedDict that describes the content of `file`."""
     unfinished = ""
     """The sentence about a folder without `file`, with {folder} in it; empty if every folder has one."""
+    remarks = ""
+    """The field with sentences about a record, if it has any."""
+    fields: Sequence[str] = ()
+    """Fields that are conditions."""
+    parts: Parts = SETTINGS_AND_MACHINE
+    conditions_title = "what differs"
+    no_conditions = ""
+    """The sentence in place of conditions if none differs; empty if their title is enough."""
+    caveat: str
+    """What a difference is worth."""
 
     def read(self, folder: Path) -> Record:
         """The folder's record. Unusable if there is none, or none that this version can use."""
@@ -78,50 +90,47 @@ class Kind(ABC):
         """Print the record in the same form as the command that made it."""
 
     @abstractmethod
-    def differ(self, first: Record, second: Record) -> Record:
-        """The differences between two records, as `results diff --json` prints them."""
-
-    @abstractmethod
-    def show_difference(self, difference: Record) -> None:
-        """Print what `differ` found."""
-
-    @abstractmethod
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Repeat what the folder records, in a new folder of `results`; return the exit code."""
 
-
-class KindWithCaveat(Kind):
-    """A kind whose records differ in conditions and in what was found, with one sentence on what that is worth."""
-
-    remarks = ""
-    """The field with sentences about a record, if it has any."""
-    fields: Sequence[str] = ()
-    """Fields that are conditions."""
-    parts: Sequence[str] = ("settings", "host", "versions")
-    """Parts of which every field is a condition."""
-    caveat: str
-
     def differ(self, first: Record, second: Record) -> Record:
-        shown = [name for name in ("name", "status", self.remarks, "started_at") if name]
-        own = differing(first, second, names=self.fields)
+        """The differences between two records, as `results diff --json` prints them."""
         return {
             "kind": self.name,
-            "first": {name: first[name] for name in shown},
-            "second": {name: second[name] for name in shown},
-            "conditions": [*own, *differing_parts(first, second, dict.fromkeys(self.parts))],
+            "first": self.head(first),
+            "second": self.head(second),
+            "conditions": self.conditions(first, second),
             **self.found(first, second),
             "caveat": self.caveat,
         }
 
-    def show_difference(self, difference: Record) -> None:
-        print_heads(difference, lambda head: [head["status"], *head.get(self.remarks, ())])
-        print_rows("what differs", difference["conditions"])
-        self.show_found(difference)
-        print_lines(difference["caveat"])
+    def head(self, record: Record) -> Record:
+        """What is shown of a record above a difference."""
+        return {name: record[name] for name in ("name", "status", self.remarks, "started_at") if name}
+
+    def conditions(self, first: Record, second: Record) -> list[Record]:
+        """The conditions that differ."""
+        return [*differing(first, second, names=self.fields), *differing_parts(first, second, self.parts)]
 
     @abstractmethod
     def found(self, first: Record, second: Record) -> Record:
         """What was found, side by side."""
+
+    def show_difference(self, difference: Record) -> None:
+        """Print what `differ` found."""
+        print_heads(difference, self.head_lines)
+        if self.no_conditions and not difference["conditions"]:
+            print_lines(self.no_conditions)
+        else:
+            print_rows(self.conditions_title, self.condition_rows(difference))
+        self.show_found(difference)
+        print_lines(difference["caveat"])
+
+    def head_lines(self, head: Record) -> Iterable[str]:
+        return [head["status"], *head.get(self.remarks, ())]
+
+    def condition_rows(self, difference: Record) -> Iterable[Record]:
+        return difference["conditions"]
 
     @abstractmethod
     def show_found(self, difference: Record) -> None: ...

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import differing, differing_parts, part_of, print_heads, print_lines, print_rows
+from cli.results.difference import Parts, differing, part_of, print_lines, print_rows
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import Record, RunRecord
@@ -17,17 +17,15 @@ from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, Metric, number_at, o
 from runs.record.noise import noise_words
 from transports.registry import scheme_of
 
-CONDITIONS: dict[str, tuple[str, ...] | None] = {
+CONDITIONS: Parts = {
     "settings": None, "affinity": None, "host": None, "versions": None, "network": ("mechanism",),
     "broker": ("product", "version", "erlang"),
 }  # fmt: skip
-"""Parts of a record, and which of their fields are compared; None stands for all."""
 LAG = tuple(
     Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=number_at("lag_us", name))
     for name in ("p50", "p99", "max")
 )
 PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_per_order")
-NO_VERDICT = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
 
 
 class Run(Kind):
@@ -35,6 +33,9 @@ class Run(Kind):
     marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
     page = "report.html"
     unfinished = "the run goes on, or was killed: then exchange results repair {folder} writes it"
+    parts = CONDITIONS
+    conditions_title, no_conditions = "conditions that differ", "settings, host and versions are the same"
+    caveat = "One run each carries no verdict: another run of the same settings differs, too. Use exchange compare."
 
     def row_of(self, folder: Path, record: Record) -> Row:
         settings = record.get("settings") or {}
@@ -58,32 +59,33 @@ class Run(Kind):
         show_record(record)
         show_conditions(record)
 
-    def differ(self, first: Record, second: Record) -> Record:
-        """Compare two runs. A value that was not measured is absent; `ratio` is second over first."""
+    def head(self, record: Record) -> Record:
+        load = part_of(record, "host").get("load_before")
+        head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
+        started = {"started_at": record.get("started_at"), "load_before": load}
+        return {**head, **started, "orders_measured": orders_measured(record)}
+
+    def head_lines(self, head: Record) -> Iterator[str]:
+        load = head["load_before"]
+        before = f", load before {load[0]:.2f}" if load else ""
+        yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
+        yield from head["reasons"]
+
+    def found(self, first: Record, second: Record) -> Record:
+        """Counts, streams and figures. A value that was not measured is absent; `ratio` is second over first."""
         return {
-            "kind": "run",
-            "first": _head(first),
-            "second": _head(second),
-            "conditions": list(differing_parts(first, second, CONDITIONS)),
             "counts": list(differing(part_of(first, "counts"), part_of(second, "counts"))),
             "same_streams": {name: _is_same_stream(first, second, name) for name in ("orders", "answers")},
             "figures": list(_figures(first, second)),
-            "caveat": NO_VERDICT,
         }
 
-    def show_difference(self, difference: Record) -> None:
-        print_heads(difference, _head_lines)
-        if difference["conditions"]:
-            print_rows("conditions that differ", difference["conditions"])
-        else:
-            print_lines("settings, host and versions are the same")
+    def show_found(self, difference: Record) -> None:
         if difference["counts"]:
             print_rows("counts that differ", difference["counts"], lambda _, value: f"{value:,}")
         print_lines(_streams(difference))
         shown = (figure for figure in difference["figures"] if _is_told(difference, figure))
         figures = [{**figure, "field": _title(figure)} for figure in shown]
         print_rows("figures", figures, lambda _, value: number(value), with_ratio=True)
-        print_lines(difference["caveat"])
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Run again with the recorded settings. UserError if the record lacks a setting that a rerun needs."""
@@ -157,13 +159,6 @@ def _network(record: Record) -> str:
     return f"{network['profile']}: {', '.join(f'{n} {plain(v)}' for n, v in facts.items() if v is not None)}"
 
 
-def _head(record: Record) -> Record:
-    load = part_of(record, "host").get("load_before")
-    head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
-    started = {"started_at": record.get("started_at"), "load_before": load}
-    return {**head, **started, "orders_measured": orders_measured(record)}
-
-
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
     """True if the checksums agree; None if either is unknown."""
     sums = [part_of(record, "checksums").get(name) for record in (first, second)]
@@ -178,13 +173,6 @@ def _figures(first: Record, second: Record) -> Iterator[Record]:
             both = len(measured) == 2 and measured["first"] > 0
             ratio = {"ratio": measured["second"] / measured["first"]} if both else {}
             yield {"metric": metric.name, "title": metric.title, "unit": metric.unit, **measured, **ratio}
-
-
-def _head_lines(head: Record) -> Iterator[str]:
-    load = head["load_before"]
-    before = f", load before {load[0]:.2f}" if load else ""
-    yield f"{head['status']}, started {head['started_at'] or 'at an unknown time'}{before}"
-    yield from head["reasons"]
 
 
 def _streams(difference: Record) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.results.difference import differing, print_lines, print_rows
-from cli.results.kind import KindWithCaveat, Row
+from cli.results.kind import Kind, Row
 from cli.results.rerun import warn_of_differences
 from exchange.allowed import BadSetting
 from exchange.json_records import Record, SimulationRecord
@@ -15,7 +15,7 @@ from reports.formats import axis_number
 from runs.errors import UserError
 
 
-class SimulationFolder(KindWithCaveat):
+class SimulationFolder(Kind):
     name, file, record = "simulation", "simulation.json", SimulationRecord
     marks = (file, "instruments.parquet", "market", "trades")
     unfinished = "the simulation goes on, or was killed"

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.results.difference import differing, differing_parts, print_heads, print_lines, print_rows, setting_words
+from cli.results.difference import differing, differing_parts, print_lines, print_rows
 from cli.results.kind import Kind, Row, unusable_row
 from cli.results.rerun import warn_of_differences
 from cli.trial_options import follow_up
@@ -20,17 +20,18 @@ from transports.registry import scheme_of
 
 PLAN = "plan.json"
 SIDES = ("first", "second")
-PLANNED = ("study", "seed", "repeats")
-NO_VERDICT = (
-    "Trials were made at different times, so what differs may be the machine's: only arms of one trial are held "
-    "against each other. Use exchange compare."
-)
 
 
 class Trial(Kind):
     name, file, record = "trial", "comparison.json", ComparisonRecord
     marks = (PLAN, file)
     page = "comparison.html"
+    fields = ("study", "seed", "repeats")
+    conditions_title, no_conditions = "plan and conditions that differ", "plan, host and versions are the same"
+    caveat = (
+        "Trials were made at different times, so what differs may be the machine's: only arms of one trial are held "
+        "against each other. Use exchange compare."
+    )
 
     def read(self, folder: Path) -> Record:
         """comparison.json's content; Unusable if the trial goes on, was killed, or left something else."""
@@ -65,41 +66,47 @@ class Trial(Kind):
     def show(self, folder: Path, record: Record) -> None:
         show_of(folder, record["study"])(record)
 
-    def differ(self, first: Record, second: Record) -> Record:
+    def head(self, record: Record) -> Record:
+        head = {name: record[name] for name in ("name", "study", "status", "caveats")}
+        return {**head, "started_at": record["conditions"].get("started_at")}
+
+    def head_lines(self, head: Record) -> Iterator[str]:
+        yield f"{head['status']}, by exchange {head['study']}, started {head['started_at'] or 'at an unknown time'}"
+        yield from head["caveats"]
+
+    def conditions(self, first: Record, second: Record) -> list[Record]:
+        """What differs in the plans, in the conditions of the runs, and in the settings of arms that both have."""
+        of_runs = differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
+        return [*differing(first, second, names=self.fields), *of_runs, *_settings(_in_both(first, second))]
+
+    def condition_rows(self, difference: Record) -> Iterator[Record]:
+        """Add the arms' labels to a setting in which only some arms differ."""
+        for row in difference["conditions"]:
+            some = "arms" in row and len(row["arms"]) < len(difference["arms"])
+            yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
+
+    def found(self, first: Record, second: Record) -> Record:
         """`arms` are those that both trials have; an estimate that was not measured is absent."""
-        ours, theirs = ({arm["label"]: arm for arm in record["arms"]} for record in (first, second))
-        both = [(ours[label], theirs[label]) for label in ours if label in theirs]
+        ours, theirs = ([arm["label"] for arm in record["arms"]] for record in (first, second))
         judged = [verdict["metric"] for record in (first, second) for verdict in record["verdicts"]]
         return {
-            "kind": "trial",
-            "first": _head(first),
-            "second": _head(second),
-            "conditions": [*_conditions(first, second), *_settings(both)],
             "only_in": {"first": [n for n in ours if n not in theirs], "second": [n for n in theirs if n not in ours]},
             "judged": list(dict.fromkeys(judged)),
             "metrics": {**first["metrics"], **second["metrics"]},
             "arms": [
-                {"label": one["label"], "first": _estimates(one), "second": _estimates(other)} for one, other in both
+                {"label": one["label"], "first": _estimates(one), "second": _estimates(other)}
+                for one, other in _in_both(first, second)
             ],
-            "caveat": NO_VERDICT,
         }
 
-    def show_difference(self, difference: Record) -> None:
+    def show_found(self, difference: Record) -> None:
         """Print the metrics that have a verdict, or all metrics if none has one."""
-        print_heads(difference, _head_lines)
-        if difference["conditions"]:
-            print_rows("plan and conditions that differ", _with_arms(difference),
-                       lambda field, value: setting_words(field.partition(" of ")[0], value))  # fmt: skip
-        else:
-            print_lines("plan, host and versions are the same")
         for metric in difference["judged"] or list(difference["metrics"]):
             about = difference["metrics"][metric]
             rows = list(_medians(difference, metric))
             if rows:
                 print_rows(f"{about['title']}, {about['unit']}", rows, lambda _, estimate: with_middle_half(estimate))
-        for line in _arm_lines(difference):
-            print_lines(line)
-        print_lines(difference["caveat"])
+        print_lines(*_arm_lines(difference))
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Run the plan again, and let Spark make tables of all its runs."""
@@ -153,15 +160,10 @@ def show_of(folder: Path, study: str) -> Callable[[Record], None]:
     return SHOW[study]
 
 
-def _head(record: Record) -> Record:
-    head = {name: record[name] for name in ("name", "study", "status", "caveats")}
-    return {**head, "started_at": record["conditions"].get("started_at")}
-
-
-def _conditions(first: Record, second: Record) -> Iterator[Record]:
-    """Yield what differs in the plans, then in the conditions of the runs."""
-    yield from differing(first, second, names=PLANNED)
-    yield from differing_parts(first["conditions"], second["conditions"], {"host": None, "versions": None})
+def _in_both(first: Record, second: Record) -> list[tuple[Record, Record]]:
+    """The arms that both trials have."""
+    others = {arm["label"]: arm for arm in second["arms"]}
+    return [(arm, others[arm["label"]]) for arm in first["arms"] if arm["label"] in others]
 
 
 def _settings(both: list[tuple[Record, Record]]) -> Iterator[Record]:
@@ -179,18 +181,6 @@ def _estimates(arm: Record) -> dict[str, Any]:
         for name, found in arm["metrics"].items()
     }
     return {"runs": len(arm["runs"]), "held": arm["held"], "metrics": figures}
-
-
-def _head_lines(head: Record) -> Iterator[str]:
-    yield f"{head['status']}, by exchange {head['study']}, started {head['started_at'] or 'at an unknown time'}"
-    yield from head["caveats"]
-
-
-def _with_arms(difference: Record) -> Iterator[Record]:
-    """Add the arms' labels to a setting in which only some arms differ."""
-    for row in difference["conditions"]:
-        some = "arms" in row and len(row["arms"]) < len(difference["arms"])
-        yield {**row, "field": f"{row['field']} of {', '.join(row['arms'])}"} if some else row
 
 
 def _medians(difference: Record, metric: str) -> Iterator[Record]:
