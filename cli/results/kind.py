@@ -35,7 +35,7 @@ class Row:
     """Completion time from due, like p99_us."""
     p99_us: float | None = None
     orders_measured: float | None = None
-    """How many orders both are of; fewer than a thousand do not tell a p99."""
+    """How many orders p50 and p99 are of; fewer than a thousand do not tell a p99."""
     repeats: int | None = None
     runs: int | None = None
     """How many of a trial's planned runs count."""

@@ -46,7 +46,7 @@ def is_this_machine(master: str) -> bool:
 
 
 def settings_for(master: str) -> dict[str, str]:
-    """Ours, but none that the user's spark-defaults.conf has."""
+    """Our settings, without those that the user's spark-defaults.conf has."""
     ours = {**SETTINGS, **(OF_THIS_MACHINE if is_this_machine(master) else {})}
     theirs = names_in(defaults_folder())
     return {name: value for name, value in ours.items() if name not in theirs}

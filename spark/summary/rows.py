@@ -107,7 +107,8 @@ def _with_columns(figures: Row) -> Row:
 
 
 class Times:
-    """Collects one run's records. One source has at most one record per second and clock: alone, it needs no adding."""
+    """Collects one run's completion times. A single source has at most one record for a second and clock, so its
+    seconds need no adding up."""
 
     def __init__(self, warm_up_s: float, sources: int) -> None:
         self._warm_up_s, self._alone = warm_up_s, sources == 1
