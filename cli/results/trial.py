@@ -37,18 +37,18 @@ class Trial(Kind):
         """comparison.json's content; Unusable if the trial goes on, was killed, or left something else."""
         if (folder / self.file).exists():
             return super().read(folder)
-        plan = read_plan(folder)
+        plan = _plan_record(folder)
         raise Unusable(
             folder, UNFINISHED,
             f"has no {self.file}: {_finished_runs(folder, plan)} of {len(plan['order'])} runs are there; where it does "
-            f"not go on, exchange {study_of(plan)} --resume {folder.name} does",
+            f"not go on, exchange {_study_of(plan)} --resume {folder.name} does",
         )  # fmt: skip
 
     def row(self, folder: Path) -> Row:
         """The folder's line in the list; it comes from the plan if the trial has no usable record."""
         try:
             with damage_named(folder):
-                plan = read_plan(folder)
+                plan = _plan_record(folder)
                 planned = _planned_row(folder, plan)
         except Unusable as error:
             return unusable_row(folder, self.name, error)
@@ -60,11 +60,11 @@ class Trial(Kind):
 
     def row_of(self, folder: Path, record: Record) -> Row:
         runs = sum(len(arm["runs"]) for arm in record["arms"])
-        planned, started_at = _planned_row(folder, read_plan(folder)), record["conditions"].get("started_at")
+        planned, started_at = _planned_row(folder, _plan_record(folder)), record["conditions"].get("started_at")
         return replace(planned, status=record["status"], started_at=started_at, runs=runs)
 
     def show(self, folder: Path, record: Record) -> None:
-        show_of(folder, record["study"])(record)
+        _show_of(folder, record["study"])(record)
 
     def head(self, record: Record) -> Record:
         head = {name: record[name] for name in ("name", "study", "status", "caveats")}
@@ -110,11 +110,11 @@ class Trial(Kind):
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:
         """Run the plan again, and let Spark make tables of all its runs."""
-        show_of(folder, study_of(read_plan(folder)))
-        from experiments.trials.plan import read_plan as plan_of
+        _show_of(folder, _study_of(_plan_record(folder)))
+        from experiments.trials.plan import read_plan
         from experiments.trials.trial import run_trial
 
-        plan = plan_of(folder)
+        plan = read_plan(folder)
         try:
             warn_of_differences(self.read(folder)["conditions"])
         except Unusable:
@@ -126,7 +126,7 @@ def _planned_row(folder: Path, plan: Record) -> Row:
     settings = [arm["settings"] for arm in plan["arms"]]
     return Row(
         name=folder.name,
-        what=study_of(plan),
+        what=_study_of(plan),
         status=UNFINISHED,
         transports=tuple(dict.fromkeys(scheme_of(each["transport"]) for each in settings)),
         orders_per_s=tuple(dict.fromkeys(each["orders_per_s"] for each in settings)),
@@ -135,12 +135,12 @@ def _planned_row(folder: Path, plan: Record) -> Row:
     )
 
 
-def read_plan(folder: Path) -> Record:
+def _plan_record(folder: Path) -> Record:
     """plan.json's content. Unusable if there is none that this version knows."""
     return read_record(folder / PLAN, PlanRecord)
 
 
-def study_of(plan: Record) -> str:
+def _study_of(plan: Record) -> str:
     """The command that made the plan. A plan without a name is from a version that only had `compare`."""
     return str(plan.get("study") or "compare")
 
@@ -151,7 +151,7 @@ def _finished_runs(folder: Path, plan: Record) -> int:
     return len(finished & set(plan["order"]))
 
 
-def show_of(folder: Path, study: str) -> Callable[[Record], None]:
+def _show_of(folder: Path, study: str) -> Callable[[Record], None]:
     """The function that prints a study's record. Unusable if this version has no such command."""
     from experiments.trials.trial import SHOW
 
