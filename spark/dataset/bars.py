@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from exchange.compiled import kernel
-from spark.dataset.folder import DatasetFolder, ServedFolder, experiment_of_file
+from spark.dataset.folder import TablesFolder, experiment_of_file
 from spark.errors import DatasetUnreadableError
 from spark.sessions.partitions import each_number
 
@@ -85,14 +85,12 @@ READ = (RUN, "instrument", "sequence", "time_ns")
 ROWS_AT_ONCE = 1 << 18
 
 
-def create_partial_bars(
-    spark: SparkSession, folder: DatasetFolder | ServedFolder, there: Collection[str], every_ns: int
-) -> None:
+def create_partial_bars(spark: SparkSession, folder: TablesFolder, there: Collection[str], every_ns: int) -> None:
     """Make the views that BARS reads. A simulation may lack some of the three tables, which are then empty."""
     for table in STRETCHES:
         if table not in there:
             rows = spark.createDataFrame(_schema(table).empty_table())
-        elif isinstance(folder, ServedFolder) or folder.local is None:
+        elif folder.local is None:
             rows = spark.sql(PARTIAL[table].format(every_ns=every_ns))
         else:
             files = [

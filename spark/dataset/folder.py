@@ -20,11 +20,11 @@ from spark.sessions.connect import ship_package
 from spark.tables.files import PATH, escaped
 
 
-class DatasetFolder(ABC):
-    """Names are relative to the folder, with / between their parts."""
+class TablesFolder(ABC):
+    """A folder of tables to read. Names are relative to the folder, with / between their parts."""
 
     local: Path | None = None
-    """The folder, if it is on this machine."""
+    """The folder, if it is on this machine, and this process may read and change it."""
 
     def __init__(self, url: str, path: str) -> None:
         self.url, self._root_path = url, path
@@ -44,6 +44,10 @@ class DatasetFolder(ABC):
     @abstractmethod
     def files(self, name: str) -> list[str]:
         """Return every part anywhere below the folder `name`, relative to this folder; none if it does not exist."""
+
+
+class DatasetFolder(TablesFolder):
+    """A folder of tables that can be changed."""
 
     def rows(self, file: str) -> list[dict[str, Any]]:
         """Read a small file in this process: a job of Spark's takes seconds in a JVM that is new."""
@@ -210,28 +214,23 @@ def experiment_of_file(file: str) -> str:
     return unquote(file.split("/")[1].partition("=")[2])
 
 
-class ServedFolder:
-    """A folder that a Spark Connect server sees: to read, and not to change. The server lists it once.
+class ServedFolder(TablesFolder):
+    """A folder that a Spark Connect server sees. The server lists its files once; names of empty folders are missing.
 
     DatasetUnreadableError if the server does not see it.
     """
 
     def __init__(self, spark: SparkSession, url: str) -> None:
-        self.url = as_url(url).rstrip("/")
+        at = as_url(url).rstrip("/")
+        super().__init__(at, at)
         root = f"{_without_scheme(self.url)}/"
         self._files = [_without_scheme(path).removeprefix(root) for path in self._paths(spark)]
 
     def names(self) -> list[str]:
-        """Return all names directly in this folder that are of files, or of folders with some, sorted."""
         return sorted({file.split("/")[0] for file in self._files})
 
     def files(self, name: str) -> list[str]:
-        """Return every part anywhere below the folder `name`, relative to this folder."""
         return sorted(file for file in self._files if re.match(rf"{re.escape(name)}/(.*/)?part-", file))
-
-    def pattern(self, name: str) -> str:
-        """Return a path as Spark's readers take it."""
-        return escaped(f"{self.url}/{name}")
 
     def _paths(self, spark: SparkSession) -> list[str]:
         """List all files, and read none; Spark leaves out names that begin with a dot."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark.dataset.folder import DatasetFolder, ServedFolder
+from spark.dataset.folder import DatasetFolder, TablesFolder
 from spark.errors import DatasetUnreadableError
 from spark.tables.files import locked
 
@@ -36,7 +36,7 @@ def changing(folder: DatasetFolder) -> Iterator[None]:
         _move_files(folder)
 
 
-def refuse_older(folder: DatasetFolder | ServedFolder) -> None:
+def refuse_older(folder: TablesFolder) -> None:
     """Raise DatasetUnreadableError if the tables have an older layout."""
     if older := [name for name in folder.names() if name.startswith("manifest-")]:
         raise DatasetUnreadableError(

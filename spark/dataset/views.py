@@ -7,7 +7,7 @@ import re
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.dataset.folder import DatasetFolder, ServedFolder
+from spark.dataset.folder import TablesFolder
 from spark.dataset.replacing import refuse_older
 from spark.dataset.runs import RUNS
 from spark.errors import BadQueryError, DatasetUnreadableError
@@ -20,7 +20,7 @@ LOOKING = re.compile(r"\s*(--[^\r\n\\]*\n\s*)*(show|describe|desc|explain)\b", r
 END = re.compile(r"(;\s*(--.*\s*)*)?$")
 
 
-def create_views(spark: SparkSession, folder: DatasetFolder | ServedFolder) -> list[str]:
+def create_views(spark: SparkSession, folder: TablesFolder) -> list[str]:
     """Name every table that has rows; return the names.
 
     DatasetUnreadableError if there are no runs, no simulation and no live rows, or if tables have an older layout.
