@@ -28,10 +28,9 @@ from spark.run_facts import RunFacts
 from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.tables.files import CONTENT, PATH, ROWS_AT_ONCE, decoded, escaped, whole_files
 from spark.tables.histograms import EXACT, OF_SECOND, figures, figures_by_second, merged_histograms
-from spark.tables.schemas import KEYS
+from spark.tables.schemas import KEYS, ORIGIN
 
 Row = dict[str, Any]
-ORIGIN = ("source", "wall_ns", "monotonic_ns")
 COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count")
 MERGED_COLUMNS = [*OF_SECOND, *EXACT, "bucket", "bucket_count"]
 RECORDS_AT_ONCE = 1_000

@@ -31,10 +31,11 @@ ENVELOPE = StructType(
     _required(schema=INT, run=TEXT, source=TEXT, kind=TEXT, wall_ns=LONG, monotonic_ns=LONG, payload=TEXT)
 )
 
+ORIGIN = ("source", "wall_ns", "monotonic_ns")
+"""The fields that say who wrote a record, and when."""
 RUN_ID = "run_id"
-ORIGIN = ["run", "source", "wall_ns", "monotonic_ns"]
-"""The fields that say who wrote a record, and when. `run` is the run's id, which tables call RUN_ID."""
-TABLE_ORIGIN = [RUN_ID, *ORIGIN[1:]]
+"""The tables' name for a record's field `run`, the run's id."""
+TABLE_ORIGIN = (RUN_ID, *ORIGIN)
 """The first columns of every table."""
 
 KEYS = ("experiment", "run")
@@ -86,5 +87,5 @@ KINDS = tuple(PAYLOADS)
 
 def table_schema(kind: str) -> StructType:
     """Return the columns of tables/KIND.parquet: a record's origin, then its payload."""
-    origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN[1:])]
+    origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN)]
     return StructType([*origin, *PAYLOADS[kind].fields])

@@ -33,7 +33,7 @@ def tables(records: Sequence[Record]) -> list[tuple[str, pa.Table]]:
 def table(kind: str, records: Sequence[Record]) -> pa.Table:
     """All columns of the records of one kind."""
     named = [
-        {**{name: record[key] for name, key in zip(TABLE_ORIGIN, ORIGIN, strict=True)}, **record["payload"]}
+        {**{name: record[key] for name, key in zip(TABLE_ORIGIN, ("run", *ORIGIN), strict=True)}, **record["payload"]}
         for record in records
         if record["kind"] == kind
     ]

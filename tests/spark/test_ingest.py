@@ -48,7 +48,7 @@ def test_every_record_is_in_its_table_as_it_was_said_and_once(analysed: Analysed
     tables = contents(analysed.folder / "tables")
     for kind in KINDS:
         written = [r for r in analysed.made_up.records if r["kind"] == kind]
-        rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN[1:]}, **r["payload"]} for r in written]
+        rows = [{"run_id": r["run"], **{name: r[name] for name in ORIGIN}, **r["payload"]} for r in written]
         key = lambda row: (row["wall_ns"], row["source"], json.dumps(row, sort_keys=True))  # noqa: E731
         assert sorted(tables[kind], key=key) == sorted(rows, key=key)
 
@@ -56,7 +56,7 @@ def test_every_record_is_in_its_table_as_it_was_said_and_once(analysed: Analysed
 def test_a_table_has_the_columns_of_its_schema_in_order(analysed: Analysed) -> None:
     for kind in KINDS:
         columns = pq.read_schema(analysed.folder / "tables" / f"{kind}.parquet").names
-        assert columns == ["run_id", *ORIGIN[1:], *PAYLOADS[kind].names]
+        assert columns == ["run_id", *ORIGIN, *PAYLOADS[kind].names]
 
 
 def test_ingesting_again_replaces_the_tables(spark: SparkSession, analysed: Analysed) -> None:

@@ -63,7 +63,8 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 def countable(records: Iterable[Record]) -> Counter[str]:
     """The records as texts that can be counted."""
     return Counter(
-        json.dumps([*(r[name] for name in ORIGIN), r["kind"], _as_read(r["payload"])], sort_keys=True) for r in records
+        json.dumps([*(r[name] for name in ("run", *ORIGIN)), r["kind"], _as_read(r["payload"])], sort_keys=True)
+        for r in records
     )
 
 
