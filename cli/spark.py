@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import click
 
-from runs.options import json_option, together
+from runs.options import F, json_option, together
 
 tables_option = click.option(
     "--tables", metavar="URL", help="Where the tables are: any file system that Spark reaches.  [default: in RESULTS]"
@@ -34,7 +33,7 @@ def _settings(_context: click.Context, _option: click.Parameter, confs: tuple[st
     return settings
 
 
-def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def session_options(command: F) -> F:
     """The options --conf and --packages; the command gets both as the session's `settings`."""
 
     @functools.wraps(command)
@@ -47,7 +46,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
                           "times."),
         click.option("--packages", metavar="GROUP:NAME:VERSION[,...]",
                      help="Libraries of Spark's, from Maven, as of an object store."),
-    ])(with_settings)  # fmt: skip
+    ])(cast(F, with_settings))  # fmt: skip
 
 
 @click.group()
