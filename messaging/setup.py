@@ -27,10 +27,12 @@ from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descr
 from messaging.session import load_compiled
 from runs.component import settle_down
 from runs.errors import UserError, users_mistake
+from runs.launch.broker_watch import accepted_by
 from runs.launch.brokers import Brokers, broker_of_run
 from runs.launch.places import free_place
 from runs.launch.threads import interpreter_shared
 from runs.network.profile import parse
+from runs.priority import processors_of
 from runs.process_group import ProcessGroup
 from runs.transport_settings import network_fits, settled, those_that
 from transports.base import Link, Pattern, PeerGone, TransportError
@@ -88,7 +90,7 @@ def plan_of(benchmark: Benchmark, settings: Settings) -> Plan:
 
 def _check_cpus(cpus: Mapping[str, int]) -> None:
     """UserError for a processor that this process may not use."""
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    allowed = processors_of()
     for host, cpu in cpus.items():
         if cpu not in allowed:
             raise UserError(f"--cpus is {host}={cpu}; the processors here are {', '.join(map(str, allowed)) or 'none'}")
@@ -231,11 +233,7 @@ class Setup:
 
     def accepted(self, server: Server) -> list[dict[str, Any]]:
         """The broker's own sockets, as the kernel has them; empty if we may not look."""
-        try:
-            sockets = server.accepted()
-        except OSError:
-            return []
-        return [{**each, "tcp_nodelay_asked": "broker" not in self._nagle} for each in sockets]
+        return accepted_by(server, "broker" not in self._nagle)
 
     def _broker(self, transport: str, brokers: Brokers) -> RunningBroker:
         broker = broker_of_run(_settled(transport, self._settings), brokers)

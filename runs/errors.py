@@ -60,8 +60,6 @@ def users_mistake(*kinds: type[Exception]) -> Iterator[None]:
 
 def sentence(error: Exception) -> str:
     """The error's message; for one of the operating system, its file and what is wrong with it."""
-    if isinstance(error, UserError):
-        return error.message
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

@@ -7,7 +7,6 @@ launched could have been typed.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,7 +32,7 @@ from runs.option_types import (
     SettingType,
     Suggested,
 )
-from runs.priority import going_first
+from runs.priority import going_first, processors_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -312,7 +311,7 @@ def warn_of_spinning(*runs: RunSettings) -> None:
     spinning = next((settings for settings in runs if settings.spin_ns), None)
     if any(settings.spin_ns and settings.orders_per_s is None for settings in runs):
         say("warning: --pace spin does nothing at --rate max, where no order waits for its due time")
-    if spinning and len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else (1, 2)) == 1:
+    if spinning and len(processors_of()) == 1:
         say(f"warning: --pace {spinning.pace} with one processor: while the gateway spins, nothing else runs")
 
 

@@ -21,6 +21,14 @@ SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
+def processors_of(pid: int = 0) -> list[int]:
+    """The processors on which a process may run, by default this one; empty if it has ended, or nobody can tell."""
+    try:
+        return sorted(os.sched_getaffinity(pid))
+    except (OSError, AttributeError):
+        return []
+
+
 def scheduled_as_now() -> Callable[[], contextlib.AbstractContextManager[None]]:
     """Makes contexts in which this thread, and those that it starts, are scheduled as they are at this call."""
     if sys.platform != "linux":

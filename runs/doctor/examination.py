@@ -14,7 +14,7 @@ from exchange.words import counted
 from runs.doctor.items import Item
 from runs.doctor.quiet import listen
 from runs.errors import UserError
-from runs.priority import going_first
+from runs.priority import going_first, processors_of
 from runs.record.machine import host_facts, text_of
 from transports.base import TransportError
 from transports.registry import built_in
@@ -34,7 +34,7 @@ def examine(seconds: float, results: Path) -> list[Item]:
     """All items, in the order in which they are shown."""
     host = host_facts()
     heard = listen(seconds)
-    first = processors(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else host["cores"], host)
+    first = processors(len(processors_of()) or host["cores"], host)
     return [first, frequency(host), *heard, clock(host), priority(), network(), capture(), *brokers(), java(),
             memory(), open_files(), disk(results)]  # fmt: skip
 

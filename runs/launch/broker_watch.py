@@ -16,7 +16,7 @@ import psutil
 from runs.record import machine
 from runs.record.noise import sees_every_process
 from transports.base import Address
-from transports.declaration import Probe, RunningBroker
+from transports.declaration import Probe, RunningBroker, Server, Usage
 from transports.registry import scheme_of, transport_of
 
 EVERY_S = 1.0
@@ -38,23 +38,15 @@ class BrokerWatch:
         if broker.is_reachable and transport.broker:
             with _environment(broker.environment):
                 self._probe = transport.broker().probe(broker.url, meetings)
-        self._at_start = None if self._server is None else self._server.usage()
+        self._at_start: Usage | None = None
         self._next_look_s = float("inf")
-        self.sockets: tuple[dict[str, Any], ...] = ()
+        self.sockets: list[dict[str, Any]] = []
         """The broker's ends of all connections that it has accepted."""
         self.usage: dict[str, Any] | None = None
         self.last_look: str | None = None
         """Why the looks ended before the run; None if they did not."""
         self.deepest: dict[str, int] = {}
         """The greatest number of messages seen in each queue."""
-
-    def _accepted(self) -> tuple[dict[str, Any], ...]:
-        """The broker's own ends, if it is ours and this system lets us look."""
-        if self._server is None:
-            return ()
-        with contextlib.suppress(OSError):
-            return tuple({**end, "tcp_nodelay_asked": self._nodelay} for end in self._server.accepted())
-        return ()
 
     @property
     def pids(self) -> list[int]:
@@ -74,8 +66,9 @@ class BrokerWatch:
         return self._server is not None or _is_of_this_host(urlsplit(self._url).hostname or "")
 
     def clock_starts(self) -> None:
-        self.sockets = self._accepted()
-        self._at_start = None if self._server is None else self._server.usage()
+        if self._server is not None:
+            self.sockets = accepted_by(self._server, self._nodelay)
+            self._at_start = self._server.usage()
         self._next_look_s = time.monotonic()
 
     def clock_stops(self) -> None:
@@ -120,6 +113,13 @@ class BrokerWatch:
         if self._probe:
             self._probe.take_down()
             self._probe.close()
+
+
+def accepted_by(server: Server, nodelay: bool) -> list[dict[str, Any]]:
+    """A server's own ends of connections, with what was asked of them; empty if this system does not let us look."""
+    with contextlib.suppress(OSError):
+        return [{**end, "tcp_nodelay_asked": nodelay} for end in server.accepted()]
+    return []
 
 
 def _listening_on(port: int) -> Iterator[int]:

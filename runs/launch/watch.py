@@ -15,6 +15,7 @@ import orjson
 from exchange.instances import instance_of, named, role_of
 from runs.errors import UserError
 from runs.lineup import READY_S, Lineup, component_of, processes_of
+from runs.priority import processors_of
 from runs.process_group import ProcessGroup, Supervisor
 from runs.record.noise import NoiseMeter
 from runs.record.outcome import Outcome, outcome_of, read_results
@@ -243,7 +244,7 @@ class Watch:
         if self._broker:
             self._broker.clock_starts()
         self._affinity = {
-            name: cpus for name, child in self._processes.children.items() if (cpus := _cpus_of(child.pid))
+            name: cpus for name, child in self._processes.children.items() if (cpus := processors_of(child.pid))
         }
         self._noise.clock_starts()
         self._processes.tell(*self._lineup.processes)
@@ -312,11 +313,3 @@ class Watch:
 def _recorded(reporter: dict[str, Any]) -> dict[str, Any]:
     """The results that a reporter has, where nothing is missing: then no process can say more."""
     return {} if reporter.get("stopped") else reporter.get("results", {})
-
-
-def _cpus_of(pid: int) -> list[int]:
-    """The processors on which the kernel lets a process run; empty if it has ended, or this system does not tell."""
-    try:
-        return sorted(os.sched_getaffinity(pid))
-    except (OSError, AttributeError):
-        return []

@@ -45,7 +45,7 @@ class Outcome:
     """Standbys that became the engine."""
     timed: Mapping[int, int] | None = None
     """Orders whose completion time was reported, by pair; None where no process was started again."""
-    broker_sockets: tuple[dict[str, Any], ...] = ()
+    broker_sockets: list[dict[str, Any]] = field(default_factory=list)
     """The broker's ends of its connections to the components, as far as they could be read back."""
 
     def of_pair(self, pair: int) -> Outcome:
@@ -76,12 +76,12 @@ class Outcome:
     @property
     def sockets(self) -> dict[str, list[dict[str, Any]]]:
         """Every socket that was read back, by component."""
-        return {**{name: result.sockets for name, result in self.results.items()}, "broker": list(self.broker_sockets)}
+        return {**{name: result.sockets for name, result in self.results.items()}, "broker": self.broker_sockets}
 
-    def of_this_run(self, accepted: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    def of_this_run(self, accepted: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The accepted connections whose other end belongs to a component of this run."""
         ends = {socket["local"] for sockets in self.sockets.values() for socket in sockets}
-        return tuple(socket for socket in accepted if socket["peer"] in ends)
+        return [socket for socket in accepted if socket["peer"] in ends]
 
 
 def outcome_of(lineup: Lineup, results: Mapping[str, Result]) -> Outcome:
