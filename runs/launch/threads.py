@@ -30,6 +30,9 @@ from transports.base import TransportError
 SWITCH_INTERVAL_S = 0.0001
 """How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
 
+LOOK_S = 1.0
+"""Threads that end say so at once; Ctrl-C may take that word along, so they are looked at this often, too."""
+
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:
     """Run all components to their end; (the first engine's URL, the outcome)."""
@@ -71,7 +74,8 @@ class Stage:
         self.results: dict[str, Result] = {}
         self.failures: list[str] = []
         self._services: dict[str, Service] = {}
-        self._seconds: queue.SimpleQueue[tuple[str, int, int] | None] = queue.SimpleQueue()  # None: one has ended
+        self._seconds: queue.SimpleQueue[tuple[str, int, int] | threading.Thread] = queue.SimpleQueue()
+        """Gateways' seconds, and threads that end."""
 
     def open(self, stack: contextlib.ExitStack, places: Places) -> None:
         folder, name, settings = self._folder, self._folder.name, self._settings
@@ -110,11 +114,13 @@ class Stage:
 
     def _follow(self, threads: list[threading.Thread], on_second: OnSecond) -> None:
         """Show seconds in this thread, where that costs no CPU time of the gateway and delays none of its orders."""
-        while (second := self._seconds.get()) is not None:
-            if totals := self._totals.take(*second):
-                on_second(Moment(*totals))
-        for thread in threads:
-            thread.join()
+        while any(thread.is_alive() for thread in threads) or not self._seconds.empty():
+            with contextlib.suppress(queue.Empty):
+                second = self._seconds.get(timeout=LOOK_S)
+                if isinstance(second, threading.Thread):
+                    second.join()
+                elif totals := self._totals.take(*second):
+                    on_second(Moment(*totals))
 
     def _play(self, name: str) -> None:
         try:
@@ -127,7 +133,7 @@ class Stage:
         except Exception as error:  # noqa: BLE001 - a mistake of ours; the others are to end all the same
             self._log(name, error)
         finally:
-            self._seconds.put(None)
+            self._seconds.put(threading.current_thread())
             if name not in self.results:
                 self._stop(list(self._services), f"the {name} failed")
             self._services[name].close()  # else a peer that has more to send waits for room without end

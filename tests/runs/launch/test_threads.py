@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -12,8 +13,10 @@ import pytest
 from exchange.settings import RunSettings
 from gateway.completion import Intake
 from matching_engine.service import EngineService
-from runs.launch.threads import run_in_threads
+from runs.launch.threads import Stage, run_in_threads
+from runs.launch.watch import Moment
 from runs.record.outcome import Outcome
+from tests.machine import until
 from transports.memory import CAPACITY_FRAMES, LISTENERS
 
 
@@ -72,3 +75,28 @@ def test_a_gateway_that_gave_up_does_not_leave_the_engine_waiting_for_room(
     assert outcomes
     assert outcomes[0].engines[1].stopped
     assert "the engine said nothing" in str(outcomes[0].gateways[1].stopped)
+
+
+class Plays:
+    """A component whose run is this function."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        self.run = run
+
+    def stop(self, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_seconds_are_shown_until_the_last_gateway_has_ended(tmp_path: Path) -> None:
+    stage, moments = Stage(tmp_path, RunSettings(transport="memory", pairs=2)), list[Moment]()
+
+    def go_on() -> str:
+        until(lambda: all(thread.name != "gateway" for thread in threading.enumerate()), "the other's end")
+        for sent in (10, 20):
+            stage._put_second("gateway.2", sent, sent - 1)
+        return "done"
+
+    stage._services = {"gateway": Plays(lambda: "done"), "gateway.2": Plays(go_on)}  # type: ignore[dict-item]
+    stage.play(moments.append)
+    assert moments == [Moment(20, 19)]
