@@ -13,10 +13,13 @@ import os
 import select
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runs.network import links
 from runs.network.topology import Plan, hub_lines, role_lines
+
+if TYPE_CHECKING:
+    from runs.network.wire import UserSpaceWire
 
 
 def main() -> None:
@@ -41,7 +44,7 @@ def main() -> None:
                 _answer({"event": "figures", "wire": wire.figures() if wire else None})
 
 
-def _delay(plan: Plan, namespaces: dict[str, int], wire: Any, delay_us: float) -> None:
+def _delay(plan: Plan, namespaces: dict[str, int], wire: UserSpaceWire | None, delay_us: float) -> None:
     if wire:
         wire.delay(delay_us)
     elif plan.rate_bit_per_s is not None and plan.mechanism == "netem":
@@ -78,7 +81,7 @@ def _shape(plan: Plan) -> None:
         links.netem("orders", plan.rate_bit_per_s, plan.delay_us)
 
 
-def _wire(plan: Plan) -> Any:
+def _wire(plan: Plan) -> UserSpaceWire:
     from runs.network.wire import UserSpaceWire  # takes a second to import
 
     assert plan.rate_bit_per_s is not None

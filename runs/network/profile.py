@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
@@ -52,10 +51,6 @@ PROFILES = {
     )
 }
 LIMITS = {"delay_us": (1.0, 100_000.0), "rate_mbit": (1.0, 10_000.0)}
-_CHANGE: dict[str, Callable[[Profile, float], Profile]] = {
-    "delay_us": lambda profile, value: replace(profile, delay_us=value),
-    "rate_mbit": lambda profile, value: replace(profile, rate_bit_per_s=round(value * MBIT)),
-}
 
 
 def parse(text: str) -> Profile:
@@ -82,4 +77,6 @@ def _with(profile: Profile, text: str, field: str, value: str) -> Profile:
         number = float("nan")
     if not low <= number <= high:
         raise UserError(f"{text}: {field} is {value!r}; allowed is {low:g} to {high:,.0f}")
-    return _CHANGE[field](profile, number)
+    if field == "delay_us":
+        return replace(profile, delay_us=number)
+    return replace(profile, rate_bit_per_s=round(number * MBIT))
