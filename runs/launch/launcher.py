@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.instances import instance_of, role_of
-from exchange.settings import RunSettings
+from exchange.settings import ROLES, RunSettings
 from runs.interrupts import heeded_at_the_end
 from runs.launch.places import Places, as_seen_by_peers, meeting_places, of_role
 from runs.launch.watch import OnSecond, Watch
@@ -89,7 +89,7 @@ def _network(settings: RunSettings, group: int, stack: contextlib.ExitStack) -> 
     """The run's network, which stays up until the stack is closed; None where all is on loopback."""
     if settings.network == "local":
         return None
-    from runs.network.network import ROLES, Network
+    from runs.network.network import Network
     from runs.network.profile import parse
 
     roles = (*ROLES, "broker") if has_broker(settings.transport) else ROLES

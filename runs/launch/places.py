@@ -101,9 +101,7 @@ def _with_topology(url: str, settings: RunSettings, reserved: contextlib.ExitSta
     return with_option(url, f"back={port}")
 
 
-def free_place(
-    kind: str, path: Path, reserved: contextlib.ExitStack, network: Network | None = None, role: str = ""
-) -> str:
+def free_place(kind: str, path: Path, reserved: contextlib.ExitStack, network: Network | None, role: str) -> str:
     """A free port, which stays reserved while `reserved` is open, a path, or a name."""
     if kind == "path":
         return str(path)

@@ -22,13 +22,13 @@ from typing import Any
 
 import click
 
+from exchange.settings import ROLES
 from runs.network import visitor
 from runs.network.links import move_into
 from runs.network.probe import Machine, probe
 from runs.network.profile import Profile
 from runs.network.topology import Plan, Seat
 
-ROLES = ("gateway", "engine", "reporter")
 UP_S = 180.0
 """The longest time to come up; the first time, the wire's kernel is compiled."""
 ANSWER_S = 5.0
