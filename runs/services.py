@@ -39,7 +39,7 @@ LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
 FLUSH_EVERY_S = 1.0
 
 TOKEN = "EXCHANGE_TOKEN"
-"""The environment variable that holds a run's secret: arguments are visible to every user of a host, it is not."""
+"""The environment variable that holds a run's secret: every user of a host sees arguments, but not the environment."""
 
 
 def link_token(name: str, url: str) -> str:

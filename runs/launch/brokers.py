@@ -30,9 +30,9 @@ class Brokers:
     def __init__(
         self, processes: ProcessGroup | None = None, network: Network | None = None, takes_standing: bool = True
     ) -> None:
-        """`processes` have the brokers in their group and folder; without it they get a group of their own.
+        """The brokers join the group of `processes` and use its folder; without it, they get a group of their own.
 
-        In a network, brokers are started at its host `broker`, and the user's standing one is not taken.
+        In a network, brokers are started in the namespace of the role `broker`, and the standing one is not taken.
         """
         self._processes, self._network = processes, network
         self._takes_standing = takes_standing and network is None

@@ -42,7 +42,7 @@ class Places:
 def meeting_places(
     settings: RunSettings, scratch: Path, brokers: Brokers | None = None, network: Network | None = None
 ) -> Iterator[Places]:
-    """Find places. A transport setting that names a place is the place of the one engine; it has room for no second.
+    """Find places. If the transport setting names a place, it is the engine's, and the run has no second pair.
 
     `brokers` is None for a transport that has no broker.
 

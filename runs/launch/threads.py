@@ -31,7 +31,7 @@ SWITCH_INTERVAL_S = 0.0001
 """How long a thread keeps the interpreter. The default of 5 ms would become the completion time."""
 
 LOOK_S = 1.0
-"""Threads that end say so at once; Ctrl-C may take that word along, so they are looked at this often, too."""
+"""A thread that ends wakes the one that waits for it. Ctrl-C may lose that message, so threads are looked at, too."""
 
 
 def run_in_threads(folder: Path, settings: RunSettings, on_second: OnSecond) -> tuple[str, Outcome]:

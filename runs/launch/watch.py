@@ -94,7 +94,7 @@ class Watch:
         self._interrupted_s: float | None = None
         self._partial = dict.fromkeys(processes.children, b"")
         self._deadlines_s = dict.fromkeys(lineup.reporters, time.monotonic() + READY_S)
-        """By reporter, the time until which it and the pairs that report to it must be ready, and later, have ended."""
+        """By reporter: until when it and its pairs must be ready; after the start, until when they must have ended."""
         for name in processes.children:
             self._listen_to(name)
 

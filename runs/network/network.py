@@ -184,7 +184,7 @@ def is_off(figures: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _served(command: list[str], process_group: int) -> Iterator[None]:
-    """Answer questions in a role's namespace."""
+    """Inside, the command answers the questions of others. ClickException if it cannot be started."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=process_group) as server:
         assert server.stdout is not None

@@ -40,9 +40,9 @@ class Outcome:
     capture: dict[str, int] | None = None
     """tcpdump's own counts of packets; None without a capture."""
     restarts: int = 0
-    """Engines that the launcher started again."""
+    """How often the launcher started a killed process again."""
     takeovers: int = 0
-    """Standbys that became the engine."""
+    """How many standbys became the engine."""
     timed: Mapping[int, int] | None = None
     """Orders whose completion time was reported, by pair; None where no process was started again."""
     broker_sockets: list[dict[str, Any]] = field(default_factory=list)
