@@ -173,19 +173,25 @@ class Watch:
                 if totals := self._totals.take(name, sent, answered):
                     self._on_second(Moment(*totals, self._broker.cpu_s if self._broker else None))
             case {"event": "result", "result": result}:
-                name = component_of(name)
-                self._results[name] = result
-                self._end_followers_of(name)
-                self._end_recorded(result)
-                if self._results.keys() >= set(self._lineup.gateways):
-                    self._clock_stops()
-                until_s = time.monotonic() + self._timeout_s + PATIENCE_S
-                self._deadlines_s.setdefault(self._lineup.group_of(name), until_s)
-                self._end_partner_of(name, result)
+                self._take_result(component_of(name), result)
             case {"event": "error", "message": message, "exit_code": 2} if not self._started:
                 raise UserError(message)
             case {"event": "error", "message": message}:
                 self._give_up(f"{name}: {message}")
+
+    def _take_result(self, component: str, result: dict[str, Any]) -> None:
+        """Keep a component's result, and ask others to end that need not go on: a standby, a new process, a partner."""
+        self._results[component] = result
+        if self._results.keys() >= set(self._lineup.gateways):
+            self._clock_stops()
+        until_s = time.monotonic() + self._timeout_s + PATIENCE_S
+        self._deadlines_s.setdefault(self._lineup.group_of(component), until_s)
+        if self._lineup.has_standbys and role_of(component) == "engine":
+            self._signal(component)
+        for recorded in result.get("results", {}):  # a reporter's
+            if any(map(self._supervisor.has_restarted, processes_of(recorded))):
+                self._signal(recorded)
+        self._end_partner_of(component, result)
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
         """Keep the newest facts, and the records of all seconds. An engine may wait for a gateway that has left."""
@@ -213,17 +219,6 @@ class Watch:
         partner = named("gateway" if role == "engine" else "engine", instance_of(name))
         if role != "reporter" and is_alone and partner not in self._results:
             self._signal(partner)
-
-    def _end_followers_of(self, component: str) -> None:
-        """Ask the processes that might still take a component's place to end: it has left its result."""
-        if self._lineup.has_standbys and role_of(component) == "engine":
-            self._signal(component)
-
-    def _end_recorded(self, reporter: dict[str, Any]) -> None:
-        """Ask processes to end whose component had left its result before they took its place."""
-        for component in reporter.get("results", {}):
-            if any(map(self._supervisor.has_restarted, processes_of(component))):
-                self._signal(component)
 
     def _is_recorded(self, component: str) -> bool:
         """Whether the reporter has the component's result, and everything else."""
