@@ -189,7 +189,7 @@ class Noise:
         """run.json's `noise`, for a run whose components used that much of the machine."""
         remainder_s = self.busy_s - sum(usage["cpu_s"] for usage in components.values())
         other_cpu_s = remainder_s if remainder_s >= 0 else None
-        facts = {name: value for name in WRITTEN if (value := getattr(self, name)) is not None}
+        facts = {name: value for name, value in vars(self).items() if value is not None and name not in NOT_WRITTEN}
         return {**facts, "other_cpu_s": other_cpu_s, "share_of_all_cpus": self._share(other_cpu_s)}
 
     def _share(self, remainder_s: float | None) -> float | None:
@@ -205,11 +205,8 @@ class Noise:
         return min(1.0, (other_s + (self.steal_s or 0.0)) / (self.window_s * self.cores))
 
 
-WRITTEN = (
-    "window_s", "busy_s", "steal_s", "context_switches", "load_after", "cpu_pressure_s", "throttled_periods",
-    "throttled_s", "other_processes_cpu_s",
-)  # fmt: skip
-"""The fields of run.json's `noise` that are written as they were read."""
+NOT_WRITTEN = {"cores", "sees_all_processes"}
+"""The fields that run.json's `noise` lacks; the others are written as they were read."""
 
 
 def noise_share(run: Mapping[str, Any]) -> float | None:
