@@ -104,14 +104,14 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
 
 def check(settings: RunSettings) -> None:
     """UserError where the run could not start, or would leave nothing to analyse."""
-    from runs.transport_settings import runs_in_one_process
+    from runs.transport_settings import check_transport
 
     length_s = settings.length_s
     if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
     warn_of_rejections(settings)
     warn_of_spinning(settings)
-    runs_in_one_process(settings)
+    check_transport(settings)
 
 
 def _showing(settings: RunSettings, live: bool, live_spark: bool) -> Callable[[Path], AbstractContextManager[OnSecond]]:

@@ -10,7 +10,7 @@ from experiments.trials.arms import Arm, Factor, arms_of
 from runs.errors import UserError
 from runs.option_types import USUAL
 from runs.options import run_settings
-from runs.transport_settings import defaults_of, runs_in_one_process
+from runs.transport_settings import check_transport, defaults_of, runs_in_one_process
 from transports.registry import has_broker
 
 NAGLE_OFF = "Nagle off"
@@ -26,7 +26,7 @@ def comparison_arms(
 
 def of_one_kind(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
     """The same arms. UserError if some run in threads and others in processes: their figures do not compare."""
-    kinds = {runs_in_one_process(arm.settings): arm.settings.transport for arm in arms}
+    kinds = {runs_in_one_process(arm.settings.transport): arm.settings.transport for arm in arms}
     if len(kinds) > 1:
         raise UserError(f"{kinds[True]} runs in threads of one process, {kinds[False]} in processes: compare one kind")
     return arms
@@ -49,7 +49,7 @@ class ArmSettings:
         if fields.get("orders") is None and fields.get("duration_s") is None:
             fields |= _length(chosen["orders_per_s"], self._seconds)
         settings = run_settings(**{"orders": None, **fields})
-        runs_in_one_process(settings)
+        check_transport(settings)
         return settings
 
 

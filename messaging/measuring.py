@@ -21,6 +21,7 @@ from reports.progress import OnCount, counting, now_and_then
 from runs.errors import UserError
 from runs.record.noise import NoiseMeter
 from runs.record.status import sockets_differ
+from runs.transport_settings import runs_in_one_process
 from transports.declaration import Server, Usage
 
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
@@ -196,7 +197,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
         roles = benchmark.roles(cell, links)
         benchmark.prepare(cell, roles)
         with (
-            Launcher(roles, setup, setup.in_threads(cell.transport), cell.settings["timeout_s"]) as launcher,
+            Launcher(roles, setup, runs_in_one_process(cell.transport), cell.settings["timeout_s"]) as launcher,
             progress_of(f"{benchmark.name}, {cell}", roles) as on_count,
             benchmark.meanwhile(cell, roles, server),
             read_every_second(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,

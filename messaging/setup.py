@@ -34,7 +34,7 @@ from runs.launch.threads import interpreter_shared
 from runs.network.profile import parse
 from runs.priority import processors_of
 from runs.process_group import ProcessGroup
-from runs.transport_settings import network_fits, settled, those_that
+from runs.transport_settings import network_fits, runs_in_one_process, settled, those_that
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import RunningBroker, Server
 from transports.frames import FrameBatch
@@ -193,7 +193,7 @@ class Setup:
             for transport in self._patterns:
                 if has_broker(transport):
                     self.brokers[transport] = self._broker(transport, brokers)
-            if any(map(self.in_threads, self._patterns)):
+            if any(map(runs_in_one_process, self._patterns)):
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
                 self._load(transport)
@@ -244,11 +244,6 @@ class Setup:
     def group(self) -> int:
         """The process group of roles, which ends with us."""
         return self._processes.id
-
-    def in_threads(self, transport: str) -> bool:
-        """True if the transport cannot leave a process."""
-        scheme = scheme_of(transport)
-        return scheme in transport_of(scheme).one_process
 
     @contextlib.contextmanager
     def links(self, transport: str, is_local: bool = False) -> Iterator[Links]:

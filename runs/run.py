@@ -21,7 +21,7 @@ from runs.record.begun import note_begun, note_ended
 from runs.record.machine import host_facts, now, versions
 from runs.record.outcome import Outcome, outcome_of, read_results
 from runs.record.record import Conditions, exit_code, make_record, write_record
-from runs.transport_settings import runs_in_one_process, settled
+from runs.transport_settings import check_exposure, check_transport, runs_in_one_process, settled, with_keys
 from transports.base import TransportError
 from transports.registry import scheme_of
 
@@ -78,7 +78,9 @@ def _finished(
     """Run in threads or processes. Returns the first engine's URL and the outcome. UserError if nothing starts."""
     try:
         with showing as on_second:
-            if runs_in_one_process(settings):
+            check_transport(settings)
+            check_exposure(with_keys(settings.transport, settings.secure), settings.insecure)
+            if runs_in_one_process(settings.transport):
                 from runs.launch.threads import run_in_threads
 
                 return run_in_threads(folder, settings, on_second)

@@ -85,8 +85,13 @@ def has_encryption(transport: Transport, scheme: str) -> bool:
     return "keys" in transport.options and has_processes(transport, scheme)
 
 
-def runs_in_one_process(settings: RunSettings) -> bool:
-    """True if the transport cannot leave a process. UserError if it lacks what the settings ask for."""
+def runs_in_one_process(transport: str) -> bool:
+    """True if the transport cannot leave a process."""
+    return not has_processes(_declared(transport), scheme_of(transport))
+
+
+def check_transport(settings: RunSettings) -> None:
+    """UserError if the transport lacks what the settings ask for, or if its place is open without --insecure."""
     transport, scheme, nagle = _declared(settings.transport), scheme_of(settings.transport), ",".join(settings.nagle)
     asked_for: list[tuple[object, Fits, str]] = [
         (nagle, has_tcp, f"--nagle is {nagle}; {scheme} has no TCP sockets"),
@@ -106,9 +111,8 @@ def runs_in_one_process(settings: RunSettings) -> bool:
         raise UserError(f"{lacks}: use {those_that(partial(network_fits, settings.network))}, by name alone")
     if settings.secure:
         _check_keys(settings.secure)
-    elif "://" in settings.transport:
-        check_exposure(settings.transport, settings.insecure)
-    return not has_processes(transport, scheme)
+    elif not settings.insecure:
+        check_exposure(settings.transport, insecure=False)
 
 
 def those_that(fits: Fits) -> str:

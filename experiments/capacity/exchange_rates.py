@@ -22,7 +22,7 @@ from runs.files import new_run_folder
 from runs.launch.brokers import Brokers
 from runs.record.noise import noise_share
 from runs.run import measure
-from runs.transport_settings import runs_in_one_process
+from runs.transport_settings import check_transport
 
 CLOCKS = {"due": "due", "": "due", "handed over": "handed_over", "lag": "lag"}
 """The record's clock by the words before a figure: completion from due time or handing over, or the gateway's lag."""
@@ -160,7 +160,7 @@ class ExchangeRates:
                 f"orders; {self.objective.words} needs {ceil(needed):,}: take --from {ceil(least_per_s)} or more, or "
                 f"--longest {ceil(needed / start_per_s)}"
             )
-        runs_in_one_process(self.settings)
+        check_transport(self.settings)
         return least_per_s
 
     def _refuse_few_orders(self, orders: int | None, source: str, has: str) -> None:

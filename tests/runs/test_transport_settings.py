@@ -15,8 +15,8 @@ from runs.notices import heard_by
 from runs.transport_settings import (
     as_options,
     check_exposure,
+    check_transport,
     defaults_of,
-    runs_in_one_process,
     settled,
     with_keys,
 )
@@ -86,12 +86,23 @@ def test_every_command_that_listens_asks(role: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_run_that_listens_for_other_hosts_warns_of_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise UserError("that is enough")
+
+    monkeypatch.setattr("runs.launch.launcher.launch", refuse)
+    words = ["run", "--transport", "tcp://0.0.0.0:7000", "--insecure", "--results", str(tmp_path / "results")]
+    said = CliRunner().invoke(main, words)
+    assert "that is enough" in said.output
+    assert said.output.count("tcp://0.0.0.0:7000 is open to other hosts") == 1
+
+
 def test_keys_are_refused_before_the_run_where_they_cannot_serve(keys: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"--secure is {keys}; memory has no encryption: use amqp, .*tcp, zeromq"):
-        runs_in_one_process(RunSettings(transport="memory", secure=str(keys)))
+        check_transport(RunSettings(transport="memory", secure=str(keys)))
     with pytest.raises(UserError, match=f"{tmp_path}/ca.pem is missing: make keys with: exchange keys DIR"):
-        runs_in_one_process(RunSettings(secure=str(tmp_path)))
-    assert not runs_in_one_process(RunSettings(secure=str(keys)))
+        check_transport(RunSettings(secure=str(tmp_path)))
+    check_transport(RunSettings(secure=str(keys)))
 
 
 def test_an_unknown_transport_is_refused_with_those_that_are_known() -> None:

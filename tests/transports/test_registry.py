@@ -10,7 +10,7 @@ import pytest
 import transports
 from exchange.settings import RunSettings
 from runs.errors import UserError
-from runs.transport_settings import runs_in_one_process, settled
+from runs.transport_settings import check_transport, settled
 from tests.transports.distributions import add_distribution, installed
 from transports import registry
 from transports.base import BadAddress, NotInstalled
@@ -58,13 +58,13 @@ def test_a_file_of_this_package_that_cannot_be_imported_harms_no_other(tmp_path:
 def test_a_refusal_says_which_transports_have_it_another_distribution_s_among_them(tmp_path: Path) -> None:
     add_distribution(tmp_path, "wire", "exchange_wire", WIRE)
     with installed(tmp_path), pytest.raises(UserError) as refused:
-        runs_in_one_process(RunSettings(transport="memory", nagle=("gateway",)))
+        check_transport(RunSettings(transport="memory", nagle=("gateway",)))
     assert str(refused.value) == (
         "--nagle is gateway; memory has no TCP sockets: use amqp, amqps, tcp, wire, zeromq or zeromq+tcp"
     )
     for asked in ({"topology": "simplex"}, {"secure": "keys"}, {"network": "veth"}):
         with installed(tmp_path), pytest.raises(UserError, match=r"use amqp, .*tcp, .*zeromq") as refused:
-            runs_in_one_process(RunSettings(transport="memory", **asked))
+            check_transport(RunSettings(transport="memory", **asked))
         assert ("wire" in str(refused.value)) == ("network" in asked)
 
 
