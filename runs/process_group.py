@@ -39,14 +39,8 @@ class ProcessGroup:
             stderr=subprocess.DEVNULL,
             process_group=0,
         )
-        self._send_watchdog(f"remove {os.fsencode(self.folder).hex()}")
+        _send(self._watchdog, f"remove {os.fsencode(self.folder).hex()}".encode())
         return self
-
-    def _send_watchdog(self, line: str) -> None:
-        assert self._watchdog.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._watchdog.stdin.write(line.encode() + b"\n")
-            self._watchdog.stdin.flush()
 
     @property
     def id(self) -> int:
@@ -63,7 +57,7 @@ class ProcessGroup:
         process is scheduled as the caller was when the context began.
         """
         if name in self.children:  # it is started again
-            self._close_pipes(name)
+            _close_pipes(self.children[name])
         with self._scheduled(), log.open("ab") if log else contextlib.nullcontext() as stderr:
             self.children[name] = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "cli", *arguments],
@@ -77,17 +71,7 @@ class ProcessGroup:
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
         """Tell components what is known of those whose place they take. The first line starts them."""
         for name in names:
-            stdin = self.children[name].stdin
-            assert stdin is not None
-            with contextlib.suppress(BrokenPipeError):
-                stdin.write(orjson.dumps(known or {}) + b"\n")
-                stdin.flush()
-
-    def _close_pipes(self, name: str) -> None:
-        for pipe in (self.children[name].stdin, self.children[name].stdout):
-            if pipe:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+            _send(self.children[name], orjson.dumps(known or {}))
 
     def signal(self, name: str, number: int = signal.SIGTERM) -> None:
         """Send a signal, and SIGCONT after it: a stopped process cannot handle the signal."""
@@ -100,15 +84,35 @@ class ProcessGroup:
     ) -> None:
         for name in self.children:
             self.signal(name)
-        for name, child in self.children.items():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(WAIT_S)
-            self.signal(name, signal.SIGKILL)
-            child.wait()
-            self._close_pipes(name)
-        self._send_watchdog("done")
+        for child in self.children.values():
+            end(child, WAIT_S)
+        _send(self._watchdog, b"done")
         self._watchdog.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)  # in case the watchdog was killed
+
+
+def _send(child: subprocess.Popen[bytes], line: bytes) -> None:
+    """Write a line to a child's stdin, unless the child has gone."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(line + b"\n")
+        child.stdin.flush()
+
+
+def end(child: subprocess.Popen[Any], patience_s: float) -> None:
+    """Wait for a child that was asked to end, kill it if it is late, and close its pipes."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(patience_s)
+    child.kill()
+    child.wait()
+    _close_pipes(child)
+
+
+def _close_pipes(child: subprocess.Popen[Any]) -> None:
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
 
 class Supervisor:

@@ -28,6 +28,7 @@ from runs.network.links import move_into
 from runs.network.probe import Machine, probe
 from runs.network.profile import Profile
 from runs.network.topology import Plan, Seat
+from runs.process_group import end
 
 UP_S = 180.0
 """The longest time to come up; the first time, the wire's kernel is compiled."""
@@ -205,13 +206,7 @@ def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subpro
     finally:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(ANSWER_S)
-        process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            assert stream is not None
-            stream.close()
+        end(process, ANSWER_S)
 
 
 def _last_words(holder: subprocess.Popen[str]) -> str:

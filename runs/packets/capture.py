@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import click
 
 from runs.errors import UserError, writing
+from runs.process_group import end
 
 SNAPLEN = 96  # bytes of a frame: the headers of link, IPv6 and TCP with its options
 BUFFER_KIB = 1 << 16
@@ -179,10 +180,4 @@ class Capture:
         """Let tcpdump write its remaining packets if it has printed its last counts, else kill it at once."""
         if self.captured is None:
             self._process.kill()
-        try:
-            self._process.wait(PATIENCE_S)
-        finally:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stderr
-            self._process.stderr.close()
+        end(self._process, PATIENCE_S)
