@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class Node(NodeAddress):
 
     folder: Path
     process: subprocess.Popen[bytes] = field(repr=False)
+    where: Where = field(repr=False)
 
     @classmethod
     def start(
@@ -75,7 +76,7 @@ class Node(NodeAddress):
     @classmethod
     def _up(
         cls, folder: NodeFolder, server: Path, port: int, settings: dict[str, Any],
-        process_group: int | None, outlives_us: bool, patience_s: float, where: Where = LOOPBACK,
+        process_group: int | None, outlives_us: bool, patience_s: float, where: Where,
     ) -> Node:  # fmt: skip
         began_s = time.monotonic()
         process = _launch([*where.prefix, str(server)], folder, process_group, outlives_us)
@@ -85,7 +86,7 @@ class Node(NodeAddress):
             _stop(process, folder.path)
             raise
         about = _facts(greeting, process.pid, port, time.monotonic() - began_s, settings)
-        return cls(where.host, port, USER, folder.password, VHOST, process.pid, about, folder.path, process)
+        return cls(where.host, port, USER, folder.password, VHOST, process.pid, about, folder.path, process, where)
 
     def restart(self, patience_s: float = READY_S) -> Node:
         """End the node and start it over its own folder: same address, same user, same durable queues.
@@ -94,11 +95,10 @@ class Node(NodeAddress):
         NodePortTaken leaves the folder to `stop`; after other errors nothing is left, as with `start`.
         """
         outlives_us, server, settings = self.process.stdin is None, find_server(), self.facts()["settings"]
-        where = replace(LOOPBACK, keys=Path(settings["keys"]) if settings["keys"] else None)
         _end(self.process)
-        with _reserved(self.port, LOOPBACK) as port:
+        with _reserved(self.port, self.where) as port:
             left = NodeFolder.left_at(self.folder)
-            return self._up(left, server, port, settings, None, outlives_us, patience_s, where)
+            return self._up(left, server, port, settings, None, outlives_us, patience_s, self.where)
 
     def set_memory_mark(self, mark: float) -> None:
         """Limit the node's memory, as rabbitmqctl does: publishers pause soon if the node has more."""

@@ -13,6 +13,7 @@ import pytest
 
 from tests.broker import family, files_others_may_touch, is_gone, is_listening, need_rabbitmq
 from tests.machine import PATIENCE_S, until
+from transports.declaration import Where
 from transports.rabbitmq import Node, RabbitMqError, boot, private_node
 
 STARTER = """
@@ -86,7 +87,7 @@ def test_a_node_joins_a_process_group_and_ends_at_once_with_it(tmp_path: Path) -
 @pytest.mark.long
 def test_a_node_starts_again_over_its_folder_and_is_gone_after_stop(tmp_path: Path) -> None:
     need_rabbitmq()
-    with private_node(tmp_path / "node") as first:
+    with private_node(tmp_path / "node", where=Where(host="127.0.0.2")) as first:
         second = first.restart()
         assert is_gone(psutil.Process(second.pid)) is False
         assert (second.url, second.password, second.folder) == (first.url, first.password, first.folder)
