@@ -85,6 +85,10 @@ class FrameBatch:
     def clear(self) -> None:
         self.count = 0
 
+    def has_room(self, size: int) -> bool:
+        """True if one more frame, of `size` bytes, fits into the arrays as they are."""
+        return self.count < self.capacity_frames and self.used_bytes + size <= len(self.buffer)
+
     def append(self, frame: bytes) -> None:
         """Add one frame. Full arrays grow."""
         start, end = self.used_bytes, self.used_bytes + len(frame)
@@ -95,6 +99,13 @@ class FrameBatch:
         self.buffer[start:end] = np.frombuffer(frame, np.uint8)
         self.count += 1
         self.offsets[self.count] = end
+
+    def drop(self, frames: int) -> None:
+        """Remove the first `frames` frames; the others move to the front."""
+        rest = self.span(frames, self.count).copy()
+        self.buffer[: len(rest)] = rest
+        self.offsets[: self.count - frames + 1] = self.offsets[frames : self.count + 1] - self.offsets[frames]
+        self.count -= frames
 
     @classmethod
     def of(cls, *frames: bytes) -> FrameBatch:

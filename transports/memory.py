@@ -48,25 +48,16 @@ class Pipe:
         too_long = np.flatnonzero(np.diff(batch.offsets[: end + 1]) > target.largest_frame)
         end = int(too_long[0]) if len(too_long) else end
         _move(batch, 0, end, target)
-        self._drop(end)
+        batch.drop(end)
         return end
 
     def drop_too_long(self, largest_frame: int) -> int:
         """Drop frames that are too long from the front; return how many."""
         dropped = 0
         while self.batch.count and int(self.batch.offsets[1]) > largest_frame:
-            self._drop(1)
+            self.batch.drop(1)
             dropped += 1
         return dropped
-
-    def _drop(self, end: int) -> None:
-        """Forget the first `end` frames; the rest moves to the front."""
-        batch = self.batch
-        rest = batch.count - end
-        left = batch.span(end, batch.count).copy()
-        batch.buffer[: len(left)] = left
-        batch.offsets[: rest + 1] = batch.offsets[end : batch.count + 1] - batch.offsets[end]
-        batch.count = rest
 
 
 def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:

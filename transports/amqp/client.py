@@ -152,12 +152,12 @@ class OneByOneClient(Client):
     def take(self, batch: FrameBatch) -> None:
         if not self._waiting:
             self._loop.serve()
-        while self._waiting and batch.count < batch.capacity_frames:
+        while self._waiting:
             body = self._waiting[0]
             if len(body) > batch.largest_frame:
                 self.too_long += 1
                 self._forget_request()
-            elif batch.used_bytes + len(body) > len(batch.buffer):
+            elif not batch.has_room(len(body)):
                 return
             else:
                 batch.append(body)

@@ -131,20 +131,12 @@ class CompiledClient(Client):
                 self.too_long += 1
                 if len(self.returns):
                     self.returns.forget(self._aside.count - 1 - index)
-            elif batch.count == batch.capacity_frames or batch.used_bytes + len(frame) > len(batch.buffer):
-                self._keep_aside(index)
+            elif not batch.has_room(len(frame)):
+                self._aside.drop(index)
                 return
             else:
                 batch.append(frame)
         self._aside.clear()
-
-    def _keep_aside(self, first: int) -> None:
-        """Move the messages from `first` on to the front: as many as were given may come behind them."""
-        aside = self._aside
-        ends = aside.offsets[first : aside.count + 1] - aside.offsets[first]
-        aside.buffer[: ends[-1]] = aside.span(first, aside.count).copy()
-        aside.offsets[: len(ends)] = ends
-        aside.count -= first
 
     def _scan(self, stream: Stream, batch: FrameBatch) -> None:
         why = Stop.FOREIGN

@@ -58,7 +58,7 @@ class PlainCalls:
 
     def receive(self, batch: FrameBatch) -> int:
         dropped = 0
-        while batch.count < batch.capacity_frames and batch.used_bytes + batch.largest_frame <= len(batch.buffer):
+        while batch.has_room(batch.largest_frame):
             try:
                 frame = self._receive_frame(batch.largest_frame)
             except zmq.Again:
