@@ -31,7 +31,7 @@ def _open(address: Address, listens: bool) -> Link:
     warm()
     until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
     if address.pattern is Pattern.SCAN and not listens:
-        return ScanningLink(address, listens, until_ns)
+        return ScanningLink(address, until_ns)
     return (TwoConnections if address.simplex else AmqpLink)(address, listens, until_ns)
 
 

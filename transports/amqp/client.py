@@ -1,22 +1,18 @@
-"""`Client`, the interface of an AMQP client to its link, and the two clients in which pika handles each message.
-
-`pika` is a SelectConnection as its documentation shows it, with three writes a message. `joined` gives pika a stream of
-ours, so a batch leaves in one write.
-"""
+"""`Client`, the interface of an AMQP client to its link, and the client in which pika handles each message."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pika
 from pika import spec
 from pika.channel import Channel
 
 from transports.amqp.address import Delivery
-from transports.amqp.loops import Loop, OwnLoop, PikaLoop
+from transports.amqp.loops import Loop
 from transports.amqp.topology import Route
 from transports.amqp.wire import PERSISTENT
 from transports.base import PeerGone
@@ -30,9 +26,6 @@ class Client(ABC):
     Counts messages: published, taken, too_long (dropped, since no batch takes them), redelivered (delivered before),
     confirmed (all publishes up to this number are settled), refused (publishes that the broker did not take).
     """
-
-    loop_of: ClassVar[type[Any]]
-    """The class of its loop."""
 
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         self._loop, self._route, self._delivery = loop, route, delivery
@@ -188,11 +181,3 @@ class OneByOneClient(Client):
         while self.confirmed + 1 in self._settled_early:
             self.confirmed += 1
             self._settled_early.discard(self.confirmed)
-
-
-class JoinedClient(OneByOneClient):
-    loop_of = OwnLoop
-
-
-class PikaClient(OneByOneClient):
-    loop_of = PikaLoop

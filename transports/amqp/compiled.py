@@ -33,11 +33,12 @@ def warm() -> None:
 
 
 class CompiledClient(Client):
-    loop_of = OwnLoop
+    _loop: OwnLoop
+    stream: Stream
+    """The connection's, once it is open."""
 
     def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
-        self._own = loop
         self.returns = ReturnAddresses() if route.answers or route.asker else ReturnAddresses(0)
         self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, delivery.confirm_window, self.returns)
         self._aside = FrameBatch(delivery.prefetch, 2 * LONGEST_FRAME, LONGEST_FRAME)
@@ -61,6 +62,8 @@ class CompiledClient(Client):
 
     def opened(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
+        assert self._loop.stream is not None
+        self.stream = self._loop.stream
         self._layout = self._layout_for(self._loop.connection.params.frame_max)
 
     def message(self, *_: Any) -> None:
@@ -70,9 +73,7 @@ class CompiledClient(Client):
         """The scanner counts confirms itself."""
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
-        stream = self._own.stream
-        if stream is None:
-            return first
+        stream = self.stream
         if self._route.tries and not self.published:
             last = min(last, first + 1)
         message, stream.last = self._layout.write(batch, first, last, stream.outgoing, stream.last)
@@ -85,18 +86,18 @@ class CompiledClient(Client):
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:
         """See Lender. None while there is something that only Python can do."""
-        stream, layout = self._own.stream, self._layout
-        if stream is None or not stream.is_lendable or self.has_more or not isinstance(layout, Layout):
+        layout = self._layout
+        if not self.stream.is_lendable or self.has_more or not isinstance(layout, Layout):
             return None
         if layout.digits_at or len(self.returns) or (self._route.tries and not self.published):
             return None
-        self._lent = self._lent or LentCalls(stream, self.scanner)
-        return self._lent.lend(layout, self._own.services.next_due_ns, settle)
+        self._lent = self._lent or LentCalls(self.stream, self.scanner)
+        return self._lent.lend(layout, self._loop.services.next_due_ns, settle)
 
     def settle(self) -> None:
         self.count_lent()
-        self._own.services.run_due()
-        self._own.flush()
+        self._loop.services.run_due()
+        self._loop.flush()
 
     def count_lent(self) -> None:
         if self._lent is not None:
@@ -108,11 +109,10 @@ class CompiledClient(Client):
         before = batch.count
         if self._aside.count:
             self._give_aside(batch)
-        stream = self._own.stream
-        if stream is not None and not self._aside.count:
-            if stream.begin == stream.end or not self._stopped_full:
-                stream.fill()
-            self._scan(stream, batch)
+        if not self._aside.count:
+            if self.stream.begin == self.stream.end or not self._stopped_full:
+                self.stream.fill()
+            self._scan(self.stream, batch)
         self.taken += batch.count - before
         if self._route.reply_to:
             self._check_answers(batch.count - before)
@@ -158,12 +158,7 @@ class CompiledClient(Client):
 
     def acknowledge(self, count: int) -> None:
         """The broker numbers deliveries from 1."""
-        if self._own.stream is not None:
-            self._own.stream.write(wire.acknowledgement(CHANNEL, count))
-
-    @property
-    def stream(self) -> Stream | None:
-        return self._own.stream
+        self.stream.write(wire.acknowledgement(CHANNEL, count))
 
     @property
     def confirmed(self) -> int:

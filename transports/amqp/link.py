@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from pika.channel import Channel
 
 from transports.amqp.address import BrokerAddress
-from transports.amqp.client import Client, JoinedClient, PikaClient
+from transports.amqp.client import Client, OneByOneClient
 from transports.amqp.compiled import CompiledClient
+from transports.amqp.loops import Loop, OwnLoop, PikaLoop
 from transports.amqp.session import Session, parameters
 from transports.amqp.topology import Side, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
@@ -22,7 +23,16 @@ from transports.frames import FrameBatch
 from transports.lending import Lent
 from transports.sockets import read_back, set_nodelay
 
-CLIENTS: dict[str, type[Client]] = {"compiled": CompiledClient, "joined": JoinedClient, "pika": PikaClient}
+CLIENTS: dict[str, tuple[type[Client], type[OwnLoop | PikaLoop]]] = {
+    "compiled": (CompiledClient, OwnLoop),
+    "joined": (OneByOneClient, OwnLoop),
+    "pika": (OneByOneClient, PikaLoop),
+}
+"""What writes and reads the messages of each client, over which loop.
+
+`pika` is a SelectConnection as its documentation shows it, with three writes a message. `joined` gives pika a stream of
+ours, so a batch leaves in one write. `compiled` has kernels for messages, and pika for everything else.
+"""
 MOST_UNSENT_BYTES = 1 << 20
 ANY_NUMBER = 1 << 30
 ACK_AFTER_NS = 10_000_000
@@ -51,9 +61,9 @@ class AmqpLink(Link):
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
         self._session = Session(broker)
-        kind = CLIENTS[broker.client]
-        loop = kind.loop_of(parameters(broker), self._session, until_ns, address)
-        self._client = kind(loop, self._side.route(self._delivery), self._delivery)
+        client, loop_of = CLIENTS[broker.client]
+        loop: Loop = loop_of(parameters(broker), self._session, until_ns, address)
+        self._client = client(loop, self._side.route(self._delivery), self._delivery)
         self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
         self._caused = _Caused()

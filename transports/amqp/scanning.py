@@ -25,8 +25,8 @@ LONGEST_PAUSE_NS = 1_000_000
 class ScanningLink(AmqpLink):
     """The client's end of a scan."""
 
-    def __init__(self, address: Address, listens: bool, until_ns: int) -> None:
-        super().__init__(address, listens, until_ns)
+    def __init__(self, address: Address, until_ns: int) -> None:
+        super().__init__(address, False, until_ns)
         if not isinstance(self._client, CompiledClient):
             self.close(0)
             raise BadAddress(f"{address.url}: a queue is scanned with client=compiled only")
@@ -67,7 +67,7 @@ class ScanningLink(AmqpLink):
         """Look at the one message that came: take it if it is ours, else hold it."""
         self._is_getting, self.looked_at = False, self.looked_at + 1
         if batch.count > before and self._is_awaited(self._scanning.returns.take()):
-            self._write(wire.acknowledge_one(CHANNEL, self._scanning.scanner.delivery_tag))
+            self._scanning.stream.write(wire.acknowledge_one(CHANNEL, self._scanning.scanner.delivery_tag))
             self._give_back()
         else:
             batch.count, self._last_other_tag = before, self._scanning.scanner.delivery_tag
@@ -81,22 +81,18 @@ class ScanningLink(AmqpLink):
 
     def _give_back(self) -> None:
         if self._last_other_tag:
-            self._write(wire.give_back(CHANNEL, self._last_other_tag))
+            self._scanning.stream.write(wire.give_back(CHANNEL, self._last_other_tag))
             self._last_other_tag = 0
 
     def _get(self) -> None:
         if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
-            self._write(wire.get_method(CHANNEL, self._queues[0]))
+            self._scanning.stream.write(wire.get_method(CHANNEL, self._queues[0]))
             self._is_getting = True
         self._loop.flush()
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         pauses = readable and self._awaited and not self._is_getting
         super().wait(min(until_ns, self._again_ns) if pauses else until_ns, readable, writable)
-
-    def _write(self, frame: bytes) -> None:
-        if self._scanning.stream is not None:
-            self._scanning.stream.write(frame)
 
     def facts(self) -> dict[str, object]:
         return super().facts() | {"looked_at": self.looked_at}
