@@ -43,7 +43,7 @@ class Exchange(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """`name` is empty for a queue of one's own, which the broker names; several may consume a `shared` queue."""
+    """`name` is empty for a queue of one's own, which gets a random one; several may consume a `shared` queue."""
 
     name: str
     exchange: Exchange
@@ -204,8 +204,9 @@ def declare(session: Session, side: Side, delivery: Delivery, until_ns: int) -> 
     if not side.declares:
         return []
     *many, last = side.declares
-    return [*(_declare_unasked(session, queue, delivery) for queue in many),
-            _declare_queue(session, last, delivery, until_ns)]  # fmt: skip
+    names = [_declare_queue(session, queue, delivery) for queue in many]
+    session.ask(lambda done: names.append(_declare_queue(session, last, delivery, done)), until_ns)
+    return names
 
 
 def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, until_ns: int) -> None:
@@ -215,19 +216,11 @@ def _declare_exchange(session: Session, exchange: Exchange, delivery: Delivery, 
     )
 
 
-def _declare_unasked(session: Session, queue: Queue, delivery: Delivery) -> str:
-    """Declare a queue without waiting, as there may be thousands: the next `ask` waits for all, and shows mistakes."""
+def _declare_queue(session: Session, queue: Queue, delivery: Delivery, done: Callable[..., None] | None = None) -> str:
+    """Declare and bind a queue without waiting, as there may be thousands: an `ask` for the last shows all mistakes."""
     name = queue.name or f"{queue.exchange.name}.{secrets.token_hex(8)}"
     session.channel.queue_declare(name, **queue_arguments(queue, delivery))
-    session.channel.queue_bind(name, queue.exchange.name, queue.key)
-    return name
-
-
-def _declare_queue(session: Session, queue: Queue, delivery: Delivery, until_ns: int) -> str:
-    channel, arguments = session.channel, queue_arguments(queue, delivery)
-    (declared,) = session.ask(lambda done: channel.queue_declare(queue.name, callback=done, **arguments), until_ns)
-    name: str = declared.method.queue
-    session.ask(lambda done: channel.queue_bind(name, queue.exchange.name, queue.key, callback=done), until_ns)
+    session.channel.queue_bind(name, queue.exchange.name, queue.key, callback=done)
     return name
 
 
@@ -248,13 +241,15 @@ def consume(
         session.ask(lambda done: channel.basic_qos(prefetch_count=delivery.prefetch, callback=done), until_ns)
     if delivery.queue != CLASSIC:
         _lock(session, queues, until_ns)
-    auto_ack, (*many, (last, last_queue)) = not delivery.acks, queues
-    for name, queue in many:
-        channel.basic_consume(name, message, auto_ack, not queue.shared, arguments=_from_the_first(queue, delivery))
-    exclusive, first = not last_queue.shared, _from_the_first(last_queue, delivery)
-    session.ask(
-        lambda done: channel.basic_consume(last, message, auto_ack, exclusive, arguments=first, callback=done), until_ns
-    )
+
+    def start(name: str, queue: Queue, done: Callable[..., None] | None = None) -> None:
+        arguments = _from_the_first(queue, delivery)
+        channel.basic_consume(name, message, not delivery.acks, not queue.shared, arguments=arguments, callback=done)
+
+    *many, last = queues
+    for each in many:
+        start(*each)
+    session.ask(lambda done: start(*last, done), until_ns)
 
 
 def _from_the_first(queue: Queue, delivery: Delivery) -> dict[str, str] | None:
