@@ -183,11 +183,34 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     return _MORE, at, count, at
 
 
+class _Counter:
+    """An attribute that is one number of the scanner's state."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __get__(self, scanner: Scanner, _: type[Scanner]) -> int:
+        return int(scanner._state[self._place])
+
+
 class Scanner:
     """Follows one channel of one connection. At most `window` publishes wait for a confirm.
 
     `returns` gets the properties of every message, beginning with the flags that say which there are.
     """
+
+    delivery_tag = _Counter(_TAG)
+    """The delivery tag of the message that began last."""
+    redelivered = _Counter(_REDELIVERED)
+    """Messages that the broker had delivered before."""
+    too_long = _Counter(TOO_LONG)
+    """Messages dropped because they were longer than the batch's largest frame."""
+    empty = _Counter(_EMPTY)
+    """The number of Basic.Gets that the broker answered with an empty queue."""
+    confirmed = _Counter(_CONFIRMED)
+    """Every publish up to this number is confirmed or refused."""
+    refused = _Counter(_NACKED)
+    """Publishes that the broker did not take (Basic.Nack)."""
 
     def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:
         self._returns = ReturnAddresses(0) if returns is None else returns
@@ -208,33 +231,3 @@ class Scanner:
         """Go on in arrays of STATE_NUMBERS and LONGEST_FRAME bytes, which compiled code uses too."""
         state[:], aside[:] = self._state, self._aside
         self._state, self._aside = state, aside
-
-    @property
-    def delivery_tag(self) -> int:
-        """The delivery tag of the message that began last."""
-        return int(self._state[_TAG])
-
-    @property
-    def redelivered(self) -> int:
-        """Messages that the broker had delivered before."""
-        return int(self._state[_REDELIVERED])
-
-    @property
-    def too_long(self) -> int:
-        """Messages dropped because they were longer than the batch's largest frame."""
-        return int(self._state[TOO_LONG])
-
-    @property
-    def empty(self) -> int:
-        """The number of Basic.Gets that the broker answered with an empty queue."""
-        return int(self._state[_EMPTY])
-
-    @property
-    def confirmed(self) -> int:
-        """Every publish up to this number is confirmed or refused."""
-        return int(self._state[_CONFIRMED])
-
-    @property
-    def refused(self) -> int:
-        """Publishes that the broker did not take (Basic.Nack)."""
-        return int(self._state[_NACKED])
