@@ -68,14 +68,16 @@ class BrokerAddress:
 
     @classmethod
     def of(cls, address: Address) -> BrokerAddress:
-        """BadAddress if a part is missing or unknown, or if the URL has a password."""
+        """BadAddress if a part is missing or wrong, or if the URL has a password. `Transport.check` goes before it."""
         parts = urlsplit(address.url)
         if parts.password is not None:
             raise BadAddress(f"{mask(address.url)}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
         try:
             port = parts.port
-        except ValueError as error:
-            raise BadAddress(f"{address.url}: the port is to be 1..65535") from error
+        except ValueError:
+            port = 0
+        if port == 0:
+            raise BadAddress(f"{address.url}: the port is to be 1..65535")
         if not parts.hostname:
             raise BadAddress(f"{address.url!r} lacks a host: it takes the form amqp://user@host:port/vhost")
         return cls(
@@ -84,7 +86,7 @@ class BrokerAddress:
             port=port or PORTS[address.scheme],
             user=unquote(parts.username or "guest"),
             vhost=unquote(parts.path[1:]) or "/",
-            client=_one_of(address, "client", CLIENTS, "compiled"),
+            client=address.options.get("client", CLIENTS[0]),
             delivery=_delivery(address),
             heartbeat_s=int(address.options.get("heartbeat", HEARTBEAT_S)),
             tls=address.scheme == "amqps",
@@ -94,7 +96,7 @@ class BrokerAddress:
 
 def _delivery(address: Address) -> Delivery:
     """The guarantee with the numbers that the address gives. BadAddress for one that has nothing to act upon."""
-    delivery = DELIVERIES[_one_of(address, "delivery", tuple(DELIVERIES), "lossy")]
+    delivery = DELIVERIES[address.options.get("delivery", "lossy")]
     given = {name: int(address.options[name]) for name in ACTS_UPON if name in address.options}
     kind = address.options.get("queue", CLASSIC)
     if address.pattern is Pattern.ROUTED:  # links of several guarantees have one address
@@ -160,10 +162,3 @@ def password() -> str:
         return path.read_text().rstrip("\n")
     except OSError as error:
         raise BadAddress(f"{PASSWORD_FILE}: cannot read {path}: {error.strerror}") from error
-
-
-def _one_of(address: Address, option: str, allowed: tuple[str, ...], default: str) -> str:
-    value = address.options.get(option, default)
-    if value not in allowed:
-        raise BadAddress(f"{address.url}: {option} is {value!r}; it takes {', '.join(allowed)}")
-    return value

@@ -16,7 +16,7 @@ from transports.amqp.address import HEARTBEAT_S, PASSWORD, PASSWORD_FILE, Broker
 from transports.amqp.broker import Probe
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch
-from transports.registry import connect, listen
+from transports.registry import connect, listen, transport_of
 
 CLIENTS = ("compiled", "joined", "pika")
 GREETING = b"hello"
@@ -201,7 +201,9 @@ def test_another_protocol_is_said(client: str, other_protocol: int) -> None:
 
 
 def address(url: str) -> BrokerAddress:
-    return BrokerAddress.of(Address.parse(url, TOKEN))
+    parsed = Address.parse(url, TOKEN)
+    transport_of(parsed.scheme).check(parsed)
+    return BrokerAddress.of(parsed)
 
 
 def test_an_address_has_parts_and_defaults() -> None:
@@ -216,6 +218,7 @@ def test_an_address_has_parts_and_defaults() -> None:
     [
         ("amqp://me:secret@host/", "takes no password"),
         ("amqp://host:x/", "port"),
+        ("amqp://host:0/", "port"),
         ("amqp:///vhost", "lacks a host"),
         ("amqp://host/?client=fast", "client is 'fast'; it takes compiled, joined, pika"),
         ("amqp://host/?delivery=maybe", "it takes lossy, acked, confirmed, durable"),
