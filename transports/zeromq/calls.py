@@ -1,6 +1,7 @@
 """The calls of a ZeroMQ socket for batches, by pyzmq itself: one pyzmq call a message.
 
-They serve wheels that hide libzmq's symbols, patterns with little traffic, and `?calls=plain`.
+They serve wheels that hide libzmq's symbols, patterns with little traffic, and `?calls=plain`. Other links use the
+compiled calls of transports/zeromq/compiled.py.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import contextlib
 import errno
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import zmq
 
@@ -19,26 +19,11 @@ from transports.waiting import READABLE, Sleeper
 Socket = zmq.Socket[bytes]
 
 
-class Calls(Protocol):
-    """The calls that a link makes on a socket; transports/zeromq/compiled.py has the compiled form."""
-
-    def send(self, batch: FrameBatch, first: int) -> int: ...
-
-    def receive(self, batch: FrameBatch) -> int:
-        """Append the frames that are there; how many frames were too long and dropped."""
-
-    def events(self) -> int: ...
-
-    def sleep(self, wanted: int, until_ns: int) -> bool:
-        """Sleep until `until_ns` of the monotonic clock or an event, unless an event in `wanted` is there already.
-
-        True if one of the watched descriptors is readable. libzmq's own descriptor is edge-triggered, so the events are
-        read first.
-        """
-
-
 class PlainCalls:
-    """Calls for one frame a message. `watched`: further descriptors that end a sleep."""
+    """The calls that a link makes on a socket, for one frame a message.
+
+    `watched`: further descriptors that end a sleep.
+    """
 
     def __init__(self, socket: Socket, watched: Sequence[int] = ()) -> None:
         self._socket = socket
@@ -46,6 +31,7 @@ class PlainCalls:
         self._sleeper = Sleeper([(descriptor, READABLE) for descriptor in (int(socket.get(zmq.FD)), *watched)])
 
     def send(self, batch: FrameBatch, first: int) -> int:
+        """Send frames from `first` on; returns the first one that the socket did not take."""
         for index in range(first, batch.count):
             try:
                 self._send_frame(batch[index])
@@ -57,6 +43,7 @@ class PlainCalls:
         self._socket.send(frame, zmq.DONTWAIT)
 
     def receive(self, batch: FrameBatch) -> int:
+        """Append the frames that have come; returns how many were too long and dropped."""
         dropped = 0
         while batch.has_room(batch.largest_frame):
             try:
@@ -74,9 +61,15 @@ class PlainCalls:
         return self._socket.recv(zmq.DONTWAIT)
 
     def events(self) -> int:
+        """What the socket is ready for: POLLIN, POLLOUT."""
         return int(self._socket.getsockopt(zmq.EVENTS))
 
     def sleep(self, wanted: int, until_ns: int) -> bool:
+        """Sleep until `until_ns` of the monotonic clock or an event, unless an event in `wanted` is there already.
+
+        True if one of the watched descriptors is readable. libzmq's own descriptor is edge-triggered, so the events are
+        read first.
+        """
         if self.events() & wanted or not self._sleeper.sleep(until_ns):
             return False
         return any(map(self._sleeper.woke, self._watched))

@@ -198,7 +198,7 @@ class CompiledCalls(PlainCalls):
         return bool(_sleep(self._handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
-        """The calls to lend, which send through `outbound`; what they leave is `Left`."""
+        """The calls to lend, which send through `outbound`; `left_by` says what they leave for Python."""
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
         return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle)

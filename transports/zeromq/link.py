@@ -13,7 +13,7 @@ from transports.base import Address, Link, Pattern, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL
-from transports.zeromq.calls import Calls, FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
+from transports.zeromq.calls import FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
 from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Credentials, Doorman
 
 if TYPE_CHECKING:
@@ -236,40 +236,35 @@ def _receive_nothing(_batch: FrameBatch) -> int:
     return 0
 
 
-def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorman) -> Calls:
+def _calls(address: Address, socket: Socket, watched: list[int], doorman: Doorman) -> PlainCalls:
     """The calls for a socket: compiled ones, unless the library lacks them or the address asks for plain ones."""
     if address.fan_in and socket.type == zmq.ROUTER:
         return FanInCalls(socket, watched, doorman.meet)
+    prefix = _key_prefix(address) if socket.type in (zmq.XPUB, zmq.SUB) else b""
+    answers = address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER
     if address.options.get("calls") != "plain":
         with contextlib.suppress(ImportError):
-            return _compiled_calls(address, socket, watched)
-    if _is_topic(address, socket):
-        return PlainTopicCalls(socket, watched, _prefix(address))
-    return (PlainAnswerCalls if _answers(address, socket) else PlainCalls)(socket, watched)
+            return _compiled_calls(socket, watched, prefix, answers)
+    if prefix:
+        return PlainTopicCalls(socket, watched, prefix)
+    return (PlainAnswerCalls if answers else PlainCalls)(socket, watched)
 
 
-def _compiled_calls(address: Address, socket: Socket, watched: list[int]) -> Calls:
+def _compiled_calls(socket: Socket, watched: list[int], prefix: bytes, answers: bool) -> PlainCalls:
     """ImportError if the library hides its symbols."""
     from transports.zeromq.compiled import CompiledCalls
 
-    if not _is_topic(address, socket) and not _answers(address, socket):
+    if not prefix and not answers:
         return CompiledCalls(socket, watched)
     from transports.zeromq.compiled_patterns import answer_calls, topic_calls
 
-    return (
-        topic_calls(socket, watched, _prefix(address)) if _is_topic(address, socket) else answer_calls(socket, watched)
-    )
+    return topic_calls(socket, watched, prefix) if prefix else answer_calls(socket, watched)
 
 
-def _is_topic(address: Address, socket: Socket) -> bool:
-    return address.pattern is Pattern.TOPIC and socket.type in (zmq.XPUB, zmq.SUB)
-
-
-def _prefix(address: Address) -> bytes:
+def _key_prefix(address: Address) -> bytes:
+    """The bytes before each frame of a topic; empty for other patterns."""
+    if address.pattern is not Pattern.TOPIC:
+        return b""
     from transports.topics import key_prefix
 
     return key_prefix(address.keys[0])
-
-
-def _answers(address: Address, socket: Socket) -> bool:
-    return address.pattern is Pattern.REQUESTS and socket.type == zmq.ROUTER
