@@ -143,26 +143,21 @@ def _reserved(port: int, where: Where) -> Iterator[int]:
 def _launch(
     command: list[str], folder: NodeFolder, process_group: int | None, outlives_us: bool
 ) -> subprocess.Popen[bytes]:
-    with folder.open_output() as output, _removed_on_failure(folder.path):
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL if outlives_us else subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder.path,
-            env=folder.environment,
-            umask=0o077,
-            process_group=process_group,
-            start_new_session=process_group is None,
-        )
-
-
-@contextlib.contextmanager
-def _removed_on_failure(folder: Path) -> Iterator[None]:
     try:
-        yield
+        with folder.open_output() as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL if outlives_us else subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder.path,
+                env=folder.environment,
+                umask=0o077,
+                process_group=process_group,
+                start_new_session=process_group is None,
+            )
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder.path, ignore_errors=True)
         raise NodeDidNotStart(f"cannot be started: {error.strerror}", "") from error
 
 
