@@ -17,6 +17,7 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -94,9 +95,9 @@ class Keys:
         self._load(lambda: context.load_cert_chain(certificate, key), certificate.name)
         return context
 
-    def _load(self, load: object, name: str) -> None:
+    def _load(self, load: Callable[[], object], name: str) -> None:
         try:
-            load()  # type: ignore[operator]
+            load()
         except (ssl.SSLError, OSError) as error:
             raise BadAddress(f"{self.folder / name} cannot be used ({error}): {MAKE}") from error
 
