@@ -54,6 +54,23 @@ def set_buffers(sock: socket.socket, address: Address) -> None:
             sock.setsockopt(socket.SOL_SOCKET, option, int(address.options[name]))
 
 
+def connected(host: str, port: int, timeout_s: float, address: Address | None = None) -> socket.socket:
+    """Connect to the first of a host's addresses that takes us, with the buffers that `address` asks for. OSError."""
+    problem = OSError(f"{host} has no address")
+    for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            if address is not None:
+                set_buffers(sock, address)
+            sock.settimeout(timeout_s)
+            sock.connect(place)
+            return sock
+        except OSError as error:
+            sock.close()
+            problem = error
+    raise problem
+
+
 def peer_of(descriptor: int) -> str | None:
     """The address of the peer; None if it is no connected TCP socket."""
     with contextlib.suppress(OSError), _duplicate(descriptor) as sock:

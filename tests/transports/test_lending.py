@@ -207,7 +207,7 @@ def test_pika_gets_its_frames(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
 def test_pika_gets_its_timers(over_a_broker: tuple[Borrower, AmqpLink]) -> None:
     ours, link = over_a_broker
     called: list[object] = []
-    link._loop.connection.ioloop.call_later(0.01, lambda: called.append("timer"))
+    link._loop.timers.call_later(0.01, lambda: called.append("timer"))
     assert until_called(ours, called) < 20, "sleeps ended at the timer, and did not ask for Python"
 
 

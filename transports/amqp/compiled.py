@@ -11,10 +11,10 @@ from pika.connection import Parameters
 from transports.amqp import wire
 from transports.amqp.address import Delivery
 from transports.amqp.client import Client
+from transports.amqp.connection import Stream
 from transports.amqp.layout import DIGITS, AnswerLayout, Layout, RoutedLayout, correlation_id
 from transports.amqp.lent import LentCalls
 from transports.amqp.loops import OwnLoop
-from transports.amqp.pika_io import Stream
 from transports.amqp.scanner import Scanner, Stop
 from transports.amqp.topology import Route
 from transports.base import PeerGone
@@ -92,11 +92,11 @@ class CompiledClient(Client):
         if layout.digits_at or len(self.returns) or (self._route.tries and not self.published):
             return None
         self._lent = self._lent or LentCalls(self.stream, self.scanner)
-        return self._lent.lend(layout, self._loop.services.next_due_ns, settle)
+        return self._lent.lend(layout, self._loop.timers.next_due_ns, settle)
 
     def settle(self) -> None:
         self.count_lent()
-        self._loop.services.run_due()
+        self._loop.timers.run_due()
         self._loop.flush()
 
     def count_lent(self) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from transports import lending
 from transports.amqp import layout, scanner, wire
+from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, Stream
 from transports.amqp.layout import Layout, lay_out
-from transports.amqp.pika_io import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, Stream
 from transports.amqp.scanner import STATE_NUMBERS, Scanner, Stop, scan_frames
 from transports.frames import LONGEST_FRAME, Bytes, Longs
 from transports.lending import (

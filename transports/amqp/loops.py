@@ -8,26 +8,15 @@ from typing import Any, Protocol
 
 import pika
 from pika import exceptions
-from pika.adapters.base_connection import BaseConnection
 from pika.adapters.select_connection import IOLoop
 from pika.connection import Connection, Parameters
 
-from transports.amqp.pika_io import IoServices, Stream
+from transports.amqp.connection import Callbacks, OwnConnection, Stream
 from transports.base import Address
 from transports.waiting import READABLE, WRITABLE, Sleeper
 
 PIECE_BYTES = 4_096
 UNSENT_NS = 1_000_000
-
-
-class Callbacks(Protocol):
-    """The receiver of the connection's events."""
-
-    def opened(self, connection: Connection) -> None: ...
-
-    def failed(self, connection: Connection, error: BaseException) -> None: ...
-
-    def closed(self, connection: Connection, reason: BaseException) -> None: ...
 
 
 class Loop(Protocol):
@@ -54,30 +43,19 @@ class Loop(Protocol):
     def release(self) -> None: ...
 
 
-class _OwnConnection(BaseConnection):
-    """pika's protocol over IoServices."""
-
-    @classmethod
-    def create_connection(cls, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError("one connection is made, by its constructor")
-
-
 class OwnLoop:
     """One thread, one socket, one buffer each way. It sleeps with the resolution of the clock."""
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
-        """`buffers`: the address whose options are those of the socket."""
-        self.services = IoServices(until_ns, buffers)
-        self.connection = _OwnConnection(
-            parameters, callbacks.opened, callbacks.failed, callbacks.closed, self.services
-        )
+        self.connection = OwnConnection(parameters, callbacks, until_ns, buffers)
+        self.timers = self.connection.timers
         self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
         self._beside: OwnLoop | None = None
         self.consume: Callable[[Stream], None] = _give_pika_everything
 
     @property
     def stream(self) -> Stream | None:
-        return self.services.stream
+        return self.connection.stream
 
     @property
     def unsent_bytes(self) -> int:
@@ -98,12 +76,11 @@ class OwnLoop:
     def sleep(self, until_ns: int) -> None:
         unsent = [not loop.flush() for loop in self._both]
         streams = [loop.stream for loop in self._both if loop.stream is not None]
-        wake_ns = min(until_ns, *(loop.services.next_due_ns for loop in self._both))
+        wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._both))
         if streams and not any(stream.holds_back for stream in streams):
             self._sleeper(streams, unsent).sleep(wake_ns)
         for loop in self._both:
-            if loop.services.next_due_ns <= time.monotonic_ns():
-                loop.services.run_due()
+            loop.timers.run_due()
 
     def _sleeper(self, streams: list[Stream], unsent: list[bool]) -> Sleeper:
         case = unsent[0], unsent[-1]
@@ -122,7 +99,7 @@ class OwnLoop:
         return self.stream is None or self.stream.flush()
 
     def release(self) -> None:
-        self.services.close()
+        self.timers.clear()
         if self.stream is not None:
             self.stream.close()
 

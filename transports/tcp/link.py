@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
 from transports.frames import FrameBatch, Longs
 from transports.lending import NOTICE, Lent
-from transports.sockets import read_back, set_buffers
+from transports.sockets import connected, read_back, set_buffers
 from transports.tcp.door import Door
 from transports.tcp.stream import Stream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
@@ -219,27 +219,11 @@ def _connected(address: Address, until_ns: int) -> socket.socket:
     host, port = address.host_and_port()
     while True:
         try:
-            return _attempt(address, host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01))
+            return connected(host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error
             Sleeper([]).sleep(time.monotonic_ns() + RETRY_NS)
-
-
-def _attempt(address: Address, host: str, port: int, timeout_s: float) -> socket.socket:
-    """Connect to the first of the host's addresses that takes us, with the buffers that are asked for. OSError."""
-    problem = OSError(f"{host} has no address")
-    for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        sock = socket.socket(family, kind, protocol)
-        try:
-            set_buffers(sock, address)
-            sock.settimeout(timeout_s)
-            sock.connect(place)
-            return sock
-        except OSError as error:
-            sock.close()
-            problem = error
-    raise problem
 
 
 def _ways(address: Address) -> tuple[bytes, ...]:

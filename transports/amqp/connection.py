@@ -1,7 +1,7 @@
-"""pika's event loop interface (pika.adapters.utils.nbio_interface) over a socket and buffers of our own.
+"""A connection of pika's over a socket, buffers and timers of our own.
 
-IoServices connects the socket, TLS included, in blocking calls with a time limit; then a Stream owns it. Timers run
-when the component's loop calls `run_due`. pika declares this interface internal, so its version is pinned.
+OwnConnection connects the socket, TLS included, in blocking calls with a time limit; then a Stream owns it. Timers run
+when the component's loop calls `run_due`. pika's methods for its adapters have private names, so its version is pinned.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from pika.adapters.utils.nbio_interface import (
-    AbstractIOReference,
-    AbstractIOServices,
-    AbstractStreamProtocol,
-    AbstractStreamTransport,
-    AbstractTimerReference,
-)
+from pika import exceptions
+from pika.connection import Connection, Parameters
 
 from transports.base import Address
 from transports.frames import LONGEST_FRAME, Bytes, Longs, untouched
-from transports.sockets import set_buffers
+from transports.sockets import connected, set_nodelay
 
 NEVER_NS = 2**62
 INCOMING_BYTES = 1 << 21
@@ -34,6 +29,16 @@ BEGIN, END, FIRST, LAST, OTHERS = range(1, 6)
 """Places in a stream's numbers: place 0 has the notice of lent calls, places from OTHERS on are for compiled code."""
 NUMBERS, OTHER_BYTES = 32, LONGEST_FRAME + (1 << 14)
 _LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Callbacks(Protocol):
+    """The receiver of the connection's events."""
+
+    def opened(self, connection: Connection) -> None: ...
+
+    def failed(self, connection: Connection, error: BaseException) -> None: ...
+
+    def closed(self, connection: Connection, reason: BaseException) -> None: ...
 
 
 def _number(place: int) -> Any:
@@ -48,16 +53,19 @@ def _number(place: int) -> Any:
     return property(read, write)
 
 
-class Stream(AbstractStreamTransport):
+class Stream:
     """A connected socket and its buffers; no call blocks. pika writes here too, so all frames keep their order.
 
     incoming[begin:end] has come and is not consumed; outgoing[_first:last] is written and has not left.
+    `receive` takes bytes for pika. `lost` is called once, with the reason if it is not ours, when the connection ends.
     """
 
     begin, end, _first, last = (_number(place) for place in (BEGIN, END, FIRST, LAST))
 
-    def __init__(self, sock: socket.socket, protocol: AbstractStreamProtocol) -> None:
-        self._socket, self._protocol = sock, protocol
+    def __init__(
+        self, sock: socket.socket, receive: Callable[[bytes], None], lost: Callable[[Exception | None], None]
+    ) -> None:
+        self._socket, self._receive, self._lost = sock, receive, lost
         self.fd = sock.fileno()
         self.numbers: Longs = np.zeros(NUMBERS, np.int64)
         self._marks = memoryview(self.numbers.data)  # gives Python's own integers, which are faster
@@ -98,11 +106,10 @@ class Stream(AbstractStreamTransport):
         except _LATER:
             return 0
         except OSError as error:
-            self._lose(error)
+            self._lose(exceptions.StreamLostError(repr(error)))
             return 0
         if came == 0:
-            self._protocol.eof_received()
-            self._lose(None)
+            self._lose(exceptions.StreamLostError("end of file"))
         self.end += came
         return came
 
@@ -129,16 +136,15 @@ class Stream(AbstractStreamTransport):
             except _LATER:
                 return False
             except OSError as error:
-                self._lose(error)
+                self._lose(exceptions.StreamLostError(repr(error)))
         self._first = self.last = 0
         return True
 
-    def _lose(self, error: OSError | None) -> None:
+    def _lose(self, error: Exception | None) -> None:
         """Close, and tell pika once that the connection has ended."""
         if self._is_open:
-            self._is_open = False
-            self._socket.close()
-            self._protocol.connection_lost(error)
+            self.close()
+            self._lost(error)
 
     def abort(self) -> None:
         self.flush()
@@ -150,113 +156,97 @@ class Stream(AbstractStreamTransport):
             self._is_open = False
             self._socket.close()
 
-    def get_protocol(self) -> AbstractStreamProtocol:
-        return self._protocol
-
-    def get_write_buffer_size(self) -> int:
-        return self.unsent
-
     def hand_over(self, begin: int, end: int) -> None:
         """Give incoming[begin:end] to pika."""
         if self._is_open:
-            self._protocol.data_received(self.incoming[begin:end].tobytes())
+            self._receive(self.incoming[begin:end].tobytes())
 
 
-class _Timer(AbstractTimerReference, AbstractIOReference):
-    """A callback that is called once, unless cancelled."""
+class Timers:
+    """Callbacks, each called once at its time, unless it is cancelled before."""
 
-    def __init__(self, callback: Callable[..., None]) -> None:
-        self.callback: Callable[..., None] | None = callback
-
-    def cancel(self) -> bool:
-        was_due, self.callback = self.callback is not None, None
-        return was_due
-
-
-class IoServices(AbstractIOServices):
-    """Timers, and one stream."""
-
-    def __init__(self, until_ns: int, buffers: Address | None = None) -> None:
-        self._until_ns, self._buffers = until_ns, buffers
-        self._timers: list[tuple[int, int, _Timer]] = []
+    def __init__(self) -> None:
+        self._due: list[tuple[int, int]] = []
+        self._callbacks: dict[object, Callable[[], None]] = {}
         self._numbers = itertools.count()
-        self.stream: Stream | None = None
 
-    def call_later(self, delay: float, callback: Callable[..., None]) -> _Timer:
-        timer = _Timer(callback)
-        due_ns = time.monotonic_ns() + int(delay * 1e9)
-        heapq.heappush(self._timers, (due_ns, next(self._numbers), timer))
-        return timer
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> int:
+        """Returns a number by which the callback can be cancelled."""
+        number = next(self._numbers)
+        self._callbacks[number] = callback
+        heapq.heappush(self._due, (time.monotonic_ns() + int(delay_s * 1e9), number))
+        return number
 
-    def add_callback_threadsafe(self, callback: Callable[..., None]) -> None:
-        """A plain timer is enough, since there is one thread."""
-        self.call_later(0, callback)
+    def cancel(self, number: object) -> None:
+        self._callbacks.pop(number, None)
 
     @property
     def next_due_ns(self) -> int:
-        return self._timers[0][0] if self._timers else NEVER_NS
+        return self._due[0][0] if self._due else NEVER_NS
 
     def run_due(self) -> None:
         """Call every callback that is due."""
-        while self._timers and self._timers[0][0] <= time.monotonic_ns():
-            _, _, timer = heapq.heappop(self._timers)
-            if timer.callback is not None:
-                timer.callback()
+        while self._due and self._due[0][0] <= time.monotonic_ns():
+            _, number = heapq.heappop(self._due)
+            callback = self._callbacks.pop(number, None)
+            if callback is not None:
+                callback()
 
-    def _answer(self, on_done: Callable[..., None], answer: object) -> _Timer:
-        return self.call_later(0, lambda: on_done(answer))
+    def clear(self) -> None:
+        self._due.clear()
+        self._callbacks.clear()
 
-    def getaddrinfo(
-        self, host: str, port: int, on_done: Callable[..., None],
-        family: int = 0, socktype: int = 0, proto: int = 0, flags: int = 0,
-    ) -> _Timer:  # fmt: skip
+
+class OwnConnection(Connection):
+    """pika's protocol over a Stream and Timers; the methods `_adapter_...` are those that every adapter of pika has."""
+
+    def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
+        """`buffers`: the address whose options are those of the socket."""
+        self.timers = Timers()
+        self.stream: Stream | None = None
+        self._until_ns, self._buffers = until_ns, buffers
+        super().__init__(parameters, callbacks.opened, callbacks.failed, callbacks.closed)
+
+    def _adapter_connect_stream(self) -> None:
         try:
-            found: object = socket.getaddrinfo(host, port, family, socktype, proto, flags)
+            sock = self._connected()
         except OSError as error:
-            found = error
-        return self._answer(on_done, found)
+            self._on_stream_terminated(error)
+        else:
+            self.stream = Stream(sock, self._on_data_available, self._on_stream_terminated)
+            self._on_stream_connected()
 
-    def connect_socket(self, sock: socket.socket, resolved_addr: Any, on_done: Callable[..., None]) -> _Timer:
-        error: OSError | None = None
+    def _connected(self) -> socket.socket:
+        """A new socket, connected, and under TLS if the parameters ask for it."""
+        sock = connected(self.params.host, self.params.port, self._left_s(), self._buffers)
         try:
-            if self._buffers is not None:
-                set_buffers(sock, self._buffers)
-            sock.settimeout(self._left_s())
-            sock.connect(resolved_addr)
-        except OSError as refused:
-            error = refused
-        return self._answer(on_done, error)
-
-    def create_streaming_connection(
-        self, protocol_factory: Callable[[], Any], sock: socket.socket, on_done: Callable[..., None],
-        ssl_context: ssl.SSLContext | None = None, server_hostname: str | None = None,
-    ) -> _Timer:  # fmt: skip
-        answer: object
-        try:
-            sock.settimeout(self._left_s())
-            if ssl_context is not None:
-                sock = ssl_context.wrap_socket(sock, server_hostname=server_hostname)
-            sock.setblocking(False)
-            protocol = protocol_factory()
-            self.stream = Stream(sock, protocol)
-            protocol.connection_made(self.stream)
-            answer = self.stream, protocol
-        except OSError as error:
+            set_nodelay(sock.fileno(), True)
+            if tls := self.params.ssl_options:
+                sock.settimeout(self._left_s())
+                sock = tls.context.wrap_socket(sock, server_hostname=tls.server_hostname)
+        except OSError:
             sock.close()
-            answer = error
-        return self._answer(on_done, answer)
+            raise
+        sock.setblocking(False)
+        return sock
 
     def _left_s(self) -> float:
         return max((self._until_ns - time.monotonic_ns()) / 1e9, 0.1)
 
-    def get_native_ioloop(self) -> IoServices:
-        return self
+    def _adapter_disconnect_stream(self) -> None:
+        if self.stream is not None:
+            self.stream.abort()
 
-    def run(self) -> None:
-        raise NotImplementedError("the component's own loop runs")
+    def _adapter_emit_data(self, data: bytes) -> None:
+        if self.stream is not None:
+            self.stream.write(data)
 
-    def stop(self) -> None:
-        raise NotImplementedError("the component's own loop runs")
+    def _adapter_call_later(self, delay: float, callback: Callable[[], None]) -> int:
+        return self.timers.call_later(delay, callback)
 
-    def close(self) -> None:
-        self._timers.clear()
+    def _adapter_remove_timeout(self, timeout_id: object) -> None:
+        self.timers.cancel(timeout_id)
+
+    def _adapter_add_callback_threadsafe(self, callback: Callable[[], None]) -> None:
+        """A plain timer is enough, since there is one thread."""
+        self.timers.call_later(0, callback)
