@@ -44,8 +44,30 @@ def _external(library: ctypes.CDLL, name: str) -> Any:
 
 _library = ctypes.CDLL(loaded.__file__)
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
-_DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
+DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
 _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
+
+
+@njit(inline="always")
+def send_part(handle: int, at: int, length: int, flags: int) -> tuple[bool, int]:
+    """Send the bytes at an address; returns (whether the socket took them, errno or 0 if it only has no room)."""
+    while _send(handle, at, length, flags) < 0:
+        error = _errno()
+        if error != _EINTR:
+            return False, 0 if error == _EAGAIN else error
+    return True, 0
+
+
+@njit(inline="always")
+def receive_part(handle: int, at: int, most: int, flags: int) -> tuple[int, int]:
+    """Receive to an address; returns (the length, which may be more than `most`, or -1; errno or 0 if none came)."""
+    while True:
+        length = _recv(handle, at, most, flags)
+        if length >= 0:
+            return length, 0
+        error = _errno()
+        if error != _EINTR:
+            return -1, 0 if error == _EAGAIN else error
 
 
 @njit(cache=True, nogil=True)
@@ -53,10 +75,9 @@ def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: 
     """Send frames first..count-1; returns (the first frame not taken, errno or 0)."""
     start = buffer.ctypes.data
     for i in range(first, count):
-        while _send(handle, start + offsets[i], offsets[i + 1] - offsets[i], _DONTWAIT) < 0:
-            error = _errno()
-            if error != _EINTR:
-                return i, 0 if error == _EAGAIN else error
+        taken, error = send_part(handle, start + offsets[i], offsets[i + 1] - offsets[i], DONTWAIT)
+        if not taken:
+            return i, error
     return count, 0
 
 
@@ -67,12 +88,9 @@ def _receive_frames(handle: int, buffer: Bytes, offsets: Longs, count: int, larg
     end = offsets[count]
     dropped = 0
     while count + 1 < len(offsets) and end + largest <= len(buffer):
-        length = _recv(handle, start + end, largest, _DONTWAIT)
+        length, error = receive_part(handle, start + end, largest, DONTWAIT)
         if length < 0:
-            error = _errno()
-            if error == _EINTR:
-                continue
-            return count, dropped, 0 if error == _EAGAIN else error
+            return count, dropped, error
         if length > largest:
             dropped += 1
             continue

@@ -9,7 +9,7 @@ from numba import njit
 from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, Longs, ReturnAddresses
 from transports.topics import MOST_KEY_BYTES
 from transports.zeromq.calls import Socket
-from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, Kernels, _errno, _recv, _send
+from transports.zeromq.compiled import DONTWAIT, CompiledCalls, Kernels, receive_part, send_part
 
 _SNDMORE, _GONE = int(zmq.SNDMORE), int(zmq.EHOSTUNREACH)
 
@@ -22,10 +22,9 @@ def _send_keyed(
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
         scratch[key_bytes : key_bytes + length] = buffer[offsets[i] : offsets[i + 1]]
-        while _send(handle, scratch.ctypes.data, key_bytes + length, _DONTWAIT) < 0:
-            error = _errno()
-            if error != _EINTR:
-                return i, 0 if error == _EAGAIN else error
+        taken, error = send_part(handle, scratch.ctypes.data, key_bytes + length, DONTWAIT)
+        if not taken:
+            return i, error
     return count, 0
 
 
@@ -36,12 +35,9 @@ def _receive_keyed(
     """Append frames without their keys; returns (the new count, frames dropped as too long or keyless, errno or 0)."""
     dropped = 0
     while count + 1 < len(offsets) and offsets[count] + largest <= len(buffer):
-        length = _recv(handle, scratch.ctypes.data, len(scratch), _DONTWAIT)
+        length, error = receive_part(handle, scratch.ctypes.data, len(scratch), DONTWAIT)
         if length < 0:
-            error = _errno()
-            if error == _EINTR:
-                continue
-            return count, dropped, 0 if error == _EAGAIN else error
+            return count, dropped, error
         begin = 1
         while begin <= length and scratch[begin - 1] != 0:
             begin += 1
@@ -68,20 +64,14 @@ def _send_answers(
 ) -> tuple[int, int]:
     """Send each answer to its asker, or drop it if that has gone; returns (the first answer not taken, errno or 0)."""
     start = buffer.ctypes.data
-    i = first
-    while i < count:
+    for i in range(first, count):
         place = ends[ANSWERED] % len(lengths)
-        sent = _send(handle, addresses[place].ctypes.data, lengths[place], _DONTWAIT | _SNDMORE)
-        while sent >= 0 and _send(handle, start + offsets[i], offsets[i + 1] - offsets[i], _DONTWAIT) < 0:
-            if _errno() != _EINTR:
-                return i, _errno()
-        error = _errno() if sent < 0 else 0
-        if error == _EINTR:
-            continue
-        if error not in (0, _GONE):
-            return i, 0 if error == _EAGAIN else error
+        taken, error = send_part(handle, addresses[place].ctypes.data, lengths[place], DONTWAIT | _SNDMORE)
+        if taken:
+            taken, error = send_part(handle, start + offsets[i], offsets[i + 1] - offsets[i], DONTWAIT)
+        if not taken and error != _GONE:
+            return i, error
         ends[ANSWERED] += 1
-        i += 1
     return count, 0
 
 
@@ -101,17 +91,12 @@ def _receive_requests(
         and ends[RECEIVED] - ends[ANSWERED] < len(lengths)
     ):
         place = ends[RECEIVED] % len(lengths)
-        identity = _recv(handle, addresses[place].ctypes.data, addresses.shape[1], _DONTWAIT)
+        identity, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1], DONTWAIT)
         if identity < 0:
-            error = _errno()
-            if error == _EINTR:
-                continue
-            return count, dropped, 0 if error == _EAGAIN else error
-        length = _recv(handle, start + offsets[count], largest, _DONTWAIT)
-        while length < 0 and _errno() == _EINTR:
-            length = _recv(handle, start + offsets[count], largest, _DONTWAIT)
+            return count, dropped, error
+        length, error = receive_part(handle, start + offsets[count], largest, DONTWAIT)
         if length < 0:
-            return count, dropped, _errno()
+            return count, dropped, error
         if length > largest:
             dropped += 1
             continue

@@ -10,22 +10,12 @@ from numba import njit
 
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.lending import monotonic_ns
-from transports.zeromq.compiled import _DONTWAIT, _EAGAIN, _EINTR, CompiledCalls, _errno, _recv, _send
+from transports.zeromq.compiled import DONTWAIT, CompiledCalls, receive_part, send_part
 
 MOMENT_MS = 50
+_WAIT = 0
+"""The flags of a call that blocks."""
 _NOT_YET = -1
-
-
-@njit(cache=True, nogil=True)
-def _await(handle: int, buffer: Bytes, largest: int) -> tuple[int, int]:
-    """Wait for a message for MOMENT_MS; returns (its length, or _NOT_YET if none came, errno)."""
-    while True:
-        length = _recv(handle, buffer.ctypes.data, largest, 0)
-        if length >= 0:
-            return length, 0
-        error = _errno()
-        if error != _EINTR:
-            return _NOT_YET, 0 if error == _EAGAIN else error
 
 
 @njit(cache=True, nogil=True)
@@ -43,12 +33,11 @@ def _ask(
         sent_ns, at = monotonic_ns(clock), answer_ends[i]
         if sent_ns >= end_ns or at + largest > len(buffer):
             return i, 0, 0
-        if (
-            _send(handle, questions.ctypes.data + question_ends[i], question_ends[i + 1] - question_ends[i], _DONTWAIT)
-            < 0
-        ):
-            return i, 0, 0
-        length, error = _await(handle, buffer[at:], largest)
+        question, size = questions.ctypes.data + question_ends[i], question_ends[i + 1] - question_ends[i]
+        taken, error = send_part(handle, question, size, DONTWAIT)
+        if not taken:
+            return i, 0, error
+        length, error = receive_part(handle, buffer.ctypes.data + at, largest, _WAIT)
         if not 0 <= length <= largest:
             return i, sent_ns, error
         took_ns[i] = monotonic_ns(clock) - sent_ns
@@ -60,11 +49,14 @@ def _ask(
 def _echo(handle: int, buffer: Bytes, largest: int, most: int, until_ns: int, clock: Longs) -> tuple[int, int, int]:
     """Send messages back; returns (messages sent, length of one that could not be sent or _NOT_YET, errno)."""
     for done in range(most):
-        length, error = _await(handle, buffer, largest)
+        length, error = receive_part(handle, buffer.ctypes.data, largest, _WAIT)
         if length < 0:
             return done, _NOT_YET, error
-        if length > largest or _send(handle, buffer.ctypes.data, length, _DONTWAIT) < 0:
+        if length > largest:
             return done, length, 0
+        taken, error = send_part(handle, buffer.ctypes.data, length, DONTWAIT)
+        if not taken:
+            return done, length, error
         if monotonic_ns(clock) >= until_ns:
             return done + 1, _NOT_YET, 0
     return most, _NOT_YET, 0
