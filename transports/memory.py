@@ -72,8 +72,8 @@ def _move(source: FrameBatch, first: int, end: int, target: FrameBatch) -> None:
 class MemoryLink(Link):
     """One end: reads one pipe and writes one, or several if it is a listener with many peers."""
 
-    def __init__(self, url: str, inbound: Pipe, outbound: list[Pipe]) -> None:
-        self.url = url
+    def __init__(self, url: str, token: str, inbound: Pipe, outbound: list[Pipe]) -> None:
+        self.url, self.token = url, token
         self._inbound, self._outbound = inbound, outbound
         self._closed = False
 
@@ -121,7 +121,8 @@ class MemoryLink(Link):
                 self._closed = True
                 for pipe in self._outbound:
                     pipe.writers -= 1
-                LISTENERS.pop(self.url, None) if LISTENERS.get(self.url) is self else None
+                if LISTENERS.get(self.url) is self:
+                    del LISTENERS[self.url]
                 CHANGED.notify_all()
 
     def admit(self, address: Address) -> MemoryLink:
@@ -133,21 +134,19 @@ class MemoryLink(Link):
         outbound.writers = 1
         self._inbound.writers += 1
         self._outbound.append(outbound)
-        return MemoryLink(self.url, outbound, [self._inbound])
+        return MemoryLink(self.url, self.token, outbound, [self._inbound])
 
 
 CHANGED = threading.Condition()
 """The lock of all pipes; it is notified of every change."""
 LISTENERS: dict[str, MemoryLink] = {}
-TOKENS: dict[str, str] = {}
 
 
 def listen(address: Address) -> Link:
     with CHANGED:
         if address.url in LISTENERS:
             raise CannotListen(f"{address.url} is taken: choose another name")
-        link = LISTENERS[address.url] = MemoryLink(address.url, Pipe(), [])
-        TOKENS[address.url] = address.token
+        link = LISTENERS[address.url] = MemoryLink(address.url, address.token, Pipe(), [])
         CHANGED.notify_all()
         return link
 
@@ -158,7 +157,7 @@ def connect(address: Address, until_ns: int) -> Link:
         listener = LISTENERS.get(address.url)
         if listener is None:
             raise PeerGone(f"nobody listens on {address.url}")
-        if TOKENS[address.url] != address.token:
+        if listener.token != address.token:
             listener.refused += 1
             raise PeerGone(f"{address.url} refused this run's id")
         link = listener.admit(address)
