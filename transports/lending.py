@@ -105,14 +105,13 @@ class Lendable(types.WrapperAddressProtocol):  # type: ignore[misc]
 def lendable(signature: Any, *frozen: ModuleType) -> Callable[[Callable[..., Any]], Lendable]:
     """A decorator that compiles a function, or loads it from disk, with this signature.
 
-    numba notices an edit of the function's own file only; an edit of a `frozen` module, whose kernels the function
-    calls, gives the file on disk another name.
+    numba notices an edit of the function's own file only; an edit of this one, or of a `frozen` module, whose kernels
+    the function calls, gives the file on disk another name.
     """
+    sources = b"".join(Path(file).read_bytes() for file in (__file__, *(str(module.__file__) for module in frozen)))
 
     def decorate(function: Callable[..., Any]) -> Lendable:
-        if frozen:
-            sources = b"".join(Path(str(module.__file__)).read_bytes() for module in frozen)
-            function.__qualname__ += f"_{crc32(sources):08x}"
+        function.__qualname__ += f"_{crc32(sources):08x}"
         return Lendable(function, signature)
 
     return decorate

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from transports import lending
 from transports.amqp import layout, scanner, wire
 from transports.amqp.connection import BEGIN, END, FIRST, INCOMING_BYTES, LAST, OTHERS, OUTGOING_BYTES, Stream
 from transports.amqp.layout import Layout, lay_out
@@ -41,7 +40,7 @@ _HEAD = _PIECES + LONGEST_FRAME
 _NOT_FOR_US = Stop.FOREIGN.value, Stop.BROKEN.value
 
 
-@lendable(RECEIVE, lending, scanner, wire)
+@lendable(RECEIVE, scanner, wire)
 def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
     begin, end = numbers[BEGIN], numbers[END]
     if begin == end:
@@ -68,7 +67,7 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
     return count
 
 
-@lendable(SEND, lending, layout, wire)
+@lendable(SEND, layout, wire)
 def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: int, end: int) -> int:
     taken, last = lay_out(
         buffer, offsets, first, end, memory[_HEAD : _HEAD + numbers[_HEAD_BYTES]], numbers[_LENGTH_AT], 0, 0,
@@ -86,7 +85,7 @@ def _send(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, first: i
     return taken
 
 
-@lendable(SLEEP, lending)
+@lendable(SLEEP)
 def _sleep(numbers: Longs, _memory: Bytes, until_ns: int) -> None:
     timespec = numbers[_TIMESPEC:_ENDS]
     news = poll(numbers[_POLLFD:_TIMESPEC], timespec, min(until_ns, numbers[_TIMER_NS]))
