@@ -19,8 +19,7 @@ from urllib.parse import quote
 import pika
 
 from transports.amqp.address import PASSWORD, BrokerAddress
-from transports.amqp.loops import OwnLoop
-from transports.amqp.session import Session, parameters
+from transports.amqp.session import Session
 from transports.amqp.topology import EXCHANGES, NAMES, Exchange, Queue, Side, declare, queue_length
 from transports.amqp.wire import PERSISTENT
 from transports.base import Address, Pattern, TransportError
@@ -115,36 +114,13 @@ def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
     return RunningBroker(url, {PASSWORD: node.password}, server or node)
 
 
-class Connection:
-    """A connection beside those of a run. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
-
-    def __init__(self, broker: BrokerAddress, until_ns: int) -> None:
-        self.session = Session(broker)
-        self._loop = OwnLoop(parameters(broker), self.session, until_ns, None)
-        try:
-            self.session.open(self._loop, until_ns)
-        except TransportError:
-            self._loop.release()
-            raise
-
-    @property
-    def server_properties(self) -> dict[str, Any]:
-        return self._loop.connection.server_properties or {}
-
-    def close(self, until_ns: int) -> None:
-        with contextlib.suppress(TransportError):
-            self.session.close(until_ns)
-        self._loop.release()
-
-
 class Probe:
     """A look at a run's queues. PeerGone or BadAddress if the broker cannot be reached, or refuses us."""
 
     def __init__(self, url: str, run: str, further: Sequence[str] = ()) -> None:
         """`further`: names of queues in addition to NAMES."""
         self._run, self._names = run, (*NAMES, *further)
-        self._connection = Connection(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
-        self._session = self._connection.session
+        self._session = Session.beside(BrokerAddress.of(Address.parse(url, run)), self._until_ns())
 
     @staticmethod
     def _until_ns() -> int:
@@ -153,7 +129,7 @@ class Probe:
     @property
     def facts(self) -> dict[str, Any]:
         """The broker's product, version and platform, as it reports them."""
-        properties = self._connection.server_properties
+        properties = self._session.loop.connection.server_properties or {}
         return {name: properties.get(name) for name in ("product", "version", "platform")}
 
     def depth(self) -> dict[str, int]:
@@ -180,7 +156,7 @@ class Probe:
                 self._session.ask(partial(_delete, channel.exchange_delete, exchange), until_ns)
 
     def close(self) -> None:
-        self._connection.close(self._until_ns())
+        self._session.close(self._until_ns())
 
 
 def _delete(delete: Callable[..., object], name: str, done: Callable[..., None]) -> None:
@@ -197,11 +173,11 @@ def leave_answers(url: str, run: str, pattern: Pattern, body: bytes, count: int)
     """
     address, until_ns = Address.parse(url, run, pattern), time.monotonic_ns() + LEAVING_NS
     broker = BrokerAddress.of(address)
-    connection = Connection(broker, until_ns)
+    session = Session.beside(broker, until_ns)
     try:
-        _leave(connection.session, broker, _queue(address), body, count, until_ns)
+        _leave(session, broker, _queue(address), body, count, until_ns)
     finally:
-        connection.close(until_ns)
+        session.close(until_ns)
 
 
 def _queue(address: Address) -> Queue:

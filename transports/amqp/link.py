@@ -254,8 +254,7 @@ class AmqpLink(Link):
             self._acknowledge(at_once=True)
             for queue in self._side.deletes if self._consumes else ():
                 self._delete(queue, until_ns)
-            self._session.close(until_ns)
-        self._loop.release()
+        self._session.close(until_ns)
 
     def _delete(self, queue: str, until_ns: int) -> None:
         delete = self._session.channel.queue_delete

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import ssl
@@ -15,7 +16,7 @@ from pika.channel import Channel
 from pika.connection import Connection
 
 from transports.amqp.address import CA_FILE, PASSWORD, BrokerAddress, password
-from transports.amqp.loops import Loop
+from transports.amqp.loops import Loop, OwnLoop
 from transports.base import BadAddress, CannotListen, PeerGone, TransportError
 
 logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
@@ -62,6 +63,18 @@ class Session:
         self.blocked_since_ns = self.blocked_ns = 0
         self.loop: Loop
         self.channel: Channel
+
+    @classmethod
+    def beside(cls, address: BrokerAddress, until_ns: int) -> Session:
+        """A session on a connection of its own, beside those of links. PeerGone or BadAddress if there can be none."""
+        session = cls(address)
+        loop = OwnLoop(parameters(address), session, until_ns, None)
+        try:
+            session.open(loop, until_ns)
+        except TransportError:
+            loop.release()
+            raise
+        return session
 
     def open(self, loop: Loop, until_ns: int) -> None:
         self.loop = loop
@@ -126,17 +139,14 @@ class Session:
         if self._problem is not None:
             explain(self._problem, self._address)
 
-    def close(self, until_ns: int) -> bool:
-        """Close in order. True if the broker has answered our Close."""
-        if self._problem is not None or not self.loop.connection.is_open:
-            return False
-        self._closing = True
-        self.loop.connection.close()
-        try:
-            self.wait_for(lambda: self._problem is not None, until_ns)
-        except PeerGone:
-            return False
-        return isinstance(self._problem, exceptions.ConnectionClosedByClient)
+    def close(self, until_ns: int) -> None:
+        """Send Close and wait for the broker's answer, if there is time and the connection is open; then release it."""
+        if self._problem is None and self.loop.connection.is_open:
+            self._closing = True
+            self.loop.connection.close()
+            with contextlib.suppress(PeerGone):
+                self.wait_for(lambda: self._problem is not None, until_ns)
+        self.loop.release()
 
 
 def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
