@@ -60,8 +60,8 @@ def _from_proc(pid: int) -> NodeUsage:
     threads = [_status(task / "status") for task in Path(f"/proc/{pid}/task").iterdir()]
     return NodeUsage(
         cpu_ns,
-        sum(thread["voluntary_ctxt_switches"] for thread in threads),
-        sum(thread["nonvoluntary_ctxt_switches"] for thread in threads),
+        sum(thread.get("voluntary_ctxt_switches", 0) for thread in threads),
+        sum(thread.get("nonvoluntary_ctxt_switches", 0) for thread in threads),
         memory["VmRSS"] * 1024,
         memory["VmHWM"] * 1024,
     )
@@ -73,8 +73,11 @@ def _cpu_clock(pid: int) -> int:
 
 
 def _status(path: Path) -> dict[str, int]:
-    """The lines of a status file whose value begins with a number."""
-    fields = (line.split() for line in path.read_text().splitlines())
+    """The lines of a status file whose value begins with a number; none if its process or thread has ended."""
+    try:
+        fields = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
     return {words[0][:-1]: int(words[1]) for words in fields if len(words) > 1 and words[1].isdecimal()}
 
 

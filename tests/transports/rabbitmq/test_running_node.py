@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 
 import psutil
 import pytest
@@ -98,3 +99,9 @@ def test_the_usage_of_a_process_that_is_gone_is_an_oserror(rabbitmq_node: Node) 
 def test_usage_of_this_process_is_what_the_kernel_says_of_it() -> None:
     ours, theirs = Usage.now(), NodeUsage.of(os.getpid())
     assert theirs.cpu_ns == pytest.approx(ours.cpu_ns, abs=100_000_000)
+
+
+def test_a_thread_that_ends_while_usage_is_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: [*listed(folder), folder / "0"])
+    assert NodeUsage.of(os.getpid()).rss_bytes > 0
