@@ -109,8 +109,7 @@ class PrivateServer:
 
 
 def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:
-    scheme = "amqps" if node.facts()["settings"].get("keys") else "amqp"
-    url = f"{scheme}://{quote(node.user)}@{node.host}:{node.port}/{quote(node.vhost, safe='')}"
+    url = f"{node.url}/{quote(node.vhost, safe='')}"
     return RunningBroker(url, {PASSWORD: node.password}, server or node)
 
 

@@ -124,7 +124,8 @@ class NodeAddress:
     @property
     def url(self) -> str:
         """The URL without the password."""
-        return f"amqp://{self.user}@{self.host}:{self.port}"
+        scheme = "amqps" if self.facts()["settings"].get("keys") else "amqp"
+        return f"{scheme}://{self.user}@{self.host}:{self.port}"
 
     def facts(self) -> dict[str, Any]:
         """product, version, erlang, pid, port, ready_after_s, settings."""
