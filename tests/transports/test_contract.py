@@ -85,6 +85,26 @@ def test_send_never_blocks_and_loses_nothing_when_the_peer_does_not_read(url: st
         until(drain, listener, connector)
 
 
+def test_what_send_took_leaves_by_drain_alone(url: str) -> None:
+    chunk = FrameBatch.of(*[bytes(1000)] * 1000)
+    with joined(url) as (listener, connector):
+        taken = end = connector.send(chunk, 0)
+        while end == chunk.count and taken < 11_000:
+            end = connector.send(chunk, 0)
+            taken += end
+        got, count = FrameBatch(200_000, 1 << 20), 0
+
+        def all_came() -> bool:
+            nonlocal count
+            got.clear()
+            count += listener.receive(got)
+            connector.drain(time.monotonic_ns() + 1_000_000)
+            return count == taken
+
+        until(all_came, listener)
+        assert connector.drain(deadline_ns())
+
+
 def test_wait_sleeps_until_its_time_when_nothing_comes(url: str) -> None:
     with joined(url) as (listener, _):
         for _ in range(TRIES):

@@ -131,6 +131,12 @@ class TcpLink(Link):
             else:
                 self.adopt(newcomer, sends=way != THERE)
 
+    def drain(self, until_ns: int) -> bool:
+        try:
+            return all(stream.drain(until_ns) for stream in self._streams)
+        except PeerGone:
+            return False
+
     def sockets(self) -> list[dict[str, Any]]:
         return read_back([stream.fd for stream in self._streams], self._nodelay)
 

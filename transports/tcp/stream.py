@@ -287,10 +287,16 @@ class Stream:
     def _write(self, data: bytes) -> int:
         return self._socket.send(data)
 
+    def drain(self, until_ns: int) -> bool:
+        """Write what was taken. False if time ran out, PeerGone if the peer has left."""
+        while not self._flush():
+            if time.monotonic_ns() >= until_ns:
+                return False
+            Sleeper([(self.fd, self.events(readable=False, writable=True))]).sleep(until_ns)
+        return True
+
     def close(self, linger_s: float) -> None:
-        deadline = time.monotonic_ns() + int(linger_s * 1e9)
         with contextlib.suppress(PeerGone, OSError):
-            while not self._flush() and time.monotonic_ns() < deadline:
-                Sleeper([(self.fd, self.events(readable=False, writable=True))]).sleep(deadline)
+            self.drain(time.monotonic_ns() + int(linger_s * 1e9))
             self._socket.shutdown(socket.SHUT_WR)
         self._socket.close()
