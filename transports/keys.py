@@ -2,7 +2,7 @@
 
 ca.pem                         signs the two certificates below; its own key is thrown away
 listener.pem, listener.key     TLS of engine and reporter, which listen, and of a private broker
-connector.pem, connector.key   TLS of who connects to them
+connector.pem, connector.key   TLS of those that connect to them
 listener.curve, connector.curve   the same two for ZeroMQ's CURVE: public and secret key, a line each, in Z85
 
 Each end proves that it has its key. The CA has signed these two certificates only, so no host name is checked. The

@@ -40,8 +40,8 @@ class Client(ABC):
         """Take a message that pika has put together."""
 
     @abstractmethod
-    def settled(self, frame: Any) -> None:
-        """Take the broker's Ack or Nack of publishes, where pika sees it."""
+    def note_confirm(self, frame: Any) -> None:
+        """Count the broker's Ack or Nack of publishes, if pika gets it."""
 
     @abstractmethod
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
@@ -169,7 +169,7 @@ class OneByOneClient(Client):
     def acknowledge(self, count: int) -> None:
         self._channel.basic_ack(count, multiple=True)
 
-    def settled(self, frame: Any) -> None:
+    def note_confirm(self, frame: Any) -> None:
         tag, multiple = frame.method.delivery_tag, frame.method.multiple
         if isinstance(frame.method, spec.Basic.Nack):
             self.refused += max(tag - self.confirmed, 0) if multiple else 1

@@ -69,7 +69,7 @@ class CompiledClient(Client):
     def message(self, *_: Any) -> None:
         raise AssertionError("the scanner leaves no delivery to pika")
 
-    def settled(self, frame: Any) -> None:
+    def note_confirm(self, frame: Any) -> None:
         """The scanner counts confirms itself."""
 
     def publish(self, batch: FrameBatch, first: int, last: int) -> int:
@@ -101,7 +101,7 @@ class CompiledClient(Client):
 
     def count_lent(self) -> None:
         if self._lent is not None:
-            published, scanned = self._lent.settled()
+            published, scanned = self._lent.take_counts()
             self.published += published
             self._loop.connection.bytes_received += scanned
 

@@ -114,8 +114,8 @@ class LentCalls:
         numbers[NOTICE] |= timer_ns <= time.monotonic_ns()
         return Lent(_receive, _send, _sleep, numbers, memory, settle)
 
-    def settled(self) -> tuple[int, int]:
-        """Forget the notice; returns (messages published, bytes scanned) since the last call."""
+    def take_counts(self) -> tuple[int, int]:
+        """Reset the notice, and the counts that it returns: (messages published, bytes scanned)."""
         numbers = self._stream.numbers
         published, scanned = int(numbers[_PUBLISHED]), int(numbers[_SCANNED])
         numbers[[NOTICE, _PUBLISHED, _SCANNED]] = 0

@@ -94,7 +94,7 @@ class AmqpLink(Link):
 
     def _await_confirms(self, until_ns: int) -> None:
         confirm = self._session.channel.confirm_delivery
-        self._session.ask(lambda done: confirm(self._client.settled, callback=done), until_ns)
+        self._session.ask(lambda done: confirm(self._client.note_confirm, callback=done), until_ns)
 
     def _note_return(self, *_: Any) -> None:
         """Count a message that came back because no queue took it."""

@@ -102,7 +102,7 @@ class Side(NamedTuple):
         if listens:
             return cls((back,), Queue("", exchange, keys[0]))
         names = [""] * len(keys)
-        # the broker ends a queue without a name with its connection, and only a classic one
+        # A queue without a name is exclusive: it ends with its connection, and only a classic queue can be that.
         if address.options.get("delivery") == "durable" or address.options.get("queue", CLASSIC) != CLASSIC:
             subscriber = address.options.get("subscriber") or secrets.token_hex(8)
             names = [f"{run}.{kind}.{subscriber}.{number}" for number in range(len(keys))]
@@ -258,7 +258,10 @@ def _from_the_first(queue: Queue, delivery: Delivery) -> dict[str, str] | None:
 
 
 def _lock(session: Session, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
-    """Be the only consumer. Only a classic queue takes care of that itself, so a queue of one's own is the lock."""
+    """Become the only consumer. A classic queue refuses a second one itself; quorum queues and streams do not.
+
+    So an exclusive queue beside each of them is the lock: nobody else can declare it while we are connected.
+    """
     for name in [name for name, queue in queues if queue.name and not queue.shared]:
         declare_own = partial(session.channel.queue_declare, f"{name}.owner", exclusive=True)
         session.ask(lambda done: declare_own(callback=done), until_ns)  # noqa: B023

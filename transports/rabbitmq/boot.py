@@ -10,7 +10,7 @@ it holds for every Erlang machine that the node may start.
 - It replaces RabbitMQ's epmd monitor by one that does nothing. RabbitMQ's would start an Erlang machine every minute,
   in the middle of a measurement, to bring up an epmd on port 4369.
 - It lets SIGTERM end the node at once, like SIGKILL. A proper end takes seconds, and the node's data is thrown away.
-- It obeys stdin, whose other end whoever started the node holds. A line is an Erlang expression, as `rabbitmqctl eval`
+- It obeys stdin, a pipe from the process that started the node. A line is an Erlang expression, as `rabbitmqctl eval`
   takes it, which cannot reach this node. At end of file the node ends: stdin closes however that process ends.
 - It loads RabbitMQ's modules together, on all processors. RabbitMQ alone loads the same thousand modules one by one and
   searches ninety folders for each: 3 of the 4.5 s that a start took.

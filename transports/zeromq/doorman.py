@@ -47,7 +47,10 @@ def credentials_of(token: str, curve: Curve | None) -> Credentials:
 
 
 class Doorman:
-    """Answers for one socket. `refused` counts accepted connections that never completed the handshake."""
+    """Admits peers to one socket, and follows its connections.
+
+    `refused` counts accepted connections that never completed the handshake.
+    """
 
     def __init__(self, context: Context, socket: Socket, address: Address, credentials: Credentials | None) -> None:
         """`credentials`: what peers have to show; None if another doorman of the context checks it for all sockets."""
