@@ -34,11 +34,10 @@ def warm() -> None:
 
 class CompiledClient(Client):
     _loop: OwnLoop
-    stream: Stream
-    """The connection's, once it is open."""
 
     def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
+        self.stream = loop.stream
         self.returns = ReturnAddresses() if route.answers or route.asker else ReturnAddresses(0)
         self.scanner = Scanner(CHANNEL, Parameters.DEFAULT_FRAME_MAX, delivery.confirm_window, self.returns)
         self._aside = FrameBatch(delivery.prefetch, 2 * LONGEST_FRAME, LONGEST_FRAME)
@@ -62,8 +61,6 @@ class CompiledClient(Client):
 
     def opened(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
-        assert self._loop.stream is not None
-        self.stream = self._loop.stream
         self._layout = self._layout_for(self._loop.connection.params.frame_max)
 
     def message(self, *_: Any) -> None:

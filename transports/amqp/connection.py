@@ -200,21 +200,17 @@ class Timers:
 class OwnConnection(Connection):
     """pika's protocol over a Stream and Timers; the methods `_adapter_...` are those that every adapter of pika has."""
 
+    stream: Stream
+
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
-        """`buffers`: the address whose options are those of the socket."""
+        """Connect; `buffers` is the address whose options are those of the socket. OSError if that fails."""
         self.timers = Timers()
-        self.stream: Stream | None = None
         self._until_ns, self._buffers = until_ns, buffers
         super().__init__(parameters, callbacks.opened, callbacks.failed, callbacks.closed)
 
     def _adapter_connect_stream(self) -> None:
-        try:
-            sock = self._connected()
-        except OSError as error:
-            self._on_stream_terminated(error)
-        else:
-            self.stream = Stream(sock, self._on_data_available, self._on_stream_terminated)
-            self._on_stream_connected()
+        self.stream = Stream(self._connected(), self._on_data_available, self._on_stream_terminated)
+        self._on_stream_connected()
 
     def _connected(self) -> socket.socket:
         """A new socket, connected, and under TLS if the parameters ask for it."""
@@ -234,12 +230,10 @@ class OwnConnection(Connection):
         return max((self._until_ns - time.monotonic_ns()) / 1e9, 0.1)
 
     def _adapter_disconnect_stream(self) -> None:
-        if self.stream is not None:
-            self.stream.abort()
+        self.stream.abort()
 
     def _adapter_emit_data(self, data: bytes) -> None:
-        if self.stream is not None:
-            self.stream.write(data)
+        self.stream.write(data)
 
     def _adapter_call_later(self, delay: float, callback: Callable[[], None]) -> int:
         return self.timers.call_later(delay, callback)

@@ -15,8 +15,8 @@ from pika.channel import Channel
 from transports.amqp.address import BrokerAddress
 from transports.amqp.client import Client, OneByOneClient
 from transports.amqp.compiled import CompiledClient
-from transports.amqp.loops import Loop, OwnLoop, PikaLoop
-from transports.amqp.session import Session, parameters
+from transports.amqp.loops import OwnLoop, PikaLoop
+from transports.amqp.session import Session
 from transports.amqp.topology import Side, check_kind, consume, declare, queue_length
 from transports.base import Address, Link, PeerGone, TransportError
 from transports.frames import FrameBatch
@@ -60,16 +60,15 @@ class AmqpLink(Link):
         self._queues: list[str] = []
         broker = BrokerAddress.of(address)
         self._delivery, self._nodelay, self._heartbeat_s = broker.delivery, address.nodelay, broker.heartbeat_s
-        self._session = Session(broker)
         client, loop_of = CLIENTS[broker.client]
-        loop: Loop = loop_of(parameters(broker), self._session, until_ns, address)
+        self._session = Session(broker, loop_of, until_ns, address)
+        self._loop = loop = self._session.loop
         self._client = client(loop, self._side.route(self._delivery), self._delivery)
-        self._loop = loop
         self._acknowledged = self._acknowledged_ns = self._returned = 0
         self._caused = _Caused()
         self._has_looked = False
         try:
-            self._session.open(loop, until_ns)
+            self._session.open(until_ns)
             set_nodelay(loop.descriptor, self._nodelay)  # pika sets TCP_NODELAY while it connects
             check_kind(self._delivery.queue, loop.connection.server_properties or {}, broker)
             self._client.opened(self._session.channel)

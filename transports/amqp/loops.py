@@ -48,22 +48,18 @@ class OwnLoop:
 
     def __init__(self, parameters: Parameters, callbacks: Callbacks, until_ns: int, buffers: Address | None) -> None:
         self.connection = OwnConnection(parameters, callbacks, until_ns, buffers)
-        self.timers = self.connection.timers
+        self.stream, self.timers = self.connection.stream, self.connection.timers
         self._sleepers: dict[tuple[bool, bool], Sleeper] = {}
         self._beside: OwnLoop | None = None
         self.consume: Callable[[Stream], None] = _give_pika_everything
 
     @property
-    def stream(self) -> Stream | None:
-        return self.connection.stream
-
-    @property
     def unsent_bytes(self) -> int:
-        return self.stream.unsent if self.stream else 0
+        return self.stream.unsent
 
     @property
-    def descriptor(self) -> int | None:
-        return self.stream.fd if self.stream else None
+    def descriptor(self) -> int:
+        return self.stream.fd
 
     def sleep_beside(self, other: OwnLoop) -> None:
         self._beside = other
@@ -75,9 +71,9 @@ class OwnLoop:
 
     def sleep(self, until_ns: int) -> None:
         unsent = [not loop.flush() for loop in self._both]
-        streams = [loop.stream for loop in self._both if loop.stream is not None]
+        streams = [loop.stream for loop in self._both]
         wake_ns = min(until_ns, *(loop.timers.next_due_ns for loop in self._both))
-        if streams and not any(stream.holds_back for stream in streams):
+        if not any(stream.holds_back for stream in streams):
             self._sleeper(streams, unsent).sleep(wake_ns)
         for loop in self._both:
             loop.timers.run_due()
@@ -92,16 +88,15 @@ class OwnLoop:
         return self._sleepers[case]
 
     def serve(self) -> None:
-        if self.stream is not None and self.stream.fill():
+        if self.stream.fill():
             self.consume(self.stream)
 
     def flush(self) -> bool:
-        return self.stream is None or self.stream.flush()
+        return self.stream.flush()
 
     def release(self) -> None:
         self.timers.clear()
-        if self.stream is not None:
-            self.stream.close()
+        self.stream.close()
 
 
 def _give_pika_everything(stream: Stream) -> None:

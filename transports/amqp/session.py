@@ -17,7 +17,7 @@ from pika.connection import Connection
 
 from transports.amqp.address import CA_FILE, PASSWORD, BrokerAddress, password
 from transports.amqp.loops import Loop, OwnLoop
-from transports.base import BadAddress, CannotListen, PeerGone, TransportError
+from transports.base import Address, BadAddress, CannotListen, PeerGone, TransportError
 
 logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
 ACCESS_REFUSED, RESOURCE_LOCKED = 403, 405
@@ -53,34 +53,42 @@ def _tls(address: BrokerAddress) -> ssl.SSLContext:
 
 
 class Session:
-    """`open` connects; `ask` waits for an answer of the broker; `check` raises once the connection has ended."""
+    """A connected socket at first; `open` makes it a connection with a channel.
 
-    def __init__(self, address: BrokerAddress) -> None:
+    `ask` waits for an answer of the broker; `check` raises once the connection has ended.
+    """
+
+    def __init__(
+        self, address: BrokerAddress, loop_of: Callable[..., Loop], until_ns: int, buffers: Address | None = None
+    ) -> None:
+        """Connect over a new loop; `buffers` is the address whose options are those of its socket."""
         self._address = address
         self._where = f"{address.host}:{address.port}"
         self._problem: BaseException | None = None
         self._closing = self._is_open = False
         self.blocked_since_ns = self.blocked_ns = 0
-        self.loop: Loop
         self.channel: Channel
+        try:
+            self.loop = loop_of(parameters(address), self, until_ns, buffers)
+        except OSError as error:
+            explain(error, address)
 
     @classmethod
     def beside(cls, address: BrokerAddress, until_ns: int) -> Session:
         """A session on a connection of its own, beside those of links. PeerGone or BadAddress if there can be none."""
-        session = cls(address)
-        loop = OwnLoop(parameters(address), session, until_ns, None)
+        session = cls(address, OwnLoop, until_ns)
         try:
-            session.open(loop, until_ns)
+            session.open(until_ns)
         except TransportError:
-            loop.release()
+            session.loop.release()
             raise
         return session
 
-    def open(self, loop: Loop, until_ns: int) -> None:
-        self.loop = loop
+    def open(self, until_ns: int) -> None:
         self.wait_for(lambda: self._is_open, until_ns)
-        loop.connection.add_on_connection_blocked_callback(lambda *_: self._block(time.monotonic_ns()))
-        loop.connection.add_on_connection_unblocked_callback(lambda *_: self._block(0))
+        connection = self.loop.connection
+        connection.add_on_connection_blocked_callback(lambda *_: self._block(time.monotonic_ns()))
+        connection.add_on_connection_unblocked_callback(lambda *_: self._block(0))
         self._open_channel(until_ns)
 
     def _open_channel(self, until_ns: int) -> None:
