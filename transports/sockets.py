@@ -34,7 +34,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 """The first 12 bytes of an IPv4 address inside IPv6."""
 
 
-def set_nodelay(descriptor: int | None, nodelay: bool) -> None:
+def set_nodelay(descriptor: int, nodelay: bool) -> None:
     """Set TCP_NODELAY on a live connection. A descriptor that is closed, or no TCP socket, is ignored."""
     with contextlib.suppress(OSError), _duplicate(descriptor) as sock:
         if sock.family in INTERNET:
@@ -153,9 +153,9 @@ def address_name(address: bytes, port: int) -> str:
 
 
 @contextlib.contextmanager
-def _duplicate(descriptor: int | None) -> Iterator[socket.socket]:
-    """A duplicate, closed at the end of the block: left open, it would keep the connection alive. OSError if None."""
-    with socket.socket(fileno=os.dup(-1 if descriptor is None else descriptor)) as sock:
+def _duplicate(descriptor: int) -> Iterator[socket.socket]:
+    """A duplicate, closed at the end of the block: left open, it would keep the connection alive."""
+    with socket.socket(fileno=os.dup(descriptor)) as sock:
         yield sock
 
 

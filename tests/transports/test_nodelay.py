@@ -108,9 +108,9 @@ def test_both_ends_count_the_same_bytes_and_segments(scheme: str) -> None:
 
 def test_a_descriptor_that_is_gone_or_no_socket_is_left_alone() -> None:
     reading, writing = os.pipe()
-    for descriptor in (None, reading, 1 << 20):
+    for descriptor in (-1, reading, 1 << 20):
         set_nodelay(descriptor, False)
-    assert read_back([reading, 1 << 20], True) == []
+    assert read_back([-1, reading, 1 << 20], True) == []
     os.close(reading)
     os.close(writing)
 

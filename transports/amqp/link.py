@@ -69,7 +69,7 @@ class AmqpLink(Link):
         self._has_looked = False
         try:
             self._session.open(until_ns)
-            set_nodelay(loop.descriptor, self._nodelay)  # pika sets TCP_NODELAY while it connects
+            set_nodelay(loop.descriptor, self._nodelay)  # connecting has set it
             check_kind(self._delivery.queue, loop.connection.server_properties or {}, broker)
             self._client.opened(self._session.channel)
             self._declare(until_ns)
@@ -199,7 +199,7 @@ class AmqpLink(Link):
         return sum(queue_length(self._session, queue, until_ns) for queue in self._queues[: len(self._side.consumes)])
 
     def sockets(self) -> list[dict[str, Any]]:
-        return read_back([] if self._loop.descriptor is None else [self._loop.descriptor], self._nodelay)
+        return read_back([self._loop.descriptor], self._nodelay)
 
     def drain(self, until_ns: int) -> bool:
         """Wait until the broker has taken everything: its confirms show it, or its answer to a last request."""

@@ -38,7 +38,7 @@ class Loop(Protocol):
     def unsent_bytes(self) -> int: ...
 
     @property
-    def descriptor(self) -> int | None: ...
+    def descriptor(self) -> int: ...
 
     def release(self) -> None: ...
 
@@ -107,9 +107,9 @@ def _give_pika_everything(stream: Stream) -> None:
 
 
 class _RecordingLoop(IOLoop):
-    """pika's own loop, which also records the connection's descriptor."""
+    """pika's own loop, which also records the connection's descriptor; -1 before there is one."""
 
-    newest: int | None = None
+    newest = -1
 
     def add_handler(self, fd: int, handler: Callable[[int, int], None], events: int) -> None:
         self.newest = fd
@@ -137,14 +137,13 @@ class PikaLoop:
         return transport.get_write_buffer_size() if transport else 0
 
     @property
-    def descriptor(self) -> int | None:
+    def descriptor(self) -> int:
         return self._ioloop.newest
 
     def sleep_beside(self, other: PikaLoop) -> None:
         """End each sleep also when bytes come on another connection; sleep briefly while that connection must send."""
         self._beside = other
-        if other.descriptor is not None:
-            IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
+        IOLoop.add_handler(self._ioloop, other.descriptor, lambda *_: None, IOLoop.READ)
 
     def sleep(self, until_ns: int) -> None:
         if self._beside and not self._beside.flush():
