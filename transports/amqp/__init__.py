@@ -24,11 +24,10 @@ def connect(address: Address, _until_ns: int) -> Link:
 
 
 def _open(address: Address, listens: bool) -> Link:
-    from transports.amqp.compiled import warm
-    from transports.amqp.link import AmqpLink, TwoConnections
+    from transports.amqp.link import AmqpLink, TwoConnections, warm
     from transports.amqp.scanning import ScanningLink
 
-    warm()
+    warm(address, listens)
     until_ns = time.monotonic_ns() + int((OPEN_S + len(address.keys) * QUEUE_S) * 1e9)
     if address.pattern is Pattern.SCAN and not listens:
         return ScanningLink(address, until_ns)

@@ -31,6 +31,10 @@ class Client(ABC):
         self._loop, self._route, self._delivery = loop, route, delivery
         self.published = self.taken = self.too_long = 0
 
+    @classmethod  # noqa: B027 (most clients have no kernels)
+    def warm(cls, route: Route) -> None:
+        """Compile the kernels for a route, or load them from disk."""
+
     @abstractmethod
     def opened(self, channel: Channel) -> None:
         """Prepare for messages on a channel that has just opened."""

@@ -24,16 +24,30 @@ from transports.lending import Lent
 CHANNEL = 1
 
 
-def warm() -> None:
-    """Compile the kernels, or load them from disk, before a broker waits for us."""
-    out, frame_max = FrameBatch().buffer, Parameters.DEFAULT_FRAME_MAX
-    layout = Layout(wire.publish_method(CHANNEL, "", "", False), CHANNEL, frame_max, False)
-    _, end = layout.write(FrameBatch.of(b"x"), 0, 1, out, 0)
-    Scanner(CHANNEL, frame_max).scan(out, 0, end, FrameBatch())
+AnyLayout = Layout | AnswerLayout | RoutedLayout
+
+
+def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddresses, published: int) -> AnyLayout:
+    """The layout of a route's next messages; `published` is the number of those before them."""
+    exchange, key, mandatory, asker, reply_to, answers, tries, keys = route
+    if answers:
+        return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, returns)
+    if keys:
+        return RoutedLayout(exchange, keys, mandatory, durable, CHANNEL, frame_max)
+    method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not published))
+    return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
 
 class CompiledClient(Client):
     _loop: OwnLoop
+    _layout: AnyLayout
+
+    @classmethod
+    def warm(cls, route: Route) -> None:
+        nothing, out, frame_max = FrameBatch(0, 1, 1), FrameBatch().buffer, Parameters.DEFAULT_FRAME_MAX
+        layout_of(route, False, frame_max, ReturnAddresses(), 0).write(nothing, 0, 0, out, 0)
+        Scanner(CHANNEL, frame_max).scan(out, 0, 0, nothing)
+        correlation_id(b"")
 
     def __init__(self, loop: OwnLoop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
@@ -45,23 +59,14 @@ class CompiledClient(Client):
         self._scanned_too_long = 0
         self._lent: LentCalls | None = None
         loop.consume = lambda stream: self._scan(stream, self._aside)
-        self._layout = self._layout_for(Parameters.DEFAULT_FRAME_MAX)
-        self._layout.write(FrameBatch(0, 1, 1), 0, 0, self._aside.buffer, 0)
-        correlation_id(b"")
-
-    def _layout_for(self, frame_max: int) -> Layout | AnswerLayout | RoutedLayout:
-        exchange, key, mandatory, asker, reply_to, answers, tries, keys = self._route
-        durable = self._delivery.durable
-        if answers:
-            return AnswerLayout(exchange, key, mandatory, durable, CHANNEL, frame_max, self.returns)
-        if keys:
-            return RoutedLayout(exchange, keys, mandatory, durable, CHANNEL, frame_max)
-        method = wire.publish_method(CHANNEL, exchange, key, mandatory or (tries and not self.published))
-        return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
     def opened(self, channel: Channel) -> None:
         assert channel.channel_number == CHANNEL
-        self._layout = self._layout_for(self._loop.connection.params.frame_max)
+        self._lay_out_next()
+
+    def _lay_out_next(self) -> None:
+        durable, frame_max = self._delivery.durable, self._loop.connection.params.frame_max
+        self._layout = layout_of(self._route, durable, frame_max, self.returns, self.published)
 
     def message(self, *_: Any) -> None:
         raise AssertionError("the scanner leaves no delivery to pika")
@@ -78,7 +83,7 @@ class CompiledClient(Client):
             raise ValueError(f"a message of {len(batch[first])} bytes is too long for the buffer")
         self.published += message - first
         if self._route.tries and 0 < self.published == message - first:
-            self._layout = self._layout_for(self._loop.connection.params.frame_max)
+            self._lay_out_next()
         return message
 
     def lend(self, settle: Callable[[], None]) -> Lent | None:

@@ -39,6 +39,13 @@ ACK_AFTER_NS = 10_000_000
 """Deliveries wait no longer than this for their acknowledgement, if the link is called by then."""
 
 
+def warm(address: Address, listens: bool) -> None:
+    """Compile the kernels of a link, or load them from disk, before a broker waits for us."""
+    broker = BrokerAddress.of(address)
+    client, _ = CLIENTS[broker.client]
+    client.warm(Side.of(address, listens).route(broker.delivery))
+
+
 class _Caused(NamedTuple):
     """Deliveries that may be acknowledged: `taken` now, `next_taken` once `published` publishes are confirmed."""
 
