@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import orjson
 
 from exchange.instances import INSTANCES, named
-from exchange.json_records import SCHEMA, UnusableRecord, check
+from exchange.json_records import SCHEMA, Record, check, decode
 from exchange.measurements import LogBuckets, Source
 from exchange.messages import Statistics, encode
 
@@ -72,35 +72,28 @@ PAYLOADS: dict[str, type] = {COMPLETION: Completion, TRAFFIC: Traffic, PROCESS: 
 """Payloads by kind, as far as readers without Spark rely on them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """A document as it arrives; its fields may be of any type."""
+def decode_line(line: bytes) -> Record:
+    """Decode a line of the spool. UnusableRecord where it or its payload is not what readers rely on."""
+    record = decode(line, SpoolRecord)
+    if kind := PAYLOADS.get(record["kind"]):
+        check(record["payload"], kind)
+    return record
 
-    schema: Any
-    run: Any
-    source: Any
-    kind: Any
-    wall_ns: Any
-    monotonic_ns: Any
-    payload: Any
 
-    def is_of(self, run: int) -> bool:
-        """Whether this is a valid record of the run."""
-        known = self.source in SOURCES and self.kind in SOURCES_KINDS and isinstance(self.payload, dict)
-        times = isinstance(self.wall_ns, int) and isinstance(self.monotonic_ns, int)
-        return known and times and self.schema == SCHEMA and self.run == f"{run:016x}"
+def decode_sent(document: bytes, run: int) -> Record | None:
+    """Decode a record that a source of this run sent; None for any other document.
 
-    @property
-    def is_readable(self) -> bool:
-        """Whether readers of the spool can use the payload: one forged record would spoil all figures of the run."""
-        try:
-            if kind := PAYLOADS.get(self.kind):
-                check(self.payload, kind)
-            if self.kind == COMPLETION:
-                LogBuckets.from_sparse(self.payload)
-        except (UnusableRecord, ValueError, IndexError, OverflowError):
-            return False
-        return True
+    A record that readers of the spool cannot use is refused here, since one of them would spoil all figures of the run.
+    """
+    try:
+        record = decode_line(document)
+        if record["kind"] == COMPLETION:
+            LogBuckets.from_sparse(record["payload"])
+    except (ValueError, IndexError, OverflowError):  # an UnusableRecord is a ValueError
+        return None
+    is_known = record["source"] in SOURCES and record["kind"] in SOURCES_KINDS
+    is_of_run = record["schema"] == SCHEMA and record.get("run") == f"{run:016x}"
+    return record if is_known and is_of_run and b"\n" not in document else None
 
 
 @dataclass(frozen=True)

@@ -10,26 +10,19 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import orjson
-
-from exchange.instances import instance_of, named, role_of, untagged
-from exchange.json_records import check
-from exchange.measurements import Meter, Source
-from exchange.messages import End, Hello, Message, Resume, Statistics, Throughput, Timestamp, encode, read
-from exchange.records import END, PROCESS, RESULT, SAMPLE, SESSION, THROUGHPUT, Record, RecordWriter
-from exchange.results import ReporterResult, Usage
+from exchange.instances import named
+from exchange.json_records import Record, check
+from exchange.messages import End, Hello, Message, Resume, Statistics, encode, read
+from exchange.records import END, RESULT, SESSION, decode_sent
+from exchange.results import ReporterResult
 from exchange.session import SOURCE_BITS, component, source_byte, source_of
 from exchange.settings import POLICIES
-from stats_reporter.writer import SpoolWriter
+from stats_reporter.writer import SpoolRecords, SpoolWriter, source_of_meter
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.outbox import frame_checksum
 from transports.registry import has_broker
 
-GATEWAY, ENGINE, REPORTER = (source.name.lower() for source in Source)
-GATEWAY_METERS = (Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED)
-THROUGHPUT_METERS = range(Meter.GATEWAY_ORDERS_SENT, Meter.GATEWAY_MESSAGES_RECEIVED + 1)
-TIMESTAMP_METERS = range(Meter.ORDER_HANDED_OVER, Meter.ORDER_DUE + 1)
 SHORTEST_SLEEP_S, LONGEST_SLEEP_S, END_SLEEP_S = 0.05, 1.0, 0.2
 """The reporter sleeps briefly only once a source has ended: waking for nothing disturbs what is measured."""
 GATHERING_S = 0.02
@@ -39,46 +32,6 @@ BETWEEN_RECORDS_S = 2.0
 """A working source sends something every second."""
 STILL_HERE_NS = 1_000_000_000
 """Interval at which sources that have ended are told that others have not."""
-
-
-_READINGS = {Meter.ORDER_DUE: "due_ns", Meter.ORDER_HANDED_OVER: "handed_over_ns", Meter.ORDER_ANSWERED: "answered_ns"}
-
-
-class SamplePairs:
-    """Pairs the timestamps of a gateway's sampled orders by id: due, handed over, answered.
-
-    `paired` counts complete samples; `open` has those that still wait for a reading. After the first due time there is
-    a schedule, so every sample waits for a due time, too.
-    """
-
-    def __init__(self) -> None:
-        self.open: dict[int, dict[str, int | None]] = {}
-        self.paired = 0
-        self._scheduled = False
-        self._newest = self._given = 0
-
-    def go_on_from(self, before: dict[str, Any]) -> None:
-        """Take what another reporter's `vars` were."""
-        vars(self).update(before, open={int(key): sample for key, sample in before["open"].items()})
-
-    def begin_again(self) -> None:
-        """Count from 0, since the gateway was started again; samples that both report are given once."""
-        self._given = self._newest
-        self.open.clear()
-        self.paired = 0
-
-    def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
-        """Take a reading. Returns the sample that it completes, None where it completes none."""
-        sample = self.open.setdefault(stamp.correlation_id, {"id": stamp.correlation_id, "due_ns": None})
-        sample[_READINGS[Meter(stamp.meter)]] = stamp.time_ns
-        self._scheduled |= sample["due_ns"] is not None
-        waits_for_due = self._scheduled and sample["due_ns"] is None
-        if waits_for_due or "answered_ns" not in sample or "handed_over_ns" not in sample:
-            return None
-        self.paired += 1
-        self._newest = max(self._newest, stamp.correlation_id)
-        found = self.open.pop(stamp.correlation_id)
-        return found if stamp.correlation_id > self._given else None
 
 
 @dataclass
@@ -108,16 +61,14 @@ class Reporter:
 
     def __init__(
         self, run: int, link: Link, spool: SpoolWriter, timeout_s: float,
-        sources: Collection[str] = (GATEWAY, ENGINE), of_thread: bool = False, instance: int = 1, reporters: int = 1,
+        sources: Collection[str] = ("gateway", "engine"), of_thread: bool = False,
+        instance: int = 1, reporters: int = 1,
     ) -> None:  # fmt: skip
         self._run, self._link, self._spool = run, link, spool
-        self._name, self._reporters = named(REPORTER, instance), reporters
+        self._name, self._reporters = named("reporter", instance), reporters
         self._timeout_s, self._sources = timeout_s + BETWEEN_RECORDS_S, sources
-        self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
-        self._at_start = self._usage()
+        self._records = SpoolRecords(run, self._name, spool, of_thread)
         self._batch = FrameBatch(1 << 12)
-        self._samples: defaultdict[int, SamplePairs] = defaultdict(SamplePairs)
-        """By the gateway's instance, since each gateway counts its orders from 1."""
         self._received: defaultdict[str, Received] = defaultdict(Received)
         self._asked: dict[str, Resume] = {}
         """Questions to sources that are to go on, until they do."""
@@ -126,7 +77,6 @@ class Reporter:
         self._ends: list[End] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._stopped: str | None = None
-        self._second = -1
         self._notified_ns = 0
         self._spool.state = self._state
 
@@ -145,7 +95,7 @@ class Reporter:
 
     def run(self) -> ReporterResult:
         """Serve until every source has ended or fallen silent. OSError where the spool cannot be written."""
-        self._at_start = self._usage()
+        self._records.start()
         heard_ns = time.monotonic_ns()
         if self._spool.state_before is None:
             self._spool.note_state()
@@ -219,7 +169,7 @@ class Reporter:
     def _read(self, frame: bytes) -> None:
         """Take a frame. Every message but hello, resume and end counts as received, unless it is junk."""
         message = read(frame)
-        if self._asked and _sender(message) in self._asked:
+        if self._asked and self._sender(message) in self._asked:
             return
         if isinstance(message, End):
             if not (self._was_broken and message in self._ends):  # an end comes again with what the last one lacked
@@ -232,6 +182,17 @@ class Reporter:
             self._received[source].add(frame)
         else:
             self._junk += 1
+
+    def _sender(self, message: Message | None) -> str | None:
+        """The source of a message that says so; None of an end, of a resume, and of junk."""
+        match message:
+            case Hello():
+                return source_of(message)
+            case Statistics(document):
+                record = decode_sent(document, self._run)
+                return record["source"] if record else None
+            case _:
+                return source_of_meter(message)
 
     def _greet(self, hello: Hello) -> None:
         source = source_of(hello)
@@ -247,7 +208,7 @@ class Reporter:
         policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
         terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
         clocks = hello.wall_ns, hello.monotonic_ns
-        self._write(source, SESSION, terms, clocks)
+        self._records.write(source, SESSION, terms, clocks)
 
     def _begin_again(self, source: str) -> None:
         """Another process stands for the source. What an earlier one had said at its end is not the end."""
@@ -255,8 +216,7 @@ class Reporter:
             self._results.pop(source, None)
             self._ends = [end for end in self._ends if not self._received[source].ended_with(end)]
         self._received[source] = Received()
-        if role_of(source) == GATEWAY:
-            self._samples[instance_of(source)].begin_again()
+        self._records.begin_again(source)
 
     def _resume(self, word: Resume) -> None:
         """A source goes on as it was asked to, or wants to be asked, since its connection broke."""
@@ -279,84 +239,38 @@ class Reporter:
         """What another reporter has to know to go on behind the spool files that are there."""
         return {
             "received": {source: asdict(received) for source, received in self._received.items()},
-            "samples": {instance: vars(samples) for instance, samples in self._samples.items()},
-            "ends": list(map(tuple, self._ends)), "results": self._results, "second": self._second,
+            "ends": list(map(tuple, self._ends)), "results": self._results, "records": self._records.state(),
         }  # fmt: skip
 
     def _go_on_from(self, state: dict[str, Any]) -> None:
         """Take the place of a reporter that was killed."""
         self._received.update({source: Received(**each) for source, each in state["received"].items()})
-        for instance, samples in state["samples"].items():
-            self._samples[int(instance)].go_on_from(samples)
         self._ends, self._results = [End(*end) for end in state["ends"]], state["results"]
-        self._second = state["second"]
+        self._records.go_on_from(state["records"])
         self._go_on(*self._sources)
 
-    def _write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
-        """Write a record that the reporter makes of a source's other messages."""
-        self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
-
     def _note(self, message: Message) -> str | None:
-        """Write the message to the spool as a record. Returns its source; None for one that no source sends."""
-        match message:
-            case Statistics(document):
-                return self._note_document(document)
-            case Throughput(byte, rate_per_s):
-                return self._note_rate(*untagged(byte), rate_per_s)
-            case Timestamp(byte):
-                meter, instance = untagged(byte)
-                return self._note_time(instance, message._replace(meter=meter))
-            case _:
-                return None
-
-    def _note_rate(self, meter: int, instance: int, rate_per_s: int) -> str | None:
-        if meter not in THROUGHPUT_METERS:
+        """Take a source's message. Returns the source; None for a message that no source sends."""
+        if not isinstance(message, Statistics):
+            return self._records.take_reading(message)
+        if (record := decode_sent(message.document, self._run)) is None:
             return None
-        source = named(GATEWAY if meter in GATEWAY_METERS else ENGINE, instance)
-        self._write(source, THROUGHPUT, {"meter": meter, "rate_per_s": rate_per_s})
-        return source
-
-    def _note_time(self, instance: int, stamp: Timestamp) -> str | None:
-        if stamp.meter not in TIMESTAMP_METERS:
-            return None
-        source = named(GATEWAY, instance)
-        if (sample := self._samples[instance].take(stamp)) is not None:
-            self._write(source, SAMPLE, sample)
-        return source
-
-    def _note_document(self, document: bytes) -> str | None:
-        """Write a source's record as it is. Returns its source; None where it is no record, or of another run."""
-        try:
-            record = Record(**orjson.loads(document))
-        except (orjson.JSONDecodeError, TypeError):
-            return None
-        if not record.is_of(self._run) or b"\n" in document or not record.is_readable:
-            return None
-        if record.kind == RESULT:
+        if record["kind"] == RESULT:
             self._note_result(record)
         else:
-            self._spool.write(document)
-            self._note_second(record)
-        return record.source
+            self._records.take(record, message.document)
+        return str(record["source"])
 
     def _note_result(self, record: Record) -> None:
-        if record.source in self._results:
-            self.stop(f"two components say that they are the {record.source}: give each pair its own --instance")
-        self._results[record.source] = record.payload
-
-    def _note_second(self, record: Record) -> None:
-        """Report the reporter's own usage when the first gateway does, since the reporter has no clock of the run."""
-        second = record.payload.get("second")
-        is_gateway_s = record.kind == PROCESS and role_of(record.source) == GATEWAY
-        if is_gateway_s and isinstance(second, int) and second > self._second:
-            self._second = second
-            self._write(self._name, PROCESS, {"second": second, **self._usage().since(self._at_start)})
+        if (source := record["source"]) in self._results:
+            self.stop(f"two components say that they are the {source}: give each pair its own --instance")
+        self._results[source] = record["payload"]
 
     def _finish(self) -> ReporterResult:
         announced, received = self._announced, self._total
         checksum = sum(each.checksum for each in self._received.values()) % 2**64
         closing = {"announced": announced, "received": received, "reporters": self._reporters}
-        self._write(self._name, END, closing)
+        self._records.write(self._name, END, closing)
         self._spool.publish()
         sockets = self._link.sockets()  # while the sources wait for the confirmation
         self._confirm(received, checksum)
@@ -366,9 +280,9 @@ class Reporter:
             checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == checksum,
             junk_frames=self._junk + self._link.junk,
             handshakes_refused=self._refused + self._link.refused,
-            samples=sum(samples.paired for samples in self._samples.values()),
+            samples=self._records.samples,
             results=self._results,
-            usage=self._usage().since(self._at_start),
+            usage=self._records.usage(),
             sockets=sockets,
             stopped=self._stopped,
         )
@@ -381,17 +295,3 @@ class Reporter:
         """Send to every source, even if one of them is gone."""
         with contextlib.suppress(PeerGone):
             self._link.send(FrameBatch.of(frame), 0)
-
-
-def _sender(message: Message | None) -> str | None:
-    """The source of a message that says so; None of an end, of a resume, and of junk."""
-    match message:
-        case Hello():
-            return source_of(message)
-        case Throughput(byte) | Timestamp(byte):
-            meter, instance = untagged(byte)
-            return named(GATEWAY if meter in (*GATEWAY_METERS, *TIMESTAMP_METERS) else ENGINE, instance)
-        case Statistics(document):
-            with contextlib.suppress(orjson.JSONDecodeError, KeyError, TypeError):
-                return str(orjson.loads(document)["source"])
-    return None

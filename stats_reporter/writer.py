@@ -1,26 +1,160 @@
-"""Writes the spool, JSON lines for Spark: each file under a dot-name first, then renamed, so it appears whole."""
+"""Writes the spool: records of what the sources send, as JSON lines in files that appear whole."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from exchange.instances import spool_file
+from exchange.instances import named, role_of, spool_file, untagged
+from exchange.json_records import Record
+from exchange.measurements import Meter, Source
+from exchange.messages import Message, Throughput, Timestamp
+from exchange.records import PROCESS, SAMPLE, THROUGHPUT, RecordWriter
+from exchange.results import Usage
 
 FILE_SECONDS = 0.7
 """Less than a second: a reader that looks every second finds the previous one."""
 FILE_BYTES = 1 << 22
 
+GATEWAY, ENGINE = (source.name.lower() for source in (Source.GATEWAY, Source.ENGINE))
+READINGS: dict[int, str] = {
+    Meter.ORDER_DUE: "due_ns", Meter.ORDER_HANDED_OVER: "handed_over_ns", Meter.ORDER_ANSWERED: "answered_ns",
+}  # fmt: skip
+"""A sample's fields by the meters of its readings."""
+ROLES: dict[type[Message], dict[int, str]] = {
+    Throughput: {
+        Meter.GATEWAY_ORDERS_SENT: GATEWAY,
+        Meter.ENGINE_ORDERS_RECEIVED: ENGINE,
+        Meter.ENGINE_MESSAGES_SENT: ENGINE,
+        Meter.GATEWAY_MESSAGES_RECEIVED: GATEWAY,
+    },
+    Timestamp: dict.fromkeys(READINGS, GATEWAY),
+}
+"""The role that reports each meter, by the kind of message."""
+
+
+def source_of_meter(message: Message | None) -> str | None:
+    """The source that reports this reading of a meter; None for any other message."""
+    if not isinstance(message, Throughput | Timestamp):
+        return None
+    meter, instance = untagged(message.meter)
+    role = ROLES[type(message)].get(meter)
+    return role and named(role, instance)
+
+
+class SamplePairs:
+    """Pairs the timestamps of a gateway's sampled orders by id: due, handed over, answered.
+
+    `paired` counts complete samples; `open` has those that still wait for a reading. After the first due time there is
+    a schedule, so every sample waits for a due time, too.
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[int, dict[str, int | None]] = {}
+        self.paired = 0
+        self._scheduled = False
+        self._newest = self._given = 0
+
+    def go_on_from(self, before: dict[str, Any]) -> None:
+        """Take what another reporter's `vars` were."""
+        vars(self).update(before, open={int(key): sample for key, sample in before["open"].items()})
+
+    def begin_again(self) -> None:
+        """Count from 0, since the gateway was started again; samples that both report are given once."""
+        self._given = self._newest
+        self.open.clear()
+        self.paired = 0
+
+    def take(self, stamp: Timestamp) -> dict[str, int | None] | None:
+        """Take a reading. Returns the sample that it completes, None where it completes none."""
+        sample = self.open.setdefault(stamp.correlation_id, {"id": stamp.correlation_id, "due_ns": None})
+        meter, _ = untagged(stamp.meter)
+        sample[READINGS[meter]] = stamp.time_ns
+        self._scheduled |= sample["due_ns"] is not None
+        waits_for_due = self._scheduled and sample["due_ns"] is None
+        if waits_for_due or "answered_ns" not in sample or "handed_over_ns" not in sample:
+            return None
+        self.paired += 1
+        self._newest = max(self._newest, stamp.correlation_id)
+        found = self.open.pop(stamp.correlation_id)
+        return found if stamp.correlation_id > self._given else None
+
+
+class SpoolRecords:
+    """Writes into the spool what the sources of a run send, and what the reporter itself uses."""
+
+    def __init__(self, run: int, reporter: str, spool: SpoolWriter, of_thread: bool = False) -> None:
+        self._run, self._reporter, self._spool = run, reporter, spool
+        self._of_thread = of_thread
+        self._pairs: defaultdict[str, SamplePairs] = defaultdict(SamplePairs)
+        """By gateway, since each gateway counts its orders from 1."""
+        self._second = -1
+        self.start()
+
+    def start(self) -> None:
+        """Count the reporter's usage from now on."""
+        self._at_start = Usage.now(self._of_thread)
+
+    def usage(self) -> dict[str, Any]:
+        return Usage.now(self._of_thread).since(self._at_start)
+
+    def write(self, source: str, kind: str, payload: dict[str, Any], read_ns: tuple[int, int] | None = None) -> None:
+        """Write a record that the reporter makes of a source's other messages."""
+        self._spool.write(RecordWriter(self._run, source).document(kind, payload, read_ns))
+
+    def take(self, record: Record, document: bytes) -> None:
+        """Write a source's record as it came.
+
+        The reporter has no clock of the run, so it reports its own usage for a second when the first gateway does.
+        """
+        self._spool.write(document)
+        if record["kind"] == PROCESS and role_of(record["source"]) == GATEWAY:
+            second = record["payload"]["second"]
+            if second > self._second:
+                self._second = second
+                self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
+
+    def take_reading(self, message: Message) -> str | None:
+        """Write a record of a meter's reading. Returns its source; None for a message that is no reading."""
+        source = source_of_meter(message)
+        if source and isinstance(message, Throughput):
+            meter, _ = untagged(message.meter)
+            self.write(source, THROUGHPUT, {"meter": meter, "rate_per_s": message.rate_per_s})
+        elif source and isinstance(message, Timestamp) and (sample := self._pairs[source].take(message)):
+            self.write(source, SAMPLE, sample)
+        return source
+
+    @property
+    def samples(self) -> int:
+        """The number of complete samples."""
+        return sum(pairs.paired for pairs in self._pairs.values())
+
+    def begin_again(self, source: str) -> None:
+        """Another process stands for the source."""
+        self._pairs[source].begin_again()
+
+    def state(self) -> dict[str, Any]:
+        """What another reporter has to know to go on with these records."""
+        return {"second": self._second, "pairs": {source: vars(pairs) for source, pairs in self._pairs.items()}}
+
+    def go_on_from(self, before: dict[str, Any]) -> None:
+        """Take the state of a reporter that was killed."""
+        self._second = before["second"]
+        for source, pairs in before["pairs"].items():
+            self._pairs[source].go_on_from(pairs)
+
 
 class SpoolWriter:
     """Collects lines: a file FILE_SECONDS after the first of them, or at FILE_BYTES. OSError where the disk refuses.
 
+    A file is written under a name that begins with a dot, then renamed, so readers find whole files only.
     One that `recovers` goes on behind the files that are there, and notes beside the newest what `state` is with it.
     """
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 import click
 
 from exchange.instances import instance_of
-from exchange.json_records import DAMAGED, Record, UnusableRecord, check, cleaned, decode
+from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
 from exchange.measurements import LogBuckets
-from exchange.records import COMPLETION, PAYLOADS, TRAFFIC, SpoolRecord
+from exchange.records import COMPLETION, TRAFFIC, decode_line
 from exchange.seconds import Once, is_analysed, merged_by
 from exchange.settings import RunSettings
 from exchange.words import printable
@@ -104,9 +104,7 @@ def records(run_folder: Path) -> Iterator[Record]:
             if not once.is_new(line):
                 continue
             try:
-                record = decode(line, SpoolRecord)
-                if kind := PAYLOADS.get(record["kind"]):
-                    check(record["payload"], kind)
+                record = decode_line(line)
             except UnusableRecord as error:
                 raise damaged(f"{path}, line {number},", str(error)) from error
             yield record

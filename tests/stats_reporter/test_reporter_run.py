@@ -6,7 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from reporter_session import COMPLETION, RUN, TERMS, TRAFFIC, ScriptedSource
+from reporter_session import COMPLETION, RUN, TERMS, TIMEOUT_S, TRAFFIC, ScriptedSource
 
 from exchange.measurements import Meter, Source
 from exchange.messages import (
@@ -15,7 +15,7 @@ from exchange.messages import (
     Timestamp,
 )
 from exchange.records import RecordWriter
-from stats_reporter.service import GATHERING_S
+from stats_reporter.service import GATHERING_S, Reporter
 from stats_reporter.writer import SpoolWriter
 from tests.machine import PATIENCE_S
 
@@ -83,7 +83,7 @@ def test_the_reporter_says_what_it_has_used_in_each_second_of_the_gateway(sessio
 
 def test_who_looks_once_a_second_finds_what_was_told_a_second_before(session, clock, monkeypatch):
     """Also what came just after a file was closed, with nothing else to wake the reporter."""
-    session.reporter._spool = SpoolWriter(session.folder, lambda: clock.now_ns / 1e9)
+    session.reporter = Reporter(RUN, session.link, SpoolWriter(session.folder, lambda: clock.now_ns / 1e9), TIMEOUT_S)
     told_ns: list[int] = []
     late_ns: list[int] = []
 
