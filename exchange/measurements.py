@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from exchange.messages import Throughput
 
+NS_PER_S = 1_000_000_000
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
@@ -142,6 +143,6 @@ class RateMeter:
     def sample(self, total: int, now_ns: int) -> Throughput:
         """The message for the reporter; `total` is the number of messages since the start."""
         elapsed_ns = max(now_ns - self._last_ns, 1)
-        rate_per_s = (total - self._last_total) * 1_000_000_000 // elapsed_ns
+        rate_per_s = (total - self._last_total) * NS_PER_S // elapsed_ns
         self._last_total, self._last_ns = total, now_ns
         return Throughput(self._meter, rate_per_s)

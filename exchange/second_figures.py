@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from exchange.instances import role_of
-from exchange.measurements import Meter
+from exchange.measurements import NS_PER_S, Meter
 from exchange.records import THROUGHPUT, TRAFFIC
-from exchange.seconds import NS_PER_S, RATES, History, Reading, added, rates_of
+from exchange.seconds import RATES, History, Reading, added, rates_of
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
 TRAFFIC_COUNTS = tuple(RATES)

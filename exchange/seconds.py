@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from exchange.measurements import LogBuckets
+from exchange.measurements import NS_PER_S, LogBuckets
 
-NS_PER_S = 1_000_000_000
 SHORTEST_INTERVAL_S = 0.5
 """CPU time comes in hundredths of a second, so a rate over a shorter interval says nothing."""
 LEAST_SHARE = 0.1

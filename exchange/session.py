@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from exchange.instances import instance_of, named, role_of, tagged, untagged
-from exchange.measurements import Source
+from exchange.measurements import NS_PER_S, Source
 from exchange.messages import PROTOCOL_VERSION, End, Hello, Throughput, Timestamp, encode
 from exchange.records import PROCESS, RESULT, RecordWriter
 from exchange.results import Usage
 from exchange.settings import POLICIES
 
-SECOND_NS = 1_000_000_000
 SOURCE_BITS = 8
 """A reporter's word to go on has the source's byte in so many bits of its session, below a random number."""
 _NEVER_NS = 2**62
@@ -51,15 +50,11 @@ class Terms:
         ours, others = (_terms_in(hello) for hello in (self.hello(Source.GATEWAY), theirs))
         for name, here in ours.items():
             if here != (other := others[name]):
+                they = source_of(theirs.source) or "a stranger"
                 raise Disagreement(
-                    f"{source_of(theirs) or 'a stranger'} was started with {_typed(name)} {_value(name, other)}, "
+                    f"{they} was started with {_typed(name)} {_value(name, other)}, "
                     f"this end with {_value(name, here)}: give both the same"
                 )
-
-
-def source_of(hello: Hello) -> str | None:
-    """The component that sent the hello, as records name it; None where it is no component of ours."""
-    return component(hello.source)
 
 
 def source_byte(name: str) -> int:
@@ -67,9 +62,15 @@ def source_byte(name: str) -> int:
     return tagged(Source[role_of(name).upper()], instance_of(name))
 
 
-def component(byte: int) -> str | None:
+def source_of(byte: int) -> str | None:
+    """The component that has this byte, as records name it; None where it is no component of ours."""
     number, instance = untagged(byte)
     return named(Source(number).name.lower(), instance) if number in list(Source) else None
+
+
+def policy_of(number: int) -> str | None:
+    """The matching policy that has this number in a hello; None for a number of none."""
+    return {number: policy for policy, number in POLICIES.items()}.get(number)
 
 
 def _terms_in(hello: Hello) -> dict[str, int]:
@@ -85,7 +86,7 @@ def _typed(name: str) -> str:
 def _value(name: str, number: int) -> str:
     """The term's value as a user knows it: a policy by its name, a run in hex, as the spool has it."""
     if name == "policy":
-        return {number: policy for policy, number in POLICIES.items()}.get(number, f"unknown ({number})")
+        return policy_of(number) or f"unknown ({number})"
     return f"{number:016x}" if name == "run" else str(number)
 
 
@@ -106,7 +107,7 @@ class Reporting:
     """
 
     def __init__(self, sink: Sink, terms: Terms, source: Source, of_thread: bool = False) -> None:
-        self._sink, self._terms, self._source = sink, terms, source
+        self._sink, self._terms = sink, terms
         self._records = RecordWriter(terms.run, named(source.name.lower(), terms.instance))
         self._usage: Callable[[], Usage] = lambda: Usage.now(of_thread)
         self._unwritten: deque[Callable[[], None]] = deque()
@@ -121,7 +122,7 @@ class Reporting:
         """Start the clock: usage and seconds count from here; seconds from `start_ns`, where that was before."""
         self._start_ns = now_ns if start_ns is None else start_ns
         self._at_start = self._usage()
-        self.second = (now_ns - self._start_ns) // SECOND_NS
+        self.second = (now_ns - self._start_ns) // NS_PER_S
 
     def stop(self) -> None:
         """Stop counting CPU, once the end is answered, and write every record."""
@@ -131,7 +132,7 @@ class Reporting:
 
     @property
     def next_second_ns(self) -> int:
-        return self._start_ns + (self.second + 1) * SECOND_NS
+        return self._start_ns + (self.second + 1) * NS_PER_S
 
     @property
     def next_ns(self) -> int:
@@ -142,7 +143,7 @@ class Reporting:
         """Close the current second, and begin the one that `now_ns` is in; its records are written from later on."""
         self._process(self._usage())
         self._write_ns = now_ns + BETWEEN_RECORDS_NS
-        self.second = (now_ns - self._start_ns) // SECOND_NS
+        self.second = (now_ns - self._start_ns) // NS_PER_S
 
     def _process(self, usage: Usage) -> None:
         second = self.second

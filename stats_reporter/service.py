@@ -15,8 +15,7 @@ from exchange.json_records import Record, check
 from exchange.messages import End, Hello, Message, Resume, Statistics, encode, read
 from exchange.records import END, RESULT, SESSION, decode_sent
 from exchange.results import ReporterResult
-from exchange.session import SOURCE_BITS, component, source_byte, source_of
-from exchange.settings import POLICIES
+from exchange.session import SOURCE_BITS, policy_of, source_byte, source_of
 from stats_reporter.writer import SpoolRecords, SpoolWriter, source_of_meter
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
@@ -187,7 +186,7 @@ class Reporter:
         """The source of a message that says so; None of an end, of a resume, and of junk."""
         match message:
             case Hello():
-                return source_of(message)
+                return source_of(message.source)
             case Statistics(document):
                 record = decode_sent(document, self._run)
                 return record["source"] if record else None
@@ -195,7 +194,7 @@ class Reporter:
                 return source_of_meter(message)
 
     def _greet(self, hello: Hello) -> None:
-        source = source_of(hello)
+        source = source_of(hello.source)
         if hello.run != self._run or source is None:
             self._refused += 1
             return
@@ -205,10 +204,11 @@ class Reporter:
         if self._received[source].began_ns:
             self._begin_again(source)
         self._received[source].began_ns = hello.monotonic_ns
-        policy = {number: name for name, number in POLICIES.items()}.get(hello.policy)
-        terms = {"version": hello.version, "policy": policy, "packing": hello.packing, "max_price": hello.max_price}
-        clocks = hello.wall_ns, hello.monotonic_ns
-        self._records.write(source, SESSION, terms, clocks)
+        terms = {
+            "version": hello.version, "policy": policy_of(hello.policy), "packing": hello.packing,
+            "max_price": hello.max_price,
+        }  # fmt: skip
+        self._records.write(source, SESSION, terms, read_ns=(hello.wall_ns, hello.monotonic_ns))
 
     def _begin_again(self, source: str) -> None:
         """Another process stands for the source. What an earlier one had said at its end is not the end."""
@@ -220,7 +220,7 @@ class Reporter:
 
     def _resume(self, word: Resume) -> None:
         """A source goes on as it was asked to, or wants to be asked, since its connection broke."""
-        source = component(word.session & (1 << SOURCE_BITS) - 1)
+        source = source_of(word.session & (1 << SOURCE_BITS) - 1)
         if source in self._asked and self._asked[source].session == word.session:
             del self._asked[source]
         elif source is not None and source in self._sources and not word.session >> SOURCE_BITS:

@@ -7,10 +7,10 @@ import time
 import orjson
 import pytest
 
-from exchange.measurements import Source
+from exchange.measurements import NS_PER_S, Source
 from exchange.messages import End, Hello, Statistics, Throughput, decode
 from exchange.results import Usage
-from exchange.session import SECOND_NS, Reporting, Terms
+from exchange.session import Reporting, Terms
 
 TERMS = Terms(run=5, policy="price-time", packing=1, max_price=999)
 
@@ -50,7 +50,7 @@ class Spent:
         self.cpu_s = 100
 
     def now(self, of_thread: bool = False) -> Usage:
-        return Usage(cpu_ns=self.cpu_s * SECOND_NS, voluntary=10 * self.cpu_s, involuntary=self.cpu_s)
+        return Usage(cpu_ns=self.cpu_s * NS_PER_S, voluntary=10 * self.cpu_s, involuntary=self.cpu_s)
 
 
 @pytest.fixture
@@ -92,11 +92,11 @@ def test_seconds_count_from_the_start_and_a_pause_skips_some(drawer):
     reporting = Reporting(drawer, TERMS, Source.GATEWAY)
     start_ns = 123_456_789
     reporting.start(start_ns)
-    assert (reporting.second, reporting.next_second_ns) == (0, start_ns + SECOND_NS)
-    reporting.next_second(start_ns + SECOND_NS)
-    assert (reporting.second, reporting.next_second_ns) == (1, start_ns + 2 * SECOND_NS)
-    reporting.next_second(start_ns + 5 * SECOND_NS - 1)
-    assert (reporting.second, reporting.next_second_ns) == (4, start_ns + 5 * SECOND_NS)
+    assert (reporting.second, reporting.next_second_ns) == (0, start_ns + NS_PER_S)
+    reporting.next_second(start_ns + NS_PER_S)
+    assert (reporting.second, reporting.next_second_ns) == (1, start_ns + 2 * NS_PER_S)
+    reporting.next_second(start_ns + 5 * NS_PER_S - 1)
+    assert (reporting.second, reporting.next_second_ns) == (4, start_ns + 5 * NS_PER_S)
     reporting.write_all()
     assert [record["payload"]["second"] for record in drawer.records] == [0, 1]
 
@@ -105,25 +105,25 @@ def test_records_of_a_second_are_written_one_by_one_with_the_time_of_its_end(dra
     reporting = Reporting(drawer, TERMS, Source.GATEWAY)
     reporting.start(0)
     reporting.record_later("traffic", lambda: {"second": 0})
-    reporting.next_second(SECOND_NS)
+    reporting.next_second(NS_PER_S)
     read_ns = time.monotonic_ns()
-    assert reporting.write_next(SECOND_NS)
+    assert reporting.write_next(NS_PER_S)
     assert drawer.records == []  # not in the turn that closes the second
     for kinds in (["traffic"], ["traffic", "process"]):
         now_ns = reporting.next_ns
-        assert SECOND_NS < now_ns < 2 * SECOND_NS
+        assert NS_PER_S < now_ns < 2 * NS_PER_S
         assert reporting.write_next(now_ns)
         assert reporting.write_next(now_ns + 1)  # too early for another, and to send them
         assert [record["kind"] for record in drawer.records] == kinds
     assert not reporting.write_next(reporting.next_ns)  # they are to be sent
-    assert reporting.next_ns == 2 * SECOND_NS
+    assert reporting.next_ns == 2 * NS_PER_S
     assert max(record["monotonic_ns"] for record in drawer.records) < read_ns
 
 
 def test_a_record_that_may_not_wait_comes_after_those_that_wait(drawer):
     reporting = Reporting(drawer, TERMS, Source.GATEWAY)
     reporting.start(0)
-    reporting.next_second(SECOND_NS)
+    reporting.next_second(NS_PER_S)
     reporting.record("result", {})
     assert [record["kind"] for record in drawer.records] == ["process", "result"]
 
@@ -133,7 +133,7 @@ def test_usage_counts_from_start_to_stop(drawer, spent):
     spent.cpu_s = 130  # warming up
     reporting.start(0)
     spent.cpu_s = 131
-    reporting.next_second(SECOND_NS)
+    reporting.next_second(NS_PER_S)
     spent.cpu_s = 132
     reporting.stop()
     spent.cpu_s = 190  # closing

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.measurements import LogBuckets
+from exchange.measurements import NS_PER_S, LogBuckets
 from exchange.seconds import (
-    NS_PER_S,
     History,
     Once,
     Reading,

@@ -76,7 +76,7 @@ def test_who_meets_the_other_end_of_another_pair_is_told_so():
 def test_a_source_s_byte_has_room_for_every_instance():
     for instance in INSTANCES:
         hello = decode(encode(dataclasses.replace(TERMS, instance=instance).hello(Source.REPORTER)))
-        assert source_of(hello) == named("reporter", instance)
+        assert source_of(hello.source) == named("reporter", instance)
 
 
 def test_the_first_instance_s_byte_is_the_number_itself():
