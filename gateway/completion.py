@@ -32,6 +32,7 @@ from exchange.messages import (
     sizes_by_code,
 )
 from exchange.results import Stream
+from gateway.due_times import NO_DUE_TIMES
 from transports.base import Link
 from transports.frames import FrameBatch, untouched
 
@@ -174,9 +175,6 @@ def record_answers(
     return count, answered, samples
 
 
-NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
-
-
 class Completion:
     """Orders that wait for their first answer, and the buckets of those that have it."""
 
@@ -199,9 +197,13 @@ class Completion:
         """Answers by their type byte."""
         return self.tables.by_type
 
-    def handed_over(self, count: int, now_ns: int, due: Longs | None = None) -> None:
+    @property
+    def received(self) -> int:
+        """Answers of every kind."""
+        return int(self.tables.by_type.sum())
+
+    def handed_over(self, count: int, now_ns: int, due: Longs = NO_DUE_TIMES) -> None:
         """Note that the next `count` orders went at `now_ns`, and when they were due where there is a schedule."""
-        due = NO_DUE_TIMES if due is None else due
         while not note_handed_over(self.tables, self.newest + 1, count, now_ns, due):
             self._grow()
         self.newest += count

@@ -25,6 +25,8 @@ from gateway.seeds import STEP, key_beside, mix
 Longs = npt.NDArray[np.int64]
 
 NEVER_NS = LATEST_NS
+NO_DUE_TIMES: Longs = np.zeros(0, np.int64)
+"""The due times of any orders without a schedule."""
 FRACTION_BITS = 24
 ONE = 1 << FRACTION_BITS
 

@@ -63,10 +63,6 @@ class Journal:
             self._reporting.message(self._messages_received.sample(rows[-1][-1], answered_ns))
         self.samples += len(sampled)
 
-    @property
-    def messages_received(self) -> int:
-        return int(self._completion.by_type.sum())
-
     def close(self) -> None:
         """Report the last second. The last order has records of its own, since analysis leaves it out."""
         self.close_second()
@@ -82,7 +78,7 @@ class Journal:
         second = self._reporting.second
         self._report_completion(last=False)
         answered = max(self._completion.answered, self._answered_before)
-        sent, received = max(self._sent, self._sent_before), max(self.messages_received, self._received_before)
+        sent, received = max(self._sent, self._sent_before), max(self._completion.received, self._received_before)
         traffic = {
             "second": second,
             "orders_sent": sent - self._sent_before,

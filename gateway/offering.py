@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from exchange.results import Stream
 from exchange.settings import RunSettings
-from gateway.completion import NO_DUE_TIMES, Bytes, Completion, Longs
-from gateway.due_times import NEVER_NS
+from gateway.completion import Bytes, Completion, Longs
+from gateway.due_times import NEVER_NS, NO_DUE_TIMES
 from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.base import Link
@@ -105,7 +105,7 @@ class Offering:
             count = min(until - self.sent, self._batch_orders)
             self._flow.fill(self._batch, self.sent + 1, count)
             due = self._pacer.due_times(self.sent + 1, count)
-            handed_ns = since_ns if due is None else int(due[0])
+            handed_ns = int(due[0]) if len(due) else since_ns
             if self.sent >= reported:
                 self._completion.handed_over(count, handed_ns, due)
             self._note_sent(self._batch.span(0, self._batch.count), handed_ns, handed_ns)
@@ -213,12 +213,9 @@ class Offering:
     def _next(self, count: int) -> Ahead:
         """The next orders among those that lie ready."""
         ready, frames = self._ahead, -(-count // self._packing)
-        due = self._pacer.due_times(self.sent + 1, count) if count else None
+        due = self._pacer.due_times(self.sent + 1, count) if count else NO_DUE_TIMES
         window = self.limit if self._window is None else self._window
-        return Ahead(
-            ready.buffer, ready.offsets[self._ahead_gone :], frames, NO_DUE_TIMES if due is None else due,
-            self.sent + 1, self._packing, window,
-        )  # fmt: skip
+        return Ahead(ready.buffer, ready.offsets[self._ahead_gone :], frames, due, self.sent + 1, self._packing, window)
 
     @property
     def _ahead_gone(self) -> int:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 import numpy as np
 
 from exchange.settings import RunSettings
-from gateway.due_times import NEVER_NS, DueTimes, Longs, due_times_of
+from gateway.due_times import NEVER_NS, NO_DUE_TIMES, DueTimes, Longs, due_times_of
 
 BLOCK = 2048
 LOOK_AHEAD = 1024
@@ -97,9 +97,9 @@ class Pacer:
         """Due time of an order that may go soon, or that went a short while ago; 0 without a schedule."""
         return self._schedule.due_ns(order_id) if self._schedule is not None else 0
 
-    def due_times(self, first_id: int, count: int) -> Longs | None:
-        """Due times of a batch; None without a schedule."""
-        return self._schedule.span(first_id, count) if self._schedule is not None else None
+    def due_times(self, first_id: int, count: int) -> Longs:
+        """Due times of a batch; NO_DUE_TIMES without a schedule."""
+        return self._schedule.span(first_id, count) if self._schedule is not None else NO_DUE_TIMES
 
     def due_by(self, now_ns: int, prepared: int) -> int:
         """The number of orders that may go by now, at most a batch beyond `prepared`: whole packs and the last pack."""

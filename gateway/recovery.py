@@ -99,8 +99,7 @@ class Recovery:
         """Progress of this gateway."""
         return Progress(
             start_ns, at_ns, self._offering.first_handed_ns, self._offering.sent, self._completion.answered,
-            int(self._completion.by_type.sum()), self._session, self.sessions, self._offering.resent,
-            self._without_service_ns,
+            self._completion.received, self._session, self.sessions, self._offering.resent, self._without_service_ns,
         )  # fmt: skip
 
     def resume(self, lost: PeerGone | None, go_on: Callable[[], bool], timeout_ns: int) -> bool:
@@ -138,15 +137,17 @@ class Recovery:
     def _ask(self) -> None:
         """Say hello and resume, in a new session."""
         self._session += 1
-        has = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
-        self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(has)), 0
+        self._words, self._first = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)), encode(self._has())), 0
         self._asked_ns = time.monotonic_ns()
 
     def take_leave(self) -> None:
         """Let the engine end: this gateway has its end. An engine that does not hear it waits for some time."""
-        has_all = Resume(self._session, int(self._completion.by_type.sum()), self._intake.stream.value)
         with contextlib.suppress(PeerGone):
-            self._link.send(FrameBatch.of(encode(has_all)), 0)
+            self._link.send(FrameBatch.of(encode(self._has())), 0)
+
+    def _has(self) -> Resume:
+        """Say which answers this gateway has."""
+        return Resume(self._session, self._completion.received, self._intake.stream.value)
 
     def _is_resumed(self) -> bool:
         """Send what is unsaid, and look for the engine's word. Answers behind it are read."""

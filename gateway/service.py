@@ -317,7 +317,7 @@ class Gateway:
         by_type = self._completion.by_type
         count = {kind: int(by_type[LAYOUTS[kind].code]) for kind in (Trade, Confirmation, Quote, Rejection)}
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
-        answers = StreamCounts(messages=int(by_type.sum()), checksum=self._intake.stream.hex)
+        answers = StreamCounts(messages=self._completion.received, checksum=self._intake.stream.hex)
         return GatewayResult(
             settings=self._run_settings.as_dict(),
             seed=self._settings.seed,

@@ -17,6 +17,7 @@ from exchange.messages import (
     Trade,
     encode,
 )
+from gateway.due_times import NO_DUE_TIMES
 
 FOREIGN = [
     b"", b"\x00", b"\xff\xff", b"\x03\x01", encode(Order(1, 1, 500, 1)), encode(Cancel(1)), encode(End(1, 2, 3, 4)),
@@ -29,10 +30,10 @@ FOREIGN = [
 START_NS = 1_000_000
 
 
-def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray | None:
-    """From START_NS on; None without a schedule."""
+def due_times(first_id: int, count: int, period_ns: float) -> np.ndarray:
+    """From START_NS on; none without a schedule."""
     earlier = np.arange(first_id - 1, first_id - 1 + count)
-    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else None
+    return START_NS + (earlier * period_ns).astype(np.int64) if period_ns else NO_DUE_TIMES
 
 
 def assert_holds(buckets: LogBuckets, times_ns: list[int]) -> None:

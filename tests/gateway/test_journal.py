@@ -128,7 +128,7 @@ def test_an_answered_sample_is_stamped_and_counted(office):
     assert office.journal.samples == 2
     received = [message for message in office.drawer.those(Throughput) if message.meter == 4]
     assert received == [Throughput(4, 4 * 250)]
-    assert office.journal.messages_received == 4
+    assert office.completion.received == 4
 
 
 def test_a_second_tells_what_happened_within_it_alone(office):
