@@ -61,6 +61,16 @@ OPTIONAL_NUMBERS = ("orders_per_s", "orders", "duration_s", "window")
 TRANSPORT_SETTINGS = ("amqp_client", "delivery")
 """Settings that only some transports have. Each transport declares their words, and runs/ checks them."""
 
+WORDS = {"topology": TOPOLOGIES, "priority": PRIORITIES, "policy": tuple(POLICIES), "sync": SYNCS}
+"""Settings that are one of these words."""
+OPTIONAL_TEXTS = {
+    **dict.fromkeys(TRANSPORT_SETTINGS, "a word of the transport's, or None"),
+    "journal": "a folder, or None",
+    "secure": "a folder of keys, or None",
+}
+"""Settings that may be None, else text, and what an error says of them."""
+SWITCHES = ("record", "capture", "recover", "standby", "insecure")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
@@ -136,35 +146,26 @@ class RunSettings:
         if not isinstance(self.transport, str) or not self.transport:
             raise BadSetting("transport", self.transport, "a scheme, or a URL")
         self._settle_nagle()
-        self._check_types()
+        self._check_words()
+        object.__setattr__(self, "recover", self.recover or self.standby)
         if not isinstance(self.network, str):
             raise BadSetting("network", self.network, "a profile's name")
-        if self.topology not in TOPOLOGIES:
-            raise BadSetting("topology", self.topology, " or ".join(TOPOLOGIES))
-        if self.priority not in PRIORITIES:
-            raise BadSetting("priority", self.priority, " or ".join(PRIORITIES))
-        if self.policy not in list(POLICIES):
-            raise BadSetting("policy", self.policy, " or ".join(POLICIES))
         if self.orders is None and self.duration_s is None:
             raise BadSetting("orders", None, "a number of orders, or a duration")
         if self.window is not None and self.window < self.packing:
             raise BadSetting("window", self.window, f"at least the packing, {self.packing}")
         self._check_cpus()
 
-    def _check_types(self) -> None:
-        for name in TRANSPORT_SETTINGS:
+    def _check_words(self) -> None:
+        for name, words in WORDS.items():
+            if getattr(self, name) not in words:
+                raise BadSetting(name, getattr(self, name), " or ".join(words))
+        for name, allowed in OPTIONAL_TEXTS.items():
             if not isinstance(getattr(self, name), str | None):
-                raise BadSetting(name, getattr(self, name), "a word of the transport's, or None")
-        if not isinstance(self.journal, str | None):
-            raise BadSetting("journal", self.journal, "a folder, or None")
-        if self.sync not in SYNCS:
-            raise BadSetting("sync", self.sync, " or ".join(SYNCS))
-        if not isinstance(self.secure, str | None):
-            raise BadSetting("secure", self.secure, "a folder of keys, or None")
-        for name in ("record", "capture", "recover", "standby", "insecure"):
+                raise BadSetting(name, getattr(self, name), allowed)
+        for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise BadSetting(name, getattr(self, name), "True or False")
-        object.__setattr__(self, "recover", self.recover or self.standby)
 
     def _check_numbers(self) -> None:
         for name, check, low, high in NUMBERS:

@@ -14,6 +14,7 @@ from typing import Any
 from exchange.allowed import BadSetting, between
 
 MAX_PRICE = 65_534
+"""Prices travel as u16, and one more than the highest price of a book stands for no ask."""
 USUAL_PRICES = (450, 549)
 MAX_BURST = 1_000_000
 LONGEST_SPIN_US = 1_000_000

@@ -1,4 +1,4 @@
-"""Answers as the wire's records: kernels write them, and read the trades among them back."""
+"""Answers as the wire's records: kernels write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matching_engine.arena import (
     Offsets,
 )
 
-TRADE, TRADE_BYTES = LAYOUTS[Trade].code, LAYOUTS[Trade].size
+TRADE_BYTES = LAYOUTS[Trade].size
 ANSWER_SIZES = sizes_by_code(ANSWER_TYPES)
 SMALLEST_ANSWER = int(ANSWER_SIZES[ANSWER_SIZES > 0].min())
 

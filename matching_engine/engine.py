@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, Trade, encode
+from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, encode
 from matching_engine import arena as a
 from matching_engine import encoding
 from matching_engine import kernels as k
@@ -16,8 +16,8 @@ from matching_engine.order_book import IS_EXACT, OrderBook
 from transports.frames import FrameBatch
 
 Number = TypeVar("Number", np.uint8, np.int64)
-CONFIRMATION_BYTES, QUOTE_BYTES, REJECTION_BYTES, CANCELLED_BYTES, TRADE_BYTES = (
-    LAYOUTS[kind].size for kind in (Confirmation, Quote, Rejection, Cancelled, Trade)
+CONFIRMATION_BYTES, QUOTE_BYTES, REJECTION_BYTES, CANCELLED_BYTES = (
+    LAYOUTS[kind].size for kind in (Confirmation, Quote, Rejection, Cancelled)
 )
 HIGHEST_PACKING = 0xFFFF  # packing travels as u16
 
@@ -108,7 +108,7 @@ class MatchingEngine:
         ].tolist()
         others = CONFIRMATION_BYTES * confirmations + QUOTE_BYTES * quotes
         others += REJECTION_BYTES * rejections + CANCELLED_BYTES * cancelled
-        trades = (answer_bytes - others) // TRADE_BYTES
+        trades = (answer_bytes - others) // encoding.TRADE_BYTES
         return Counts(orders, trades, confirmations, quotes, rejections, cancels, cancelled)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from exchange.allowed import check_registry
 from exchange.compiled import cached_kernel, signed
 from exchange.settings import POLICIES
+from exchange.workload import MAX_PRICE
 from matching_engine import arena as a
 from matching_engine.kernels import indexer
 
-HIGHEST_PRICE = 0xFFFF - 1  # prices travel as u16, and max price + 1 stands for "no ask"
 HIGHEST_CAPACITY = 1 << 29  # a link is a u32
 IS_EXACT = {"price-time": False, "exact-price": True}
 """Each matching policy: whether an order trades at its own price only."""
@@ -60,7 +60,7 @@ class OrderBook:
     def __init__(
         self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
-        _refuse_unless(_within(max_price, HIGHEST_PRICE), "max_price", max_price, f"1..{HIGHEST_PRICE}")
+        _refuse_unless(_within(max_price, MAX_PRICE), "max_price", max_price, f"1..{MAX_PRICE}")
         _refuse_unless(policy in IS_EXACT, "policy", policy, " or ".join(IS_EXACT))
         allowed = f"1..{HIGHEST_CAPACITY}, or None for a book that grows"
         _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
