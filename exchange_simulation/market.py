@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +22,11 @@ from exchange.messages import (
 )
 from gateway.seeded_orders import SeededOrders
 from matching_engine import order_book
-from matching_engine.engine import Counts, MatchingEngine, Stop
+from matching_engine.encoding import ANSWER_SIZES
+from matching_engine.engine import Counts, MatchingEngine
 from matching_engine.order_book import RestingOrder
-from matching_engine.tape import ANSWER_BYTES, batches, cut
-from transports.frames import LARGEST_FRAME, FrameBatch
+from matching_engine.tape import match_tape, offsets_of
+from transports.frames import Bytes
 
 Records = npt.NDArray[np.void]
 """A structured array. Fields of an order: type, id, side (1 ask, 2 bid), price in ticks, volume in lots."""
@@ -70,20 +70,11 @@ class OrderBook:
         """Match the orders one after the other. MalformedMessage if the array is not of orders."""
         if stream.dtype != ORDER:
             raise MalformedMessage(f"an array of {stream.dtype}, where orders go, of {ORDER}")
-        parts: list[Answers] = []
+        parts = [_by_kind(np.zeros(0, np.uint8))]
         if len(stream):
             tape = np.ascontiguousarray(stream).view(np.uint8)
-            parts = [_answers(batch) for batch in self._batches_of_answers(tape)]
-        return _joined([*parts, _answers(FrameBatch(1, LARGEST_FRAME))])
-
-    def _batches_of_answers(self, tape: npt.NDArray[np.uint8]) -> Iterator[FrameBatch]:
-        answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
-        for batch in batches(tape, cut(tape)):
-            first, why = 0, Stop.ROOM
-            while why is not Stop.DONE:
-                answers.clear()
-                first, why = self._engine.handle(batch, answers, first)
-                yield answers
+            match_tape(self._engine, tape, lambda answers: parts.append(_by_kind(answers)))
+        return Answers(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
 
     @property
     def counts(self) -> Counts:
@@ -112,24 +103,14 @@ class OrderBook:
         return self._book.resting(ASK)
 
 
-def _answers(batch: FrameBatch) -> Answers:
-    """The frames of a batch, each of which is one answer, by kind."""
-    starts = batch.offsets[: batch.count]
-    return Answers(*(_of_kind(kind, batch, starts) for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)))
+def _by_kind(answers: Bytes) -> list[Records]:
+    """The answers of each kind, in the order of the fields of `Answers`."""
+    starts = offsets_of(answers, ANSWER_SIZES)[:-1]
+    return [_of_kind(kind, answers, starts) for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)]
 
 
-def _of_kind(kind: type[Message], batch: FrameBatch, starts: npt.NDArray[np.int64]) -> Records:
+def _of_kind(kind: type[Message], answers: Bytes, starts: npt.NDArray[np.int64]) -> Records:
     layout = LAYOUTS[kind]
-    own = starts[batch.buffer[starts] == layout.code]
-    found: npt.NDArray[np.uint8] = batch.buffer[own[:, None] + np.arange(layout.size)]
+    own = starts[answers[starts] == layout.code]
+    found: Bytes = answers[own[:, None] + np.arange(layout.size)]
     return found.reshape(-1).view(layout.dtype)
-
-
-def _joined(parts: list[Answers]) -> Answers:
-    return Answers(
-        trades=np.concatenate([part.trades for part in parts]),
-        confirmations=np.concatenate([part.confirmations for part in parts]),
-        quotes=np.concatenate([part.quotes for part in parts]),
-        rejections=np.concatenate([part.rejections for part in parts]),
-        cancelled=np.concatenate([part.cancelled for part in parts]),
-    )
