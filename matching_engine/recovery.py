@@ -49,8 +49,8 @@ class Pulse:
     """Numbers in a file beside the journal, by which a standby sees that the engine lives."""
 
     def __init__(self, path: Path) -> None:
-        if not path.exists():
-            path.write_bytes(bytes(24))
+        with path.open("ab") as file:  # which another process may be making, too
+            file.truncate(3 * 8)
         self._numbers = np.memmap(path, np.int64, "r+", shape=(3,))
 
     @staticmethod

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from exchange.messages import Cancel, Message, Order, encode
 from matching_engine.journal import InputJournal, JournalRefused
 from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
+from matching_engine.recovery import Pulse
 from tests.machine import until
 from transports.frames import Bytes
 
@@ -222,3 +223,15 @@ def test_a_disk_that_cannot_sync_is_told_by_the_next_look(tmp_path: Path, monkey
         with pytest.raises(OSError, match=r"cannot sync .*j: Input/output error"):
             look()
     journal.abandon()
+
+
+def test_a_standby_that_opens_the_pulse_as_the_engine_makes_it_leaves_it_beating(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find no file. A standby that wrote zeros into it would never take the place of an engine that freezes."""
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    engine = Pulse(tmp_path / "engine.pulse")
+    engine.begin()
+    engine.beat()
+    standby = Pulse(tmp_path / "engine.pulse")
+    assert (standby.pid, standby.beats, standby.is_ended) == (os.getpid(), 1, False)
