@@ -9,7 +9,7 @@ from __future__ import annotations
 
 NUMBER_BITS = 3
 INSTANCES = range(1, 1 + (1 << 8 - NUMBER_BITS))
-"""Number of instances that fit in a byte."""
+"""The instances whose numbers fit in a byte."""
 MAX_PAIRS = 16
 """The most pairs of a run, each a gateway and its engine."""
 

@@ -16,7 +16,7 @@ from exchange.results import Usage
 from exchange.settings import POLICIES
 
 SOURCE_BITS = 8
-"""A reporter's word to go on has the source's byte in so many bits of its session, below a random number."""
+"""The low bits of a `Resume`'s session that hold a source's byte, where a reporter asks it to go on."""
 _NEVER_NS = 2**62
 BETWEEN_RECORDS_NS = 2_000_000
 """Time between two records of a second, in which due messages are sent."""

@@ -86,7 +86,7 @@ class Tables(NamedTuple):
     due: Longs
     """Not written without a schedule."""
     counts: Longs
-    """Log buckets by clock; in the lower half, the last order's."""
+    """Log buckets: a row for each clock, then a row for each clock with the last order's time alone."""
     moments: Longs
     by_type: Longs
     """Answers by their type byte."""

@@ -14,7 +14,7 @@ from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion, Intake
 from gateway.due_times import NEVER_NS
-from gateway.journal import Journal
+from gateway.meters import Meters
 from gateway.offering import Offering, OrderFlow
 from gateway.pacer import Pacer
 from gateway.seeds import settings_of_pair
@@ -51,8 +51,8 @@ class Gateway:
         self._offering = Offering(settings, engine, self._completion, self._pacer, streams[0])
         self._intake = Intake(engine, self._completion, streams[1])
         self._turns = Turns(engine, self._offering, self._intake, self._completion, settings.spin_ns)
-        self._journal = Journal(self._reporting, self._completion, self._pacer)
-        self._offering.on_sent, self._intake.on_sampled = self._journal.note_sent, self._journal.note_answered
+        self._meters = Meters(self._reporting, self._completion, self._pacer)
+        self._offering.on_sent, self._intake.on_sampled = self._meters.note_sent, self._meters.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
         self._recovery: Recovery | None = None
         if settings.journals:
@@ -158,7 +158,7 @@ class Gateway:
         self._wall_less_monotonic_ns = time.time_ns() - now_ns
         start_ns = self._start_ns = before.start_ns if before else now_ns
         self._pacer.start(start_ns)
-        self._journal.start(now_ns, before)
+        self._meters.start(now_ns, before)
         self._note_progress(now_ns)
         duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule ends with its last order
         self._intake.on_received = self._turn_second
@@ -279,7 +279,7 @@ class Gateway:
         """Close the second that has passed, before the next one counts anything."""
         if now_ns < self._reporting.next_second_ns:
             return
-        self._journal.close_second()
+        self._meters.close_second()
         self._reporting.next_second(now_ns)
         self.on_second(self._offering.sent, self._completion.answered)
         self._note_progress(now_ns)
@@ -303,8 +303,8 @@ class Gateway:
         return End(self._offering.sent, self._offering.stream.value, 0, 0)
 
     def _finish(self) -> GatewayResult:
-        """Close the journal and send the result to the reporter, which confirms once it has everything."""
-        self._journal.close()
+        """Report the last second, and send the result to the reporter, which confirms once it has everything."""
+        self._meters.close()
         self._reporting.stop()
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself
@@ -329,7 +329,7 @@ class Gateway:
             quotes=count[Quote],
             rejections=count[Rejection],
             junk_frames=self._intake.junk + self._engine.junk,
-            samples=self._journal.samples,
+            samples=self._meters.samples,
             began_wall_ns=self._offering.first_handed_ns + self._wall_less_monotonic_ns,
             duration_s=_seconds(self._offering.first_handed_ns, self._intake.last_answer_ns),
             handing_over_s=_seconds(self._offering.first_handed_ns, self._offering.last_handed_ns),

@@ -12,7 +12,7 @@ from exchange.messages import Confirmation, Quote, Statistics, Throughput, Times
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion
-from gateway.journal import Journal
+from gateway.meters import Meters
 from gateway.pacer import Pacer
 from transports.frames import FrameBatch
 from transports.outbox import Outbox
@@ -40,7 +40,7 @@ class Drawer(ScriptedLink):
 
 
 class Office:
-    """A journal at 1000 orders/s, with all that it looks at."""
+    """Meters at 1000 orders/s, with all that it looks at."""
 
     def __init__(self, sampling_interval: int = 10, orders_per_s: float | None = 1_000.0) -> None:
         self.drawer = Drawer()
@@ -50,19 +50,19 @@ class Office:
         self.pacer = Pacer.of(RunSettings(orders_per_s=orders_per_s, orders=10_000))
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, sampling_interval)
-        self.journal = Journal(self.reporting, self.completion, self.pacer)
-        self.journal.start(START_NS)
+        self.meters = Meters(self.reporting, self.completion, self.pacer)
+        self.meters.start(START_NS)
 
     def send(self, count: int, now_ns: int) -> None:
         first = self.completion.newest + 1
         self.completion.handed_over(count, now_ns, self.pacer.due_times(first, count))
-        self.journal.note_sent(first + count - 1)
+        self.meters.note_sent(first + count - 1)
 
     def answer(self, *messages, now_ns: int) -> None:
         frames = FrameBatch.of(*map(encode, messages))
         _, sampled = self.completion.take(frames, 0, now_ns)
         if len(sampled):
-            self.journal.note_answered(sampled)
+            self.meters.note_answered(sampled)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_an_answered_sample_is_stamped_and_counted(office):
     office.send(20, START_NS + MS)
     office.answer(Confirmation(20), Quote(bid=1, ask=2), Confirmation(11), Confirmation(10), now_ns=START_NS + 4 * MS)
     assert office.drawer.stamps(Meter.ORDER_ANSWERED) == [(20, START_NS + 4 * MS), (10, START_NS + 4 * MS)]
-    assert office.journal.samples == 2
+    assert office.meters.samples == 2
     received = [message for message in office.drawer.those(Throughput) if message.meter == 4]
     assert received == [Throughput(4, 4 * 250)]
     assert office.completion.received == 4
@@ -134,13 +134,13 @@ def test_an_answered_sample_is_stamped_and_counted(office):
 def test_a_second_tells_what_happened_within_it_alone(office):
     office.send(5, START_NS)
     office.answer(Confirmation(1), Quote(bid=1, ask=2), now_ns=START_NS + MS)
-    office.journal.close_second()
+    office.meters.close_second()
     office.reporting.next_second(START_NS + SECOND)
     office.send(2, START_NS + SECOND)
     office.answer(*map(Confirmation, range(2, 7)), now_ns=START_NS + SECOND + MS)
-    office.journal.close_second()
+    office.meters.close_second()
     office.reporting.next_second(START_NS + 2 * SECOND)
-    office.journal.close_second()
+    office.meters.close_second()
     assert office.drawer.payloads("traffic") == [
         {"second": 0, "orders_sent": 5, "orders_answered": 1, "messages_received": 2},
         {"second": 1, "orders_sent": 2, "orders_answered": 5, "messages_received": 5},
@@ -151,8 +151,8 @@ def test_a_second_tells_what_happened_within_it_alone(office):
 def test_a_seconds_completions_are_told_once_for_each_clock(office):
     office.send(2, START_NS + 10 * MS)
     office.answer(Confirmation(1), Confirmation(2), now_ns=START_NS + 30 * MS)
-    office.journal.close_second()
-    office.journal.close_second()
+    office.meters.close_second()
+    office.meters.close_second()
     told = office.drawer.payloads("completion")
     assert [(record["second"], record["clock"], record["last_order"]) for record in told] == [
         (0, "handed_over", False), (0, "due", False), (0, "lag", False),
@@ -165,7 +165,7 @@ def test_a_seconds_completions_are_told_once_for_each_clock(office):
 
 def test_a_second_without_an_answer_tells_of_no_completion(office):
     office.send(3, START_NS)
-    office.journal.close_second()
+    office.meters.close_second()
     assert office.drawer.payloads("completion") == []
 
 
@@ -173,7 +173,7 @@ def test_the_last_order_has_a_record_of_its_own(office):
     office.completion.last_id = 3
     office.send(3, START_NS)
     office.answer(*map(Confirmation, (1, 2, 3)), now_ns=START_NS + MS)
-    office.journal.close()
+    office.meters.close()
     told = [record for record in office.drawer.payloads("completion") if record["clock"] == "handed_over"]
     assert [(record["last_order"], record["count"]) for record in told] == [(False, 2), (True, 1)]
 
@@ -185,7 +185,7 @@ def test_seconds_add_up_to_the_run(office):
         office.send(int(generator.integers(1, 50)), START_NS + second * SECOND)
         waiting = range(office.completion.answered + 1, office.completion.newest)
         office.answer(*map(Confirmation, waiting), now_ns=START_NS + second * SECOND + MS)
-        office.journal.close_second()
+        office.meters.close_second()
         office.reporting.next_second(START_NS + (second + 1) * SECOND)
     traffic = office.drawer.payloads("traffic")
     completion = [record for record in office.drawer.payloads("completion") if record["clock"] == "due"]

@@ -1,4 +1,4 @@
-"""The gateway's reports while it runs: sampled orders, its meters, and every second its buckets."""
+"""The gateway's meters and its reports of them: sampled orders, rates, and every second its log buckets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gateway.recovery import Progress
 
 
-class Journal:
-    """Reports to the stats reporter."""
+class Meters:
+    """Reads the meters, and reports to the stats reporter."""
 
     def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer) -> None:
         self._reporting, self._completion, self._pacer = reporting, completion, pacer
