@@ -124,7 +124,7 @@ class InputJournal:
 
     @property
     def is_compiled(self) -> bool:
-        """See Journal of turns.py."""
+        """Whether compiled turns may write it: nothing has to be synced before an answer leaves."""
         return self._sync != "always"
 
     def _lock(self) -> None:

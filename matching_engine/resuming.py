@@ -16,7 +16,7 @@ from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
 from matching_engine.recovery import Follower, Recent, Recovery
 from matching_engine.service import EngineService
-from matching_engine.turns import Sums, Turns
+from matching_engine.turns import Sums
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
@@ -33,15 +33,12 @@ class ResumingEngine(EngineService):
     ) -> None:  # fmt: skip
         super().__init__(engine, terms, recovery.link, reporter, sampling_interval, timeout_s, of_thread)
         self._recovery = recovery
-        self._turns = self._turns_of_journal()
+        self._journal = recovery.journal
         self._left_with: End | None = None
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the journal takes no order any more: the gateway need not wait for another engine."""
         self.while_alone: Callable[[], None] = lambda: None
         """Called often as long as no gateway is in session. It may call `end_as`."""
-
-    def _turns_of_journal(self) -> Turns:
-        return Turns(self._gateway, self._engine, self._sums, self._recovery.journal)
 
     def warm(self) -> None:
         super().warm()
@@ -111,7 +108,7 @@ class ResumingEngine(EngineService):
     @property
     def _may_take_turns(self) -> bool:
         is_plain = self._recovery.owes_nothing and self._gateway_end is None
-        return self._started and is_plain and self._turns.can_append
+        return self._started and is_plain and self._recovery.journal.is_compiled
 
     def _keep(self, first: int, end: int) -> bool:
         """Write the orders to the journal; the session ends where that is impossible."""
@@ -154,7 +151,6 @@ class ResumingEngine(EngineService):
             self._go_on_from(*followed)
         else:
             self._match_again()
-        self._turns = self._turns_of_journal()
         self._sampled = self._engine.counts.orders // self._interval
 
     def _go_on_from(self, follower: Follower, recent: list[Recent]) -> None:

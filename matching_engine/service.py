@@ -11,9 +11,10 @@ from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import MatchingEngine, Stop
-from matching_engine.turns import Sums, Taken, Turns, warm_turns
+from matching_engine.turns import Journal, Sums, Taken, take_lent, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
+from transports.lending import lent_by
 from transports.outbox import Outbox
 from transports.sockets import counted_since
 
@@ -33,7 +34,7 @@ class EngineService:
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._interval, self._timeout_s = sampling_interval, timeout_s
         self._sums = Sums()
-        self._turns = Turns(gateway, engine, self._sums)
+        self._journal: Journal | None = None
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
@@ -127,21 +128,26 @@ class EngineService:
             if is_over or not taken.goes_on or not self._may_take_turns:
                 break
             self._report()
-        if taken and self._gateway_end is None:
-            self._turns.settle()
+        if taken and self._gateway_end is None and (lent := lent_by(self._gateway)):
+            lent.settle()
         return taken is not None
 
     def _take_some(self) -> Taken | None:
-        """Take turns in compiled code until Python is needed, and do what they left to do."""
+        """Take turns in compiled code until Python is needed, and do what they left to do.
+
+        None, at once, where the link lends nothing now.
+        """
+        if (lent := lent_by(self._gateway)) is None:
+            return None
         self._orders.clear()
         self._answers.clear()
         unsampled = self._interval - self._engine.counts.orders % self._interval
-        enough_bytes = unsampled * ORDER_BYTES
-        taken = self._turns.take(self._orders, self._answers, enough_bytes, self._awake_by(self._reporting.next_ns))
-        if taken is not None:
-            self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
-            if not self._keep(taken.journaled, taken.matched):
-                return taken
+        taken = take_lent(
+            lent, self._engine, self._sums, self._journal, self._orders, self._answers,
+            enough_bytes=unsampled * ORDER_BYTES, until_ns=self._awake_by(self._reporting.next_ns),
+        )  # fmt: skip
+        self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
+        if self._keep(taken.journaled, taken.matched):
             self._sums.orders.update(self._orders.span(0, taken.matched))
             self._send_answers(0, taken.sent)
             self._take(taken.matched, taken.at, taken.byte)

@@ -19,9 +19,8 @@ from exchange.compiled import cached_kernel, kernel
 from matching_engine.engine import MatchingEngine
 from matching_engine.kernels import DONE
 from transports import lending
-from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, idle_calls, lent_by, monotonic_ns
+from transports.lending import NO_MEMORY, NOTICE, RECEIVE, SEND, SLEEP, Lent, idle_calls, monotonic_ns
 
 _LONG, _LONGS, _BYTES = types.int64, types.int64[::1], types.uint8[::1]
 _ARENA, _INDEX = types.uint64[::1], types.uint32[::1]
@@ -49,10 +48,6 @@ NO_JOURNAL = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
 
 class Journal(Protocol):
     """The part of an input journal that the turns use."""
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether compiled code may write it: nothing has to be synced before an answer leaves."""
 
     @property
     def calls(self) -> tuple[Any, Longs, Bytes]:
@@ -133,45 +128,22 @@ def take_turns(
     return came, matched, at, byte, count, sent, journaled, heard, int(goes_on)
 
 
-class Turns:
-    """Takes the engine's turns by compiled code while nothing needs Python."""
-
-    def __init__(self, link: Link, engine: MatchingEngine, sums: Sums, journal: Journal | None = None) -> None:
-        self._link, self._engine, self._sums, self._journal = link, engine, sums, journal
-
-    @property
-    def can_append(self) -> bool:
-        """Whether compiled code does all that the journal asks for."""
-        return self._journal is None or self._journal.is_compiled
-
-    def take(self, orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int) -> Taken | None:
-        """Take turns; both batches are empty before. None, at once, if the link lends nothing now."""
-        lent = lent_by(self._link)
-        if lent is None:
-            return None
-        calls = self._journal.calls if self._journal else NO_JOURNAL
-        taken = _run(lent, self._engine, self._sums, calls, orders, answers, enough_bytes, until_ns)
-        orders.count, answers.count = taken.came, taken.answers
-        return taken
-
-    def settle(self) -> None:
-        """Do the link's own work that the turns left to Python."""
-        if lent := lent_by(self._link):
-            lent.settle()
+def take_lent(
+    lent: Lent, engine: MatchingEngine, sums: Sums, journal: Journal | None,
+    orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int,
+) -> Taken:  # fmt: skip
+    """Take turns with the calls of a link; both batches are empty before."""
+    append, numbers, record = journal.calls if journal else NO_JOURNAL
+    taken = Taken(*take_turns(
+        lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
+        engine.kernel, engine.packing, engine.book.arena, engine.book.index, append, numbers, record,
+        orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
+        enough_bytes, until_ns, sums.orders.state, sums.answers.state,
+    ))  # fmt: skip
+    orders.count, answers.count = taken.came, taken.answers
+    return taken
 
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    _run(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
-
-
-def _run(
-    lent: Lent, engine: MatchingEngine, sums: Sums, journal: tuple[Any, Longs, Bytes],
-    orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int,
-) -> Taken:  # fmt: skip
-    return Taken(*take_turns(
-        lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
-        engine.kernel, engine.packing, engine.book.arena, engine.book.index, *journal,
-        orders.buffer, orders.offsets, orders.largest_frame, answers.buffer, answers.offsets, answers.largest_frame,
-        enough_bytes, until_ns, sums.orders.state, sums.answers.state,
-    ))  # fmt: skip
+    take_lent(idle_calls(), engine, Sums(), None, FrameBatch(1), FrameBatch(1), 0, 0)
