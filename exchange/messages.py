@@ -150,10 +150,8 @@ class Layout:
     """A message class as bytes: the dtype has the type byte as its first field, `type`."""
 
     code: int
-    message: type[Message]
     packed: struct.Struct
     dtype: np.dtype[np.void]
-    fixed: bool
 
     @property
     def size(self) -> int:
@@ -173,16 +171,13 @@ class Layout:
 
 
 def _layout(code: int, message: type[Message]) -> Layout:
-    hints = get_type_hints(message, include_extras=True)
-    codes = {name: hint.__metadata__[0] for name, hint in hints.items()}
-    numbers = {name: c for name, c in codes.items() if len(c) == 1}
     numpy_codes = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8"}
+    codes = {name: hint.__metadata__[0] for name, hint in get_type_hints(message, include_extras=True).items()}
+    numbers = {name: c for name, c in codes.items() if c in numpy_codes}
     return Layout(
         code=code,
-        message=message,
         packed=struct.Struct("<B" + "".join(numbers.values())),
         dtype=np.dtype([("type", "u1"), *((name, numpy_codes[c]) for name, c in numbers.items())]),
-        fixed=len(numbers) == len(codes),
     )
 
 
