@@ -63,9 +63,9 @@ class ResumingEngine(EngineService):
         self._greeted = self._recovery.is_resumed = False
         self._gateway.send(FrameBatch.of(encode(Resume(0, 0, 0))), 0)
 
-    def _step(self, deadline_ns: int) -> None:
+    def _step(self) -> None:
         try:
-            super()._step(deadline_ns)
+            super()._step()
         except PeerGone:
             if self._stopped is not None:
                 raise

@@ -32,7 +32,7 @@ class EngineService:
         sampling_interval: int, timeout_s: float, of_thread: bool = False,
     ) -> None:  # fmt: skip
         self._engine, self._terms, self._gateway = engine, terms, gateway
-        self._interval, self._timeout_s = sampling_interval, timeout_s
+        self._interval, self._timeout_s, self._timeout_ns = sampling_interval, timeout_s, int(timeout_s * 1e9)
         self._sums = Sums()
         self._journal: Journal | None = None
         self._reporter = reporter
@@ -68,22 +68,22 @@ class EngineService:
         try:
             self._await_hello()
             while not self._is_over and self._stopped is None:
-                self._step(self._deadline_ns)
-            self._gateway.drain(time.monotonic_ns() + int(self._timeout_s * 1e9))
+                self._step()
+            self._gateway.drain(time.monotonic_ns() + self._timeout_ns)
         except (PeerGone, Disagreement) as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
 
     def _await_hello(self) -> None:
         """Expect a hello in time."""
-        self._deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
+        self._deadline_ns = time.monotonic_ns() + self._timeout_ns
 
-    def _step(self, deadline_ns: int) -> None:
-        if not self._receive() and self._is_alone(deadline_ns):
+    def _step(self) -> None:
+        if not self._receive() and self._is_alone():
             self._give_up_waiting()
         self._report()
         if not self._is_over and self._stopped is None:
-            self._wait(deadline_ns)
+            self._wait()
 
     def _give_up_waiting(self) -> None:
         """No gateway came in time, or it went silent."""
@@ -106,11 +106,11 @@ class EngineService:
         if not self._reporting.write_next(now_ns):
             self._outbox.flush()
 
-    def _wait(self, deadline_ns: int) -> None:
+    def _wait(self) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""
         if self._may_take_turns and self._take_turns():
             return
-        self._gateway.wait(self._awake_by(self._reporting.next_ns if self._started else deadline_ns))
+        self._gateway.wait(self._awake_by(self._reporting.next_ns if self._started else self._deadline_ns))
 
     def _awake_by(self, until_ns: int) -> int:
         """When to wake at the latest, if there is nothing to do before this time."""
@@ -162,9 +162,9 @@ class EngineService:
             self._take()
         return frames
 
-    def _is_alone(self, deadline_ns: int) -> bool:
+    def _is_alone(self) -> bool:
         """Whether no gateway came in time, or the one that came went silent."""
-        is_late = time.monotonic_ns() > deadline_ns if self._is_waiting else self._is_unheard
+        is_late = time.monotonic_ns() > self._deadline_ns if self._is_waiting else self._is_unheard
         return is_late and is_silent(self._gateway, self._receive)
 
     @property
@@ -219,7 +219,7 @@ class EngineService:
         first = self._gateway.send(self._answers, first)
         taken_ns = time.monotonic_ns()
         while first < self._answers.count and self._stopped is None:
-            until_ns = taken_ns + int(self._timeout_s * 1e9)
+            until_ns = taken_ns + self._timeout_ns
             self._gateway.wait(until_ns, readable=False, writable=True)
             before, first = first, self._gateway.send(self._answers, first)
             if first > before:
@@ -252,7 +252,7 @@ class EngineService:
                 self._greet(hello)
             case End() as end if self._is_in_session:
                 self._gateway_end = end
-                self._deadline_ns = time.monotonic_ns() + int(self._timeout_s * 1e9)
+                self._deadline_ns = time.monotonic_ns() + self._timeout_ns
                 self._send_message(self._end())
             case _:
                 self._junk += 1
@@ -287,7 +287,7 @@ class EngineService:
         result = self._result()
         result.statistics_sent = self._outbox.posted + 1  # the result itself
         self._reporting.close(asdict(result))
-        if self._outbox.settle(int(self._timeout_s * 1e9), lambda: self._stop_asked) is None:
+        if self._outbox.settle(self._timeout_ns, lambda: self._stop_asked) is None:
             result.stopped = self._stopped or "the reporter did not confirm the statistics"
         return result
 
