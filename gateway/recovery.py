@@ -20,7 +20,7 @@ from exchange.messages import Hello, Resume, Statistics, encode, read
 from exchange.session import Disagreement, Terms
 from gateway.completion import Completion, Intake
 from gateway.offering import Offering
-from transports.base import Link, PeerGone, TransportError
+from transports.base import Link, PeerGone, TransportError, is_silent
 from transports.frames import FrameBatch
 from transports.renewable import RenewableLink
 
@@ -114,24 +114,23 @@ class Recovery:
         if is_open:
             self._ask()
         while go_on():
-            if time.monotonic_ns() > until_ns and lost is None:
-                raise PeerGone(f"no engine answered at {self._link.url} within {timeout_ns / 1e9:g} s")
-            if time.monotonic_ns() > until_ns:
-                raise PeerGone(f"{lost}, and did not come back within {timeout_ns / 1e9:g} s") from lost
+            is_late = time.monotonic_ns() > until_ns
             try:
                 if not is_open:
                     self._link.renew()
                     is_open = True
                     self._ask()
-                if self._is_resumed():
+                if self._is_resumed() or (is_late and not is_silent(self._link, self._is_resumed)):
                     return True
-                if 0 < self._asked_ns < time.monotonic_ns() - ASK_AGAIN_NS:
-                    is_open = False
-                    continue
-                self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first < self._words.count)
+                is_open = not 0 < self._asked_ns < time.monotonic_ns() - ASK_AGAIN_NS
+                if is_open:
+                    self._link.wait(time.monotonic_ns() + LOOK_NS, writable=self._first < self._words.count)
             except TransportError:
                 is_open = False
                 time.sleep(LOOK_NS / 1e9)
+            if is_late:
+                gone = f"no engine answered at {self._link.url}" if lost is None else f"{lost}, and did not come back"
+                raise PeerGone(f"{gone} within {timeout_ns / 1e9:g} s") from lost
         return False
 
     def _ask(self) -> None:

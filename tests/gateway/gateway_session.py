@@ -21,6 +21,7 @@ from exchange.session import Terms
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from gateway.service import Gateway
+from transports.renewable import RenewableLink
 
 RUN = 0xFEED
 
@@ -35,7 +36,8 @@ class Session:
         self.engine = SimulatedEngine(clock, self.terms)
         self.reporter = SimulatedReporter(clock)
         streams = (StreamChecksum(), StreamChecksum())
-        self.gateway = Gateway(self.settings, RUN, self.engine, self.reporter, streams)
+        engine = RenewableLink(self.engine, lambda until_ns: self.engine) if self.settings.journals else self.engine
+        self.gateway = Gateway(self.settings, RUN, engine, self.reporter, streams)
 
     def run(self) -> GatewayResult:
         return self.gateway.run()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import xxhash
 
 from exchange.measurements import Source
-from exchange.messages import Confirmation, End, Hello, Message, Order, decode, decode_all, encode
+from exchange.messages import Confirmation, End, Hello, Message, Order, Resume, decode, decode_all, encode
 from exchange.session import Terms
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -107,6 +107,8 @@ class SimulatedEngine(ScriptedLink):
             match message:
                 case Hello():
                     self.say(encode(self._terms.hello(Source.ENGINE)))
+                case Resume(number):
+                    self.say(encode(Resume(number, len(self._orders), 0)))
                 case Order():
                     self._take_order(message)
                 case End():

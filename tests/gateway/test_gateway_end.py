@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 from gateway_session import RUN, Session
 from scripted_links import MS, SECOND, START_NS, TURN_NS
@@ -168,6 +170,30 @@ def test_an_engine_that_goes_away_leaves_what_was_measured(session):
 
 def test_no_engine_is_said_with_the_place_where_it_was_looked_for(clock):
     session = Session(clock, timeout_s=0.5)
+    session.engine.deaf = lambda now_ns: True
+    with pytest.raises(PeerGone, match=r"no engine answered at scripted://engine within 0.5 s"):
+        session.run()
+    assert clock.now_ns < START_NS + SECOND
+
+
+@pytest.mark.parametrize("late_ns", [0, 50 * MS])
+def test_a_stall_of_the_gateway_while_it_resumes_is_no_silence_of_the_engine(clock, late_ns):
+    """The engine's word came meanwhile, or a moment after the gateway woke."""
+    session = Session(clock, recover=True, timeout_s=0.5)
+    wait = session.engine.wait
+
+    def stalled(until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        clock.now_ns += 3 * SECOND
+        session.engine._on_the_way = deque((clock.now_ns + late_ns, frame) for _, frame in session.engine._on_the_way)
+        session.engine.wait = wait
+
+    session.engine.wait = stalled
+    result = session.run()
+    assert (result.stopped, result.orders_answered) == (None, 100)
+
+
+def test_an_engine_that_never_resumes_is_given_up(clock):
+    session = Session(clock, recover=True, timeout_s=0.5)
     session.engine.deaf = lambda now_ns: True
     with pytest.raises(PeerGone, match=r"no engine answered at scripted://engine within 0.5 s"):
         session.run()
