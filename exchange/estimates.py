@@ -33,17 +33,14 @@ class Estimate:
 def median(values: Sequence[float], seed: int) -> Estimate:
     """The median of a figure over repeats."""
     sample = np.asarray(values, np.float64)
+    value = float(np.median(sample))
     if len(sample) < 2:
-        return Estimate(float(np.median(sample)))
-    return _estimate(float(np.median(sample)), medians_of_resamples(sample, seed))
-
-
-def _estimate(value: float, resampled: Floats) -> Estimate:
-    low, high = np.quantile(resampled, [TAIL, 1 - TAIL])
+        return Estimate(value)
+    low, high = np.quantile(_medians_of_resamples(sample, seed), [TAIL, 1 - TAIL])
     return Estimate(value, float(low), float(high))
 
 
-def medians_of_resamples(sample: Floats, seed: int) -> Floats:
+def _medians_of_resamples(sample: Floats, seed: int) -> Floats:
     """Medians as scipy.stats.bootstrap has them, 30 times faster, since ranks sort faster."""
     upwards = np.argsort(sample, kind="stable")
     ranks = np.empty(len(sample), np.uint16)

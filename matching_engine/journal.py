@@ -15,7 +15,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import struct
 import sys
 import threading
 import time
@@ -29,24 +28,21 @@ import orjson
 from exchange.messages import Resume, encode
 from matching_engine.journal_records import (
     DESCRIPTOR,
+    HEAD,
     HEADER_BYTES,
     NUMBERS,
     ORDERS,
-    ROOM,
     SIZE,
     TROUBLE,
+    JournalReader,
     append_record,
     crc32c,
     find_record,
-    read_records,
 )
 from transports.frames import Bytes, FrameBatch, Longs
 
 MAGIC = b"EXJRNL01"
-HEAD = struct.Struct("<8sII")
-"""MAGIC, the bytes of the document behind it, and their CRC32C."""
 SYNC_EVERY_S = 0.01
-REPLAY_BYTES, REPLAY_FRAMES = 1 << 23, 1 << 21
 
 
 class JournalRefused(Exception):
@@ -55,36 +51,6 @@ class JournalRefused(Exception):
 
 class JournalIsOthers(JournalRefused):
     """Another engine has the journal, and lives."""
-
-
-class JournalReader:
-    """Reads records one after the other. It stands at byte `at`, behind so many `orders`; `session` began last."""
-
-    def __init__(self, packing: int) -> None:
-        self._packing = packing
-        self.at = self.orders = self.session = 0
-
-    def has_begun(self, path: Path) -> bool:
-        """Whether the journal is there with its head; the reader then stands behind that, or further on."""
-        if self.at == 0 and path.exists():
-            with path.open("rb") as file:
-                head = file.read(HEAD.size)
-            if len(head) == HEAD.size:
-                self.at = HEAD.size + HEAD.unpack(head)[1]
-        return self.at > 0
-
-    def batches(self, data: Bytes, data_at: int = 0) -> Iterator[FrameBatch]:
-        """The orders behind `at` as frames, up to what is no whole record; `data_at` is where in the file data begins.
-
-        A batch holds until the next one is asked for.
-        """
-        batch, why = FrameBatch(REPLAY_FRAMES, REPLAY_BYTES), ROOM
-        while why == ROOM and self.at < data_at + len(data):
-            at, self.orders, session, batch.count, why = read_records(
-                data, self.at - data_at, self.orders, self.session, self._packing, batch.buffer, batch.offsets
-            )
-            self.at, self.session = at + data_at, max(self.session, session)
-            yield batch
 
 
 class InputJournal:

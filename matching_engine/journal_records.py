@@ -1,4 +1,4 @@
-"""Journal records as bytes: kernels write one, and read many back as batches of frames.
+"""Journal records as bytes: kernels write and read them, and JournalReader makes batches of frames of them.
 
 A record is `sequence u64 | bytes u32 | CRC32C u32 | orders`, little-endian. `sequence` is the number of orders in the
 journal before it; the checksum is of everything else in the record. The orders are frames as they came, one after the
@@ -6,6 +6,10 @@ other; in their place stands a `Resume` where a session begins.
 """
 
 from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numba import types
@@ -24,13 +28,16 @@ from exchange.compiled import (
 )
 from exchange.messages import LAYOUTS, ORDER_TYPES, Resume, sizes_by_code
 from matching_engine.turns import APPEND
-from transports.frames import Bytes, Longs
+from transports.frames import Bytes, FrameBatch, Longs
 
+HEAD = struct.Struct("<8sII")
+"""The head of the file: a magic word, the bytes of the document behind it, and their CRC32C."""
 HEADER_BYTES = 16
 CHECKED_BYTES = 12
 """Bytes of the header before its checksum."""
 MOST_BYTES = 1 << 22
 """Bytes of orders in a record; a longer one is damaged."""
+REPLAY_BYTES, REPLAY_FRAMES = 1 << 23, 1 << 21
 DONE, ROOM, BAD = 0, 1, 2
 """Why a reader came back: at the end of the data; its batch is full; what follows is no whole record."""
 DESCRIPTOR, ORDERS, SIZE, TROUBLE, NUMBERS = 0, 1, 2, 3, 4
@@ -162,3 +169,33 @@ def find_record(data: Bytes, at: int, sequence: int) -> int:
             return at
         at += 1
     return -1
+
+
+class JournalReader:
+    """Reads records one after the other. It stands at byte `at`, behind so many `orders`; `session` began last."""
+
+    def __init__(self, packing: int) -> None:
+        self._packing = packing
+        self.at = self.orders = self.session = 0
+
+    def has_begun(self, path: Path) -> bool:
+        """Whether the journal is there with its head; the reader then stands behind that, or further on."""
+        if self.at == 0 and path.exists():
+            with path.open("rb") as file:
+                head = file.read(HEAD.size)
+            if len(head) == HEAD.size:
+                self.at = HEAD.size + HEAD.unpack(head)[1]
+        return self.at > 0
+
+    def batches(self, data: Bytes, data_at: int = 0) -> Iterator[FrameBatch]:
+        """The orders behind `at` as frames, up to what is no whole record; `data_at` is where in the file data begins.
+
+        A batch holds until the next one is asked for.
+        """
+        batch, why = FrameBatch(REPLAY_FRAMES, REPLAY_BYTES), ROOM
+        while why == ROOM and self.at < data_at + len(data):
+            at, self.orders, session, batch.count, why = read_records(
+                data, self.at - data_at, self.orders, self.session, self._packing, batch.buffer, batch.offsets
+            )
+            self.at, self.session = at + data_at, max(self.session, session)
+            yield batch

@@ -18,8 +18,8 @@ from exchange.session import Disagreement
 from matching_engine import encoding
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal import InputJournal, JournalReader
-from matching_engine.journal_records import find_record
+from matching_engine.journal import InputJournal
+from matching_engine.journal_records import JournalReader, find_record
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.renewable import RenewableLink
 

@@ -273,7 +273,7 @@ class Reporter:
         self._records.write(self._name, END, closing)
         self._spool.publish()
         sockets = self._link.sockets()  # while the sources wait for the confirmation
-        self._confirm(received, checksum)
+        self._send(encode(End(0, 0, received, checksum)))  # confirms to every source what is in the spool
         return ReporterResult(
             received=received,
             announced=announced,
@@ -286,10 +286,6 @@ class Reporter:
             sockets=sockets,
             stopped=self._stopped,
         )
-
-    def _confirm(self, received: int, checksum: int) -> None:
-        """Confirm to every source what was received, once it is in the spool."""
-        self._send(encode(End(0, 0, received, checksum)))
 
     def _send(self, frame: bytes) -> None:
         """Send to every source, even if one of them is gone."""

@@ -81,7 +81,7 @@ def test_cancels_are_orders_too(tmp_path: Path) -> None:
 def test_more_orders_than_a_batch_of_the_reader_holds_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matching_engine.journal.REPLAY_BYTES", 1 << 17)
+    monkeypatch.setattr("matching_engine.journal_records.REPLAY_BYTES", 1 << 17)
     journal = InputJournal(tmp_path / "j", IDENTITY, sync="none")
     for first in range(1, 20_001, 1_000):
         journal.append(orders(first, 1_000))
