@@ -39,6 +39,7 @@ from matching_engine.journal_records import (
     crc32c,
     find_record,
 )
+from matching_engine.turns import JournalCalls
 from transports.frames import Bytes, FrameBatch, Longs
 
 MAGIC = b"EXJRNL01"
@@ -171,8 +172,7 @@ class InputJournal:
             yield from reader.batches(self._map()[: self.numbers[SIZE]])
 
     @property
-    def calls(self) -> tuple[Any, Longs, Bytes]:
-        """See Journal of turns.py."""
+    def calls(self) -> JournalCalls:
         return append_record, self.numbers, self._record
 
     def append(self, orders: Bytes) -> None:

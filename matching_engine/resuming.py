@@ -16,7 +16,7 @@ from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
 from matching_engine.recovery import Follower, Recent, Recovery
 from matching_engine.service import EngineService
-from matching_engine.turns import Sums
+from matching_engine.turns import JournalCalls, Sums
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
 
@@ -33,7 +33,6 @@ class ResumingEngine(EngineService):
     ) -> None:  # fmt: skip
         super().__init__(engine, terms, recovery.link, reporter, sampling_interval, timeout_s, of_thread)
         self._recovery = recovery
-        self._journal = recovery.journal
         self._left_with: End | None = None
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the journal takes no order any more: the gateway need not wait for another engine."""
@@ -109,6 +108,10 @@ class ResumingEngine(EngineService):
     def _may_take_turns(self) -> bool:
         is_plain = self._recovery.owes_nothing and self._gateway_end is None
         return self._started and is_plain and self._recovery.journal.is_compiled
+
+    @property
+    def _journal(self) -> JournalCalls:
+        return self._recovery.journal.calls
 
     def _keep(self, first: int, end: int) -> bool:
         """Write the orders to the journal; the session ends where that is impossible."""

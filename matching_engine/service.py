@@ -11,7 +11,7 @@ from exchange.messages import LAYOUTS, End, Hello, Message, Order, encode, read
 from exchange.results import EngineResult, StreamCounts
 from exchange.session import Disagreement, Reporting, Terms
 from matching_engine.engine import MatchingEngine, Stop
-from matching_engine.turns import Journal, Sums, Taken, take_lent, warm_turns
+from matching_engine.turns import NO_JOURNAL, JournalCalls, Sums, Taken, take_lent, warm_turns
 from transports.base import Link, PeerGone, is_silent
 from transports.frames import FrameBatch
 from transports.lending import lent_by
@@ -34,7 +34,6 @@ class EngineService:
         self._engine, self._terms, self._gateway = engine, terms, gateway
         self._interval, self._timeout_s, self._timeout_ns = sampling_interval, timeout_s, int(timeout_s * 1e9)
         self._sums = Sums()
-        self._journal: Journal | None = None
         self._reporter = reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, terms, Source.ENGINE, of_thread)
@@ -120,6 +119,10 @@ class EngineService:
     def _may_take_turns(self) -> bool:
         """Whether every order may be matched and answered as it comes."""
         return self._started
+
+    @property
+    def _journal(self) -> JournalCalls:
+        return NO_JOURNAL
 
     def _take_turns(self) -> bool:
         """Take turns in compiled code, and report in between. False where the link lends nothing now."""

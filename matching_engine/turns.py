@@ -8,7 +8,7 @@ returns, and the loop of `service.py` goes on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -43,15 +43,9 @@ def _append_nowhere(_numbers: Longs, _record: Bytes, _frames: Bytes, _begin: int
     return True
 
 
-NO_JOURNAL = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
-
-
-class Journal(Protocol):
-    """The part of an input journal that the turns use."""
-
-    @property
-    def calls(self) -> tuple[Any, Longs, Bytes]:
-        """The compiled writer of records, of the type APPEND, and its first two arguments."""
+JournalCalls = tuple[Any, Longs, Bytes]
+"""The compiled writer of an input journal's records, of the type APPEND, and its first two arguments."""
+NO_JOURNAL: JournalCalls = kernel(_append_nowhere, APPEND), np.zeros(1, np.int64), NO_MEMORY
 
 
 @dataclass
@@ -129,11 +123,11 @@ def take_turns(
 
 
 def take_lent(
-    lent: Lent, engine: MatchingEngine, sums: Sums, journal: Journal | None,
+    lent: Lent, engine: MatchingEngine, sums: Sums, journal: JournalCalls,
     orders: FrameBatch, answers: FrameBatch, enough_bytes: int, until_ns: int,
 ) -> Taken:  # fmt: skip
     """Take turns with the calls of a link; both batches are empty before."""
-    append, numbers, record = journal.calls if journal else NO_JOURNAL
+    append, numbers, record = journal
     taken = Taken(*take_turns(
         lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory,
         engine.kernel, engine.packing, engine.book.arena, engine.book.index, append, numbers, record,
@@ -146,4 +140,4 @@ def take_lent(
 
 def warm_turns(engine: MatchingEngine) -> None:
     """Load the kernel, and take no turn."""
-    take_lent(idle_calls(), engine, Sums(), None, FrameBatch(1), FrameBatch(1), 0, 0)
+    take_lent(idle_calls(), engine, Sums(), NO_JOURNAL, FrameBatch(1), FrameBatch(1), 0, 0)
