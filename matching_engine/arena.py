@@ -95,11 +95,11 @@ def first_order(limit: int) -> int:
 
 
 @kernel
-def lay_out(arena: Longs, limit: int, bounded: bool, buckets: int) -> None:
+def lay_out(arena: Longs, limit: int, bounded: bool) -> None:
     """Make an empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
     records, state = arena.view(np.uint32), arena.view(np.int64)
     state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
-    state[BOUNDED], state[BUCKETS] = bounded, buckets
+    state[BOUNDED] = bounded
     records[FIRST_LEVEL + VOLUME] = ENDLESS
     for level in range(FIRST_LEVEL, FIRST_LEVEL + 2 * LEVEL_WORDS * (limit + 1), LEVEL_WORDS):
         records[level + NEXT] = records[level + PREVIOUS] = level

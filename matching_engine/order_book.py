@@ -66,32 +66,26 @@ class OrderBook:
         _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
         self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
         self.bounded = capacity is not None
-        self.capacity = self._opened_with = self.first_capacity if capacity is None else capacity
+        self.capacity = self.first_capacity if capacity is None else capacity
         self.first_order = a.first_order(max_price + 1)
-        self._open()
+        self.arena = self._arena()
+        a.lay_out(self.arena, max_price + 1, self.bounded)
+        a.free_records(self.arena, self.first_order)
+        self._index()
 
     def renewed(self) -> OrderBook:
         """An empty book of the same rules."""
-        capacity = self._opened_with if self.bounded else None
-        return OrderBook(self.max_price, self.policy, capacity, self.with_ids)
-
-    def _open(self) -> None:
-        self.arena = self._arena()
-        a.lay_out(self.arena, self.max_price + 1, self.bounded, self._buckets())
-        a.free_records(self.arena, self.first_order)
-        self._index()
+        return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
 
     def _arena(self) -> a.Longs:
         return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
 
-    def _buckets(self) -> int:
-        return 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
-
     def _index(self) -> None:
-        buckets = self._buckets()
+        """Make the index of the resting orders, with four buckets or more for each; without ids it stays empty."""
+        buckets = 1 << (4 * self.capacity - 1).bit_length() if self.with_ids else 0
+        self.state[a.BUCKETS] = buckets
         self.index: a.Words = np.zeros(buckets + len(self.arena) if buckets else 1, np.uint32)
         if buckets:
-            self.state[a.BUCKETS] = buckets
             indexer()(self.arena, self.index)
 
     def grow(self) -> None:
