@@ -82,6 +82,16 @@ class Parsed(click.ParamType[Any]):
 SIZE = Parsed("size", size_of)
 
 
+class EachOnce(Listed):
+    """One or more values of one type, each once, with commas between them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        found = super().convert(value, param, ctx)
+        if not found or len(set(found)) < len(found):
+            self.fail(f"{value!r}: give one or more, each once, with commas between them", param, ctx)
+        return found
+
+
 class Seconds(click.FloatRange):
     """Seconds within a range. click's own range accepts nan, which is neither below nor above any bound."""
 
@@ -143,7 +153,7 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
     """All options of a benchmark's command, its own among them; None for the suite, in which defaults differ."""
     transports, repeats = (benchmark.transports, benchmark.repeats) if benchmark else (None, None)
     own, lacks = (benchmark.options, benchmark.lacks) if benchmark else ((), ())
-    transport = click.Option(["--transport"], type=Listed(Scheme()), default=transports, metavar="SCHEME[,...]",
+    transport = click.Option(["--transport"], type=EachOnce(Scheme()), default=transports, metavar="SCHEME[,...]",
                              show_default=transports is not None, help="Transports to measure.")  # fmt: skip
     common = together([
         click.option("--repeats", type=click.IntRange(1, 10_000), default=repeats,
@@ -158,10 +168,7 @@ def parameters(benchmark: Benchmark | None) -> list[click.Parameter]:
 
 
 def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
-    """The options' values, with those of `--quick`. UsageError if a transport is named twice, or none is."""
-    transports = typed["transport"]
-    if not transports or len(set(transports)) < len(transports):
-        raise click.UsageError("--transport needs one or more, each once, as amqp,zeromq")
+    """The options' values, with those of `--quick`."""
     quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
     return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
 

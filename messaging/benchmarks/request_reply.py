@@ -17,11 +17,11 @@ from collections.abc import Sequence
 import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Settings
-from messaging.options import SAMPLE_SECONDS, numbers, sizes
+from messaging.options import SAMPLE_SECONDS, EachOnce, numbers, sizes
 from messaging.peaks import CURVE, MAKES, PLOTS, PUBLISHED, in_words, peaks_by_size
 from messaging.requests import AnswerAll, AskOwn, reply_figures, wrong_with_asking
 from messaging.roles import Links, Role, check_descriptors, of_kind
-from runs.option_types import Listed, OneOf
+from runs.option_types import OneOf
 from transports.base import Pattern
 
 PATTERN = {"indexed": Pattern.REQUESTS, "scan": Pattern.SCAN}
@@ -33,7 +33,7 @@ OPTIONS = (
             "Replies to a client that has gone, with 6 clients, 1 thread, 1 KiB.", least=0),
     numbers("--ahead", "requests", 10_000, "1", "N",
             "Requests that a thread may send before a reply: 1 waits for each, as the paper does."),
-    click.Option(["--match"], type=Listed(OneOf(list(PATTERN))), default="indexed", show_default=True,
+    click.Option(["--match"], type=EachOnce(OneOf(list(PATTERN))), default="indexed", show_default=True,
                  help="How a thread finds its own reply."),
     click.Option(["--warm-up", "warm_up_s"], type=SAMPLE_SECONDS, default=0.5, show_default=True, help="Seconds."),
     click.Option(["--sample", "sample_s"], type=SAMPLE_SECONDS, default=2.0, show_default=True, help="Seconds."),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Figures, Point, Results, Scale, Settings
-from messaging.options import SAMPLE_SECONDS, Seconds, numbers
+from messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
 from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, restarting, roles_of
@@ -24,16 +24,16 @@ from messaging.supply_chain.messages import INTERACTIONS, Group
 from messaging.supply_chain.paper import MAKES, PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
-from runs.option_types import Listed, OneOf
+from runs.option_types import OneOf
 from transports.base import Pattern
 from transports.registry import has_broker
 
 MOST_BASE = 1000
 OPTIONS = (
-    click.Option(["--topology"], type=Listed(OneOf(TOPOLOGIES)), default=VERTICAL, show_default=True,
+    click.Option(["--topology"], type=EachOnce(OneOf(TOPOLOGIES)), default=VERTICAL, show_default=True,
                  help="vertical: more traffic; horizontal: more locations; freeform: as --config says."),
     numbers("--base", "bases", MOST_BASE, "10", "B", "The scale: 20 messages delivered a second for each unit."),
-    click.Option(["--interactions"], type=Listed(OneOf([str(each) for each in INTERACTIONS])),
+    click.Option(["--interactions"], type=EachOnce(OneOf([str(each) for each in INTERACTIONS])),
                  default=",".join(map(str, INTERACTIONS)), show_default=True, help="Which of the seven are on."),
     click.Option(["--config"], type=click.Path(), metavar="FILE.toml",
                  help="Locations, families and rates, with --topology freeform."),

@@ -27,7 +27,10 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
     [
         ("de-spsc --sizes 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
         ("de-spsc --sizes 1MiB..1B", "goes down"),
-        ("de-spsc --transport zeromq,zeromq", "--transport needs one or more, each once"),
+        ("de-spsc --transport zeromq,zeromq", "'--transport': 'zeromq,zeromq': give one or more, each once"),
+        ("suite --transport tcp,tcp", "'--transport': 'tcp,tcp': give one or more, each once"),
+        ("request-reply --match indexed,indexed", "'--match': 'indexed,indexed': give one or more, each once"),
+        ("supply-chain --topology ,", "'--topology': ',': give one or more, each once"),
         ("de-spsc --transport pigeon", "unknown transport 'pigeon'"),
         ("de-spsc --transport tcp://127.0.0.1:7000", "say tcp alone"),
         ("de-spsc --count 0", "--count"),
