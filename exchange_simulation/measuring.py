@@ -33,7 +33,7 @@ from experiments.trials.plan import Plan
 from experiments.trials.study import SWEEP
 from experiments.trials.trial import new_trial
 from messaging.benchmarks import benchmark_of, names
-from messaging.options import parameters, settings_of
+from messaging.options import parameters, settings_in_words
 from messaging.running import measured_benchmark
 from reports.progress import progress_bar
 from reports.run.page import write_page
@@ -192,13 +192,9 @@ def bench(
         if benchmark not in names():
             raise BadOption(f"benchmark is {benchmark!r}{nearest(benchmark, names())}")
         declared = benchmark_of(benchmark)
-        words = parameters(declared)
-        command = click.Command(benchmark, params=words)
-        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in words}
-        arguments = [word for option, value in options.items() for word in _typed(option, value, known)]
-        with command.make_context(benchmark, arguments) as context:
-            typed = {n: value for n, value in context.params.items() if n not in {"results", "name", "as_json"}}
-            settings = settings_of(declared, typed)
+        known = {param.opts[0].removeprefix("--").replace("-", "_"): param for param in parameters(declared)}
+        words = [word for option, value in options.items() for word in _typed(option, value, known)]
+        settings, _ = settings_in_words(declared, words)
         measured = measured_benchmark(declared, settings, str(results), name)
     found = Benchmark(measured.folder, measured.record)
     return _whole(found, found.status == "complete")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -21,6 +21,8 @@ UNITS = {"": 1, "B": 1, "kB": 1_000, "KiB": 1 << 10, "MB": 1_000_000, "MiB": 1 <
 LEAST_RATE_PER_S = 0.1
 TYPED_SIZE = re.compile(r"(\d+) ?([a-zA-Z]*)")
 QUICK_REPEATS = 3
+OF_OUTPUT = {"results", "name", "as_json"}
+"""Options that say where the outcome goes, and not what is measured."""
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
@@ -171,6 +173,14 @@ def settings_of(benchmark: Benchmark, typed: Mapping[str, Any]) -> Settings:
     """The options' values, with those of `--quick`."""
     quick = {"repeats": QUICK_REPEATS, **benchmark.quick} if typed["quick"] else {}
     return {**typed, **{name: value for name, value in quick.items() if not was_typed(name)}}
+
+
+def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Settings, set[str]]:
+    """(the settings that these words make after `exchange bench NAME`, the names of those that the words give)."""
+    command = click.Command(benchmark.name, params=parameters(benchmark))
+    with command.make_context(benchmark.name, [*words]) as context:
+        values = {name: value for name, value in context.params.items() if name not in OF_OUTPUT}
+        return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
 def settings_again(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from exchange.words import counted
 from messaging.benchmark import Benchmark, Cell, Figures, Settings, known_s
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
-from messaging.options import parameters, settings_again, settings_of
+from messaging.options import settings_again, settings_in_words
 from messaging.report import is_long, reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Plan, Setup, check_cells, plan_of
@@ -232,17 +232,9 @@ def jobs_of_suite(settings: Settings) -> Iterator[Job]:
     """
     for name in names():
         benchmark = benchmark_of(name)
-        words = ["--quick"] * bool(settings["quick"])
-        options = parameters(benchmark)
-        with click.Command(name, params=options).make_context(name, words) as context:
-            own = {
-                **settings_of(benchmark, context.params),
-                **{
-                    option: settings[option]
-                    for option in SHARED
-                    if settings.get(option) and option not in benchmark.lacks
-                },
-            }
+        defaults, _ = settings_in_words(benchmark, ["--quick"] * bool(settings["quick"]))
+        shared = {name: settings[name] for name in SHARED if settings.get(name) and name not in benchmark.lacks}
+        own = {**defaults, **shared}
         if settings.get("transport"):
             own["transport"] = _able(benchmark, own, settings["transport"])
         if own["transport"]:

@@ -12,15 +12,12 @@ from math import log
 from pathlib import Path
 from typing import Protocol
 
-import click
-from click.core import ParameterSource
-
 from exchange.json_records import LoadAxis, Record
 from messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
 from messaging.benchmarks import benchmark_of, names
 from messaging.flow import ceiling_per_s
 from messaging.measuring import COMPLETE, PARTIAL
-from messaging.options import parameters, settings_again, settings_of
+from messaging.options import settings_again, settings_in_words
 from messaging.report import write_page
 from messaging.results import FILE
 from messaging.running import record_of
@@ -34,7 +31,6 @@ from runs.record.noise import noise_share
 FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
 SATURATED = "saturated"
 USUAL_SIZE = 64
-TYPED = ParameterSource.COMMANDLINE
 LONGEST_S = 10.0
 """The longest that a probe offers messages at a rate, to have as many as the objective needs."""
 
@@ -196,11 +192,8 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     benchmark = benchmark_of(name)
     if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
-    options = parameters(benchmark)
-    with click.Command(name, params=options).make_context(name, ["--quick", *words]) as context:
-        typed = {option for option in context.params if context.get_parameter_source(option) is TYPED}
-        settings = settings_of(benchmark, context.params)
-        return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
+    settings, typed = settings_in_words(benchmark, ["--quick", *words])
+    return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
 
 
 def _one_of_each(benchmark: Benchmark, settings: Settings, typed: set[str]) -> Settings:

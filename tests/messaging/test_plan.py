@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from cli.bench import command_of
 from messaging.benchmark import Benchmark
 from messaging.benchmarks import benchmark_of, de_spsc, names
-from messaging.options import settings_of
+from messaging.options import settings_in_words
 from messaging.running import jobs_of_suite
 from messaging.setup import check_cells, plan_of
 from runs.errors import UserError
@@ -21,8 +20,7 @@ NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
 
 
 def settings(benchmark: Benchmark, words: str) -> dict[str, object]:
-    with command_of(benchmark).make_context(benchmark.name, words.split()) as context:
-        return dict(settings_of(benchmark, context.params))
+    return dict(settings_in_words(benchmark, words.split())[0])
 
 
 def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
@@ -99,6 +97,12 @@ def test_a_suite_does_not_give_the_supply_chain_a_delivery_which_each_group_of_i
     jobs = jobs_of_suite({"quick": True, "delivery": "confirmed", "transport": ()})
     with_delivery = {benchmark.name for benchmark, settings in jobs if settings.get("delivery")}
     assert set(names()) - with_delivery == {"supply-chain"}
+
+
+def test_the_settings_of_a_suite_s_parts_do_not_say_where_the_outcome_goes() -> None:
+    """They said `results` and no JSON, whatever the user had asked of the suite."""
+    (_, settings), *_ = jobs_of_suite({"quick": True, "transport": ()})
+    assert not {"results", "name", "as_json"} & settings.keys()
 
 
 def in_suite(*transports: str) -> dict[str, Sequence[str]]:
