@@ -37,7 +37,6 @@ from runs.process_group import ProcessGroup
 from runs.transport_settings import network_fits, runs_in_one_process, settled, those_that
 from transports.base import Link, Pattern, PeerGone, TransportError
 from transports.declaration import RunningBroker, Server
-from transports.frames import FrameBatch
 from transports.registry import connect, has_broker, scheme_of, transport_of
 
 if TYPE_CHECKING:
@@ -215,7 +214,9 @@ class Setup:
     def _load(self, transport: str) -> None:
         """Load the kernels of the transport's links."""
         if self.network is not None and has_broker(transport):
-            Receipt(WARM_SIZE).add(_filled(Source(WARM_SIZE)), time.monotonic_ns())
+            source = Source(WARM_SIZE)
+            source.fill(1, time.monotonic_ns())
+            Receipt(WARM_SIZE).add(source.batch, time.monotonic_ns())
             _load_without_a_broker(scheme_of(transport), (Pattern.PAIR, *self._patterns[transport]))
             return
         with self.links(transport, is_local=True) as links:
@@ -276,11 +277,6 @@ def _settled(transport: str, settings: Settings, patterns: Sequence[Pattern] = (
     elif "delivery" not in settings:  # the benchmark's links have several guarantees
         own["delivery"] = "durable"
     return settled(RunSettings(transport=transport, orders=1, nagle=nagle, **own), patterns)
-
-
-def _filled(source: Source) -> FrameBatch:
-    source.fill(1, time.monotonic_ns())
-    return source.batch
 
 
 def _check(transport: str) -> None:

@@ -27,6 +27,7 @@ from messaging.options import COUNT, numbers, sizes
 from messaging.roles import Links, Role, check_descriptors
 from messaging.streams import published_figures, published_roles, wrong_with_published
 from transports.base import Pattern
+from transports.registry import has_broker
 
 COUNTS = Counts(broker=80_000, brokerless=800_000, total_bytes=1 << 28)
 CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How many get each message.")
@@ -35,7 +36,8 @@ CONSUMERS = numbers("--consumers", "consumers", 1024, "1,2,4,8,16,32", "C", "How
 def points(settings: Settings) -> list[Point]:
     """UserError if a publisher has too few descriptors: a brokerless one needs two for each consumer."""
     most = max(settings["consumers"])
-    check_descriptors(2 * most, f"{most} consumers need up to two descriptors each at their publisher")
+    if not all(map(has_broker, settings["transport"])):
+        check_descriptors(2 * most, f"{most} consumers need up to two descriptors each at their publisher")
     return by_size_and("consumers")(settings)
 
 

@@ -117,10 +117,12 @@ def test_more_at_an_exchange_than_descriptors_are_refused(monkeypatch: pytest.Mo
     from messaging.benchmarks.perftest import points
 
     monkeypatch.setattr("resource.getrlimit", lambda _which: (150, 150))
-    asked = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic"}
+    asked = {"size": 64, "queues": 1, "npubs": 50, "nsubs": 1, "mode": "topic", "transport": ("zeromq",)}
     with pytest.raises(UserError, match="a role that meets 50 others has up to two connections with each"):
         points(asked)
-    assert points(asked | {"npubs": 40}) == [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
+    whole = [{"size_bytes": 64, "exchanges": 1, "mode": "topic"}]
+    assert points(asked | {"npubs": 40}) == whole
+    assert points(asked | {"transport": ("amqp",)}) == whole, "at a broker a role has one connection"
 
 
 def test_percentiles_are_there_from_16_bytes_on_and_the_mean_of_every_size(outcomes: dict[str, Outcome]) -> None:
