@@ -183,6 +183,7 @@ def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Setti
         return settings_of(benchmark, values), set(filter(was_typed, values))
 
 
-def settings_again(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a record, which leaves out the options that were not given, and has lists in place of tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+def settings_again(record: Mapping[str, Any], benchmark: Benchmark | None) -> Settings:
+    """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults."""
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    return {**settings_in_words(benchmark, [])[0], **given} if benchmark else given

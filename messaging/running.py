@@ -89,10 +89,10 @@ def run_suite(settings: Settings, output: Output) -> int:
 
 def run_again(record: Record, output: Output) -> int:
     """Repeat the measurements of a record; returns the exit code."""
-    settings = settings_again(record)
     if "parts" in record:
-        return run_suite(settings, output)
-    return run_benchmark(benchmark_of(record["benchmark"]), settings, output)
+        return run_suite(settings_again(record, None), output)
+    benchmark = benchmark_of(record["benchmark"])
+    return run_benchmark(benchmark, settings_again(record, benchmark), output)
 
 
 def _measured(

@@ -122,7 +122,7 @@ class BenchmarkLoad:
         if self.scale.whole:
             return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
         at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
-        return {**at_rate, "count": self.settings.get("count") or max(messages_at(value, at_rate), self._needed)}
+        return {**at_rate, "count": self.settings["count"] or max(messages_at(value, at_rate), self._needed)}
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
@@ -211,7 +211,8 @@ def _one_of_each(benchmark: Benchmark, settings: Settings, typed: set[str]) -> S
 
 def load_again(record: Mapping[str, Record], objective_of: Callable[[str], Objective]) -> BenchmarkLoad:
     """The load of a recorded search; `objective_of` reads the objective that a user gave it."""
-    settings, benchmark = settings_again(record), benchmark_of(str(record["benchmark"]))
+    benchmark = benchmark_of(str(record["benchmark"]))
+    settings = settings_again(record, benchmark)
     by_user = benchmark.scale is not None and benchmark.scale.objective is None
     objective = objective_of(str(record["objective"])) if by_user else None
     return BenchmarkLoad(benchmark, {**settings, "transport": (settings["transport"],)}, objective=objective)

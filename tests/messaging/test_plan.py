@@ -9,9 +9,9 @@ import pytest
 
 from messaging.benchmark import Benchmark
 from messaging.benchmarks import benchmark_of, de_spsc, names
-from messaging.options import settings_in_words
-from messaging.running import jobs_of_suite
-from messaging.setup import check_cells, plan_of
+from messaging.options import settings_again, settings_in_words
+from messaging.running import _given, jobs_of_suite
+from messaging.setup import _settled, check_cells, plan_of
 from runs.errors import UserError
 from transports.base import Pattern
 
@@ -21,6 +21,16 @@ NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
 
 def settings(benchmark: Benchmark, words: str) -> dict[str, object]:
     return dict(settings_in_words(benchmark, words.split())[0])
+
+
+def test_a_benchmark_that_is_made_again_has_the_delivery_that_it_had() -> None:
+    """Its record leaves out the options that were left open, and no --delivery at all meant durable."""
+    benchmark = benchmark_of("de-spsc")
+    first = settings(benchmark, "--transport amqp --sizes 8")
+    recorded = {name: list(value) if isinstance(value, tuple) else value for name, value in _given(first).items()}
+    again = settings_again({"settings": recorded}, benchmark)
+    assert _settled("amqp", again).delivery == _settled("amqp", first).delivery == "lossy"
+    assert (again["sizes"], again["count"]) == ((8,), None)
 
 
 def points(words: str, transport: str) -> Sequence[tuple[str, int]]:
