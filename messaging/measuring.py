@@ -58,11 +58,11 @@ class Launcher:
 
     def __enter__(self) -> Launcher:
         for name, role in self._roles.items():
-            self._members[name] = (
-                start_thread(role, self._patience_s)
-                if self._in_threads
-                else fork(role, self._patience_s, self._setup.group, partial(self._setup.settle, role))
-            )
+            settle = partial(self._setup.settle, role)
+            if self._in_threads:
+                self._members[name] = start_thread(role, self._patience_s, settle)
+            else:
+                self._members[name] = fork(role, self._patience_s, self._setup.group, settle)
         return self
 
     def play(self, on_start: Callable[[], None], on_end: Callable[[], None], on_count: OnCount) -> Outcome:

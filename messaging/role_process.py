@@ -158,11 +158,13 @@ class Threaded:
         self.thread.join(END_S)
 
 
-def start_thread(role: Role, patience_s: float) -> Threaded:
+def start_thread(role: Role, patience_s: float, settle: Callable[[], None]) -> Threaded:
+    """Start a role as a thread; it calls `settle` first, as a process does."""
     ours, theirs = Pipe()
 
     def live() -> None:
         with contextlib.closing(theirs):
+            settle()
             play(role, theirs, patience_s, in_thread=True)
 
     started = threading.Thread(target=live, daemon=True)

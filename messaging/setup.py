@@ -225,7 +225,7 @@ class Setup:
                 _load(links, pattern)
 
     def settle(self, role: Role) -> None:
-        """Move this process, which is to play the role, to its host and its processor."""
+        """Move this process, or thread, which is to play the role, to its host and its processor."""
         host = PUBLISHER if role.begins else CONSUMER
         if self.network is not None:
             self.network.enter(host)
