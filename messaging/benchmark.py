@@ -27,6 +27,7 @@ RATE, MAX = "rate_per_s", "max"
 """A point's key for its rate, if `--rate` names any, and the value that means as fast as it goes."""
 SECONDS, QUICK_SECONDS, LEAST_AT_A_RATE = 5.0, 1.0, 100
 """Seconds for which messages are offered at a rate, and the fewest messages, for which a low rate takes longer."""
+LEAST_MESSAGES = 64
 Settings = Mapping[str, Any]
 """Values of the command's options: transport, sizes, count, quick, ..., and the benchmark's own."""
 Point = Mapping[str, Any]
@@ -107,13 +108,11 @@ class Counts:
     broker: int = 100_000
     brokerless: int = 2_000_000
     total_bytes: int = 1 << 28
-    least: int = 64
-    quick: int = 10
-    """Divides the number for a quick run."""
 
     def of(self, size: int, has_broker: bool, quick: bool) -> int:
-        most = self.broker if has_broker else self.brokerless
-        return max(self.least, min(most, self.total_bytes // size) // (self.quick if quick else 1))
+        """A quick run has a tenth; no run has fewer than LEAST_MESSAGES."""
+        most = min(self.broker if has_broker else self.brokerless, self.total_bytes // size)
+        return max(LEAST_MESSAGES, most // 10 if quick else most)
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ class Makes:
 
     item: str
     what: str
-    options: str = ""
+    options: str
     """After `exchange bench NAME`."""
     but: str = ""
     """What is not as in the paper."""

@@ -47,7 +47,7 @@ def agents_of(chain: Chain, most: int) -> list[tuple[Location, ...]]:
     return found
 
 
-def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconnects: bool = False) -> list[Role]:
+def roles_of(chain: Chain, times: Times, links: Links, most_agents: int, reconnects: bool) -> list[Role]:
     """A role for each agent; the last one opens. `reconnects`: the broker may go and come back."""
     if links.has_broker:
         agents = agents_of(chain, most_agents)
