@@ -144,28 +144,25 @@ class _Shift:
         frames, offsets = batch.buffer.data, batch.offsets[: batch.count + 1].tolist()
         for at, end in itertools.pairwise(offsets):
             head = Head._make(HEAD.unpack_from(frames, at))
-            copies = self._copies(head)
-            copy = self._ledger.note_received(head, end - at, copies, now_ns)
-            if copy < copies:
-                self._answer(head, copy)
+            receivers = self._receivers(head)
+            copy = self._ledger.note_received(head, end - at, len(receivers), now_ns)
+            if copy < len(receivers):
+                self._answer(head, receivers[copy])
 
-    def _copies(self, head: Head) -> int:
-        """How many of the agent's locations get this message."""
+    def _receivers(self, head: Head) -> list[int]:
+        """The agent's locations that get this message, each a copy."""
         to = MESSAGES[head.message].to
         if to is To.EVERYBODY:
-            return len(self._own[Kind.SM])
-        return len(self._suppliers_here(head.target)) if to is To.FAMILY else 1
+            return self._own[Kind.SM]
+        if to is To.FAMILY:
+            return [number for number in self._chain.suppliers_of[head.target] if number in self._own[Kind.SP]]
+        return [head.target]
 
-    def _suppliers_here(self, family: int) -> list[int]:
-        return [supplier for supplier in self._chain.suppliers_of[family] if supplier in self._own[Kind.SP]]
-
-    def _answer(self, head: Head, copy: int) -> None:
-        message = MESSAGES[head.message]
-        number = self._suppliers_here(head.target)[copy] if message.to is To.FAMILY else head.target
+    def _answer(self, head: Head, receiver: int) -> None:
+        me = Location(MESSAGES[head.message].target, receiver)
         for answer in ANSWERS[head.message]:
             if MESSAGES[answer].name == "pOrder" and head.sender != head.winner:
                 continue
-            me = Location(message.target, number)
             target = self._target(MESSAGES[answer], me, head.sender, head.initiator)
             self._send(answer, me, target, head.size, head.initiator, head.winner, head.due_ns)
 
