@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from exchange.words import counted
 from messaging.supply_chain.chain import Chain
 from messaging.supply_chain.messages import INTERACTIONS, Group, Kind
 from messaging.supply_chain.paper import PAPERS_MIX
-from messaging.supply_chain.plan import Flow, Plan
+from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import PER_BASE
 from reports.formats import number
 from reports.tables import FoldingTable, key, plain_table, terminal, words
@@ -41,8 +41,8 @@ OURS = (
 def print_plan(plan: Plan, head: str) -> None:
     console, topology = terminal(), plan.topology
     console.print(
-        f"{head}: {number(plan.received())} messages/s delivered of {number(plan.sent())}/s sent, "
-        f"{number(plan.received_kb())} kB/s"
+        f"{head}: {number(plan.received)} messages/s delivered of {number(plan.sent)}/s sent, "
+        f"{number(plan.received_kb)} kB/s"
     )
     many = ", ".join(f"{topology.locations[kind]} {kind.name}" for kind in Kind)
     console.print(f"{many}; {counted(topology.families, 'product families')}")
@@ -60,21 +60,16 @@ def _interactions(plan: Plan) -> FoldingTable:
                         "received/s", "%")  # fmt: skip
     for each in plan.topology.interactions:
         interaction, topology = INTERACTIONS[each], plan.topology
-
-        def own(flow: Flow, each: int = each) -> bool:
-            return flow.interaction == each
-
         table.add_row(
             str(each), interaction.about, interaction.initiator.name, number(topology.rates[each]),
-            number(topology.initiations_per_s(each)), *_traffic(plan, own),
+            number(topology.initiations_per_s(each)), *_traffic(plan.of_interaction(each), plan),
         )  # fmt: skip
     return table
 
 
-def _traffic(plan: Plan, own: Callable[[Flow], bool]) -> list[str]:
+def _traffic(own: Plan, plan: Plan) -> list[str]:
     """Messages sent, and received, a second; percent of all that are received."""
-    received = plan.received(own)
-    return [number(plan.sent(own)), number(received), _share(received, plan.received())]
+    return [number(own.sent), number(own.received), _share(own.received, plan.received)]
 
 
 def _messages(plan: Plan) -> FoldingTable:
@@ -96,14 +91,10 @@ def _groups(plan: Plan) -> FoldingTable:
     paper = PAPERS_MIX.get(plan.topology.name, {})
     table = plain_table(key("group"), "sent/s", "received/s", "%", "paper's", "kB/s", "% of kB", "paper's")
     for group in Group:
-
-        def own(flow: Flow, group: Group = group) -> bool:
-            return flow.group is group
-
-        messages, kilobytes = paper.get(group.value, (None, None))
+        own, (messages, kilobytes) = plan.of_group(group), paper.get(group.value, ("-", "-"))
         table.add_row(
-            WORDS[group], *_traffic(plan, own), f"{messages}" if messages else "-", number(plan.received_kb(own)),
-            _share(plan.received_kb(own), plan.received_kb()), f"{kilobytes}" if kilobytes else "-",
+            WORDS[group], *_traffic(own, plan), f"{messages}", number(own.received_kb),
+            _share(own.received_kb, plan.received_kb), f"{kilobytes}",
         )  # fmt: skip
     return table
 
@@ -113,7 +104,8 @@ def _locations(plan: Plan) -> FoldingTable:
     table = plain_table(key("each, a second"), *names, gap=1)
     for kind in Kind:
         if plan.topology.locations[kind]:
-            rates = [of(kind, group) for of in (plan.sent_by, plan.received_by) for group in Group]
+            parts = [plan.of_group(group) for group in Group]
+            rates = [*(part.sent_by(kind) for part in parts), *(part.received_by(kind) for part in parts)]
             table.add_row(kind.value, *(number(rate) if rate else "-" for rate in rates))
     return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from exchange.measurements import LogBuckets
 from exchange.words import counted
@@ -90,7 +90,7 @@ def _in_all(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, o
     if off + slow > 1:
         received = sum(counts.measured_received for counts in found.values()) / measured_s
         yield (
-            f"{received:,.0f} messages/s were delivered of {plan.received():,.0f} planned; {slow} of "
+            f"{received:,.0f} messages/s were delivered of {plan.received:,.0f} planned; {slow} of "
             f"{len(plan.flows)} messages were late, and {counted(off, 'counts')} off the plan"
         )
 
@@ -150,7 +150,7 @@ def figures_of(chain: Chain, times: Times, results: Mapping[str, RoleResult]) ->
     by_interaction = dict(_by_interaction(plan, found, times.measured_s))
     return {
         "delivered_per_s": received / times.measured_s,
-        "planned_per_s": plan.received(),
+        "planned_per_s": plan.received,
         "off_plan_percent": max(abs(value) for name, value in by_interaction.items() if "off_plan" in name),
         "kb_per_s": kb / times.measured_s,
         **dict(_mix(plan, found, times.measured_s, received, kb)),
@@ -169,7 +169,7 @@ def _mix(
     plan: Plan, found: Mapping[str, MessageCounts], measured_s: float, received: int, kb: float
 ) -> Iterator[tuple[str, float]]:
     for group in Group:
-        own = [found[flow.message.name] for flow in plan.flows if flow.group is group]
+        own = [found[flow.message.name] for flow in plan.of_group(group).flows]
         if own and received:
             count, size = sum(counts.measured_received for counts in own), sum(counts.measured_bytes for counts in own)
             yield f"{group.value}_percent", 100 * count / received
@@ -192,17 +192,16 @@ def _by_location(plan: Plan, found: Mapping[str, MessageCounts], measured_s: flo
 def _by_interaction(plan: Plan, found: Mapping[str, MessageCounts], measured_s: float) -> Iterator[tuple[str, float]]:
     """Yield each interaction's deliveries a second, their distance from the plan, and the time from due to its end."""
     for number in plan.topology.interactions:
-        flows = [flow for flow in plan.flows if flow.interaction == number]
-        own = [found[flow.message.name] for flow in flows]
-        per_s = sum(counts.measured_received for counts in own) / measured_s
+        own = plan.of_interaction(number)
+        per_s = sum(found[flow.message.name].measured_received for flow in own.flows) / measured_s
         yield f"interaction_{number}_per_s", per_s
-        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / sum(flow.received for flow in flows) - 1)
-        ends = _last_ones(flows, found)
+        yield f"interaction_{number}_off_plan_percent", 100 * (per_s / own.received - 1)
+        ends = _last_ones(own.flows, found)
         if ends.count:
             yield f"interaction_{number}_p90_ms", ends.percentile_ns(90) / 1e6
 
 
-def _last_ones(flows: list[Flow], found: Mapping[str, MessageCounts]) -> LogBuckets:
+def _last_ones(flows: Sequence[Flow], found: Mapping[str, MessageCounts]) -> LogBuckets:
     """From due to receipt of the messages that nobody answers."""
     answered, messages = {flow.message.after for flow in flows}, [flow.message for flow in flows]
     last = [each.name for each in messages if each.name not in answered and each.to is not To.FAMILY]

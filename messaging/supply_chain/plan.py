@@ -7,8 +7,7 @@ a copy of a message to a topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from messaging.supply_chain.messages import INTERACTIONS, Group, Kind, Message, To, mean_kb
 from messaging.supply_chain.topologies import COUNTS, Topology
@@ -51,26 +50,36 @@ class Plan:
         plan._check_rates()
         return plan
 
-    def sent(self, of: Callable[[Flow], bool] = lambda _: True) -> float:
-        """Messages sent a second, of the flows for which `of` holds."""
-        return sum(flow.sent for flow in self.flows if of(flow))
+    def of_interaction(self, number: int) -> Plan:
+        """The part of the plan that is an interaction's."""
+        return replace(self, flows=tuple(flow for flow in self.flows if flow.interaction == number))
 
-    def received(self, of: Callable[[Flow], bool] = lambda _: True) -> float:
+    def of_group(self, group: Group) -> Plan:
+        """The part of the plan that is a group's."""
+        return replace(self, flows=tuple(flow for flow in self.flows if flow.group is group))
+
+    @property
+    def sent(self) -> float:
+        """Messages sent a second."""
+        return sum(flow.sent for flow in self.flows)
+
+    @property
+    def received(self) -> float:
         """Messages received a second."""
-        return sum(flow.received for flow in self.flows if of(flow))
+        return sum(flow.received for flow in self.flows)
 
-    def received_kb(self, of: Callable[[Flow], bool] = lambda _: True) -> float:
+    @property
+    def received_kb(self) -> float:
         """Kilobytes received a second."""
-        return sum(flow.received * flow.kb for flow in self.flows if of(flow))
+        return sum(flow.received * flow.kb for flow in self.flows)
 
-    def sent_by(self, kind: Kind, group: Group | None = None) -> float:
+    def sent_by(self, kind: Kind) -> float:
         """Messages that each location of a kind sends a second; the headquarters' instances are one location."""
-        return self.sent(lambda flow: flow.message.source is kind and group in {None, flow.group}) / self._many(kind)
+        return sum(flow.sent for flow in self.flows if flow.message.source is kind) / self._many(kind)
 
-    def received_by(self, kind: Kind, group: Group | None = None) -> float:
+    def received_by(self, kind: Kind) -> float:
         """Messages that each location of a kind receives a second."""
-        own = self.received(lambda flow: flow.message.target is kind and group in {None, flow.group})
-        return own / self._many(kind)
+        return sum(flow.received for flow in self.flows if flow.message.target is kind) / self._many(kind)
 
     def _many(self, kind: Kind) -> int:
         return 1 if kind is Kind.HQ else max(self.topology.locations[kind], 1)
@@ -84,7 +93,7 @@ class Plan:
                     f"these rates cannot be met: each {kind.value} would send and receive {each:,.0f} messages a "
                     f"second; one process does {MOST_PER_LOCATION:,.0f}: lower the rates or --base, or add locations"
                 )
-        total = self.sent() + self.received()
+        total = self.sent + self.received
         if total > MOST_PER_S:
             raise UserError(
                 f"these rates cannot be met: {total:,.0f} messages a second would be sent and received; one host does "

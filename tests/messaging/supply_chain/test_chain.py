@@ -52,7 +52,7 @@ def test_neighbours_take_turns_evenly() -> None:
 @pytest.mark.parametrize("topology", WORKLOADS, ids=named)
 def test_the_deliveries_of_a_whole_run_agree_with_the_plan(topology: Topology) -> None:
     chain = Chain(topology)
-    planned = Plan.of(topology).received() * 300
+    planned = Plan.of(topology).received * 300
     assert chain.deliveries(Times(0, 300, 1)) == pytest.approx(planned, rel=0.01)
     assert chain.deliveries(Times(0, 0, 1)) == 0
 

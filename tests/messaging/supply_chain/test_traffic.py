@@ -37,8 +37,8 @@ def test_the_mix_of_table_5_comes_out_at_every_base(name: str, base: int) -> Non
     plan = Plan.of(topology_of(name, base))
     for group in Group:
         messages, kilobytes = PAPERS_MIX[name][group.value]
-        received = 100 * plan.received(lambda flow, group=group: flow.group is group) / plan.received()
-        size = 100 * plan.received_kb(lambda flow, group=group: flow.group is group) / plan.received_kb()
+        received = 100 * plan.of_group(group).received / plan.received
+        size = 100 * plan.of_group(group).received_kb / plan.received_kb
         assert received == pytest.approx(messages, abs=0.06)
         assert size == pytest.approx(kilobytes, abs=0.1)
 
@@ -49,23 +49,24 @@ def test_each_interaction_has_its_share(name: str) -> None:
     suppliers = {VERTICAL: 2.5, HORIZONTAL: 2}[name]
     expected = {1: 6 * share[1], 2: (2 * suppliers + 6) * share[2], **{n: share[n] for n in (3, 4, 5, 6, 7)}}
     for number, percent in expected.items():
-        own = plan.received(lambda flow, number=number: flow.interaction == number)
-        assert 100 * own / plan.received() == pytest.approx(percent, abs=0.05)
+        own = plan.of_interaction(number).received
+        assert 100 * own / plan.received == pytest.approx(percent, abs=0.05)
 
 
 @pytest.mark.parametrize(("name", "per_base"), [(VERTICAL, 10), (HORIZONTAL, 10)])
 def test_traffic_grows_with_base(name: str, per_base: int) -> None:
     once, many = (Plan.of(topology_of(name, base)) for base in (per_base, 10 * per_base))
-    assert many.received() == pytest.approx(10 * once.received())
-    assert once.received() == pytest.approx(20 * per_base, rel=0.001)
+    assert many.received == pytest.approx(10 * once.received)
+    assert once.received == pytest.approx(20 * per_base, rel=0.001)
 
 
 def test_horizontal_leaves_the_traffic_of_a_supermarket_alone() -> None:
     small, large = Plan.of(horizontal(10)), Plan.of(horizontal(200))
     for kind in (Kind.SM, Kind.DC, Kind.SP):
         for group in Group:
-            assert small.received_by(kind, group) == pytest.approx(large.received_by(kind, group))
-            assert small.sent_by(kind, group) == pytest.approx(large.sent_by(kind, group))
+            one, other = small.of_group(group), large.of_group(group)
+            assert one.received_by(kind) == pytest.approx(other.received_by(kind))
+            assert one.sent_by(kind) == pytest.approx(other.sent_by(kind))
 
 
 def per_interaction(topology: Topology) -> Mapping[tuple[int, str, str], float]:
@@ -115,8 +116,9 @@ def test_messages_by_location_follow_the_equations() -> None:
     }  # fmt: skip
     for kind in Kind:
         for group in Group:
-            assert plan.sent_by(kind, group) == pytest.approx(sent.get((kind, group.value), 0)), (kind, group)
-            assert plan.received_by(kind, group) == pytest.approx(received.get((kind, group.value), 0)), (kind, group)
+            part = plan.of_group(group)
+            assert part.sent_by(kind) == pytest.approx(sent.get((kind, group.value), 0)), (kind, group)
+            assert part.received_by(kind) == pytest.approx(received.get((kind, group.value), 0)), (kind, group)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.name)
