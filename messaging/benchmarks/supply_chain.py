@@ -24,6 +24,7 @@ from messaging.supply_chain.messages import INTERACTIONS, Group
 from messaging.supply_chain.paper import MAKES, PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
+from runs.errors import UserError
 from runs.option_types import OneOf
 from transports.base import Pattern
 from transports.registry import has_broker
@@ -54,6 +55,9 @@ OPTIONS = (
 
 def points(settings: Settings) -> list[Point]:
     """A point for each topology with each base. UserError for a workload that cannot be."""
+    after_s, duration_s = settings.get("restart_after_s"), settings["duration_s"]
+    if after_s is not None and after_s >= duration_s:
+        raise UserError(f"--restart-after is {after_s:g}; it takes less than --duration, which is {duration_s:g}")
     found: list[Point] = []
     for name in settings["topology"]:
         found += [{"topology": name, "base": base} for base in (settings["base"] if name != FREEFORM else (1,))]

@@ -29,6 +29,7 @@ def refused(*words: str) -> str:
         ("--config some.toml", "--config FILE and --topology freeform belong together"),
         ("--interactions 8", "'8' is not one of"),
         ("--duration nan", "nan is no number of seconds"),
+        ("--duration 20 --restart-after 20", "--restart-after is 20; it takes less than --duration, which is 20"),
     ],
 )
 def test_an_option_that_makes_no_workload_is_refused(words: str, said: str) -> None:
