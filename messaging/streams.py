@@ -32,7 +32,7 @@ class Streams:
     """The point's key for the number of streams; without it there is one stream."""
     size: Callable[[Cell], int] = lambda cell: cell.size
     of_each: str = ""
-    """The name of the median of the streams' own rates, if it is a figure."""
+    """The name of the median of the streams' own rates, if it is a figure; it is left out unless all were timed."""
 
     def roles(self, cell: Cell, links: Links) -> list[Role]:
         found, size, count = [], self.size(cell), self.count(cell)
@@ -57,10 +57,11 @@ class Streams:
         ]
 
     def figures(self, cell: Cell, results: Results) -> Figures:
-        found, size = published_figures(self.size(cell), results), self.size(cell)
-        each = [flow_figures(size, [consumer]) for consumer in consumers_of(results)] if self.of_each else []
-        rates = [own["messages_per_s"] for own in each if "messages_per_s" in own]
-        return {**found, self.of_each: median(rates)} if rates else found
+        size = self.size(cell)
+        found, each = published_figures(size, results), [flow_figures(size, [one]) for one in consumers_of(results)]
+        if not self.of_each or not all("messages_per_s" in own for own in each):
+            return found
+        return {**found, self.of_each: median(own["messages_per_s"] for own in each)}
 
 
 def published_roles(

@@ -12,7 +12,7 @@ from messaging.benchmark import Cell, Counts
 from messaging.benchmarks import benchmark_of
 from messaging.payload import Receipt, Source
 from messaging.roles import RoleResult
-from messaging.streams import LEAST_SPAN_NS, by_publishers_clock, flow_figures, published_figures
+from messaging.streams import LEAST_SPAN_NS, Streams, by_publishers_clock, flow_figures, published_figures
 from tests.exchange_command import exchange_here
 
 DE_SPSC = benchmark_of("de-spsc")
@@ -71,6 +71,16 @@ def test_the_shortest_span_is_a_rate() -> None:
     assert flow_figures(8, [received])["messages_per_s"] == 1000.0
     received.last_ns -= 1
     assert flow_figures(8, [received]) == {}
+
+
+def test_the_rate_of_a_stream_is_of_all_streams_or_is_left_out() -> None:
+    """It was the median of those that had run for long enough: of the slower ones."""
+    streams, cell = Streams(lambda _: 11, "streams", of_each="each_per_s"), Cell("memory", {"size_bytes": 8}, {})
+    consumers = {f"consumer {number}": RoleResult(received=11, last_ns=LEAST_SPAN_NS) for number in (1, 2)}
+    results = {"publisher": RoleResult(sent=11), **consumers}
+    assert streams.figures(cell, results)["each_per_s"] == 1000.0
+    consumers["consumer 2"].last_ns -= 1
+    assert "each_per_s" not in streams.figures(cell, results)
 
 
 def test_the_mean_time_of_messages_too_short_for_a_stamp_is_that_of_messages_with_one() -> None:
