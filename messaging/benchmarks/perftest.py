@@ -30,13 +30,14 @@ from runs.option_types import Count, OneOf
 from transports.base import Pattern
 from transports.registry import has_broker
 
-SHARED, USUAL = "shared", 6
+SHARED, USUAL, QUICK = "shared", 6, 2
 MODES = {SHARED: Pattern.QUEUE, "fanout": Pattern.FANOUT, "topic": Pattern.TOPIC}
 
 ROLES = click.IntRange(1, 10_000)
 OPTIONS = (
     click.Option(["--clients"], type=ROLES,
-                 help="Processes that publish and subscribe, in all, dealt to the queues.  [default: 6 a queue]"),
+                 help="Processes that publish and subscribe, in all, dealt to the queues.  "
+                 "[default: 6 a queue; 2 with --quick]"),
     click.Option(["--npubs"], type=ROLES, help="Publishers on each queue, or exchange, that do not subscribe."),
     click.Option(["--nsubs"], type=ROLES, help="Subscribers on each queue, or exchange, that do not publish."),
     click.Option(["--qt", "queues"], type=ROLES, default=10, show_default=True, help="Queues, or exchanges."),
@@ -68,13 +69,14 @@ class Shape:
         """UserError for clients that no queue can have, or that do not know what they are."""
         npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
         is_split = npubs is not None or nsubs is not None or mode_of(settings) != SHARED
-        if is_split and clients is not None and not settings.get("quick"):
+        if is_split and clients is not None:
             raise UserError(
                 "--clients publish to shared queues and subscribe to them: leave out --npubs, --nsubs, --mode"
             )
         if is_split:
             return cls(npubs or USUAL, nsubs or USUAL)
-        each, odd = divmod(clients or USUAL * settings["queues"], settings["queues"])
+        usual = QUICK if settings.get("quick") else USUAL
+        each, odd = divmod(clients or usual * settings["queues"], settings["queues"])
         if odd or not each:
             raise UserError(f"--clients is {clients}: give a multiple of --qt, which is {settings['queues']}")
         return cls(each, each, both=True)
@@ -270,5 +272,5 @@ BENCHMARK = Benchmark(
     options=OPTIONS,
     patterns=lambda cell: (MODES[mode_of(cell.settings)],),
     repeats=1,
-    quick={"repeats": 3, "clients": 4, "queues": 2, "count": 10_000},
+    quick={"repeats": 3, "queues": 2, "count": 10_000},
 )  # fmt: skip

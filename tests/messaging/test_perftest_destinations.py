@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from messaging.benchmarks import benchmark_of
 from messaging.benchmarks.perftest import Destination, Shape, destinations_of, points
 from messaging.flow import ConsumeShared
+from messaging.options import settings_in_words
 from messaging.roles import LinkEnd, Links, RoleResult
 from runs.errors import UserError
 from transports.base import Address, Pattern
@@ -115,6 +117,15 @@ def test_the_default_is_the_papers_60_clients_that_do_both_and_its_total() -> No
     assert {role.name.partition(" ")[0] for role in roles} == {"client"}
     assert {len(role.ends) for role in roles} == {2}
     assert sum(each.published + each.delivered for each in destinations) == 12_000_240
+
+
+def test_a_quick_perftest_has_two_clients_on_each_queue_however_many_queues_there_are() -> None:
+    """Of three queues it refused its own four clients."""
+    perftest = benchmark_of("perftest")
+    for words, roles in (("--quick", 4), ("--quick --qt 3", 6), ("--quick --qt 3 --clients 9", 9)):
+        settings, _ = settings_in_words(perftest, words.split())
+        assert sum(each.shape.publishers for each in destinations_of(settings)) == roles
+        assert perftest.points(settings)
 
 
 def test_an_older_record_has_publishers_and_subscribers() -> None:
