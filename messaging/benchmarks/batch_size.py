@@ -20,18 +20,24 @@ from messaging.benchmark import (
 )
 from messaging.options import COUNT, sizes
 from messaging.streams import Streams
+from runs.errors import UserError
 
 MESSAGE_BYTES = 6
 COUNTS = Counts(broker=500_000, brokerless=20_000_000, total_bytes=1 << 40)
 
 
 def points(settings: Settings) -> list[Point]:
+    """UserError for a batch that holds no message."""
+    if (least := min(settings["sizes"])) < MESSAGE_BYTES:
+        raise UserError(
+            f"--sizes has {least}: a batch of {MESSAGE_BYTES}-byte messages has {MESSAGE_BYTES} bytes or more"
+        )
     return [{"batch_bytes": size} for size in settings["sizes"]]
 
 
 def packed(cell: Cell) -> int:
     """Number of messages in a frame."""
-    return max(1, int(cell.point["batch_bytes"]) // MESSAGE_BYTES)
+    return int(cell.point["batch_bytes"]) // MESSAGE_BYTES
 
 
 def frames(cell: Cell) -> int:

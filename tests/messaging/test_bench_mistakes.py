@@ -42,6 +42,7 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-mpmc --pairs 8,1", "not in order"),
         ("de-mpmc --pairs two", "is no list of pairs"),
         ("de-mpmc --pairs 0..4", "pairs are 1 to 256"),
+        ("batch-size --sizes 4,8", "--sizes has 4: a batch of 6-byte messages has 6 bytes or more"),
         ("perftest --size 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
         ("perftest --size 2MiB", "2,097,152 bytes"),
         ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
