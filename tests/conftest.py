@@ -29,14 +29,14 @@ settings.load_profile("untimed")
 
 ITS_FILE = ""
 SHARING = {
-    r"tests/transports/amqp/test_(link|knobs|commit_point)\.py": "shared node",
+    r"tests/transports/amqp/test_(link|knobs|commit_point|alarm)\.py": "shared node",
     r"tests/transports/(rabbitmq/test_running_node|test_requests|test_published)\.py": "shared node",
     r"tests/(transports/test_(contract|lending|nodelay|queue|routed)|messaging/test_round_trips).*(amqp|broker)": (
         "shared node"
     ),
     r"tests/runs/test_run_over_amqp\.py::test_(the_same_seed|a_wrong_password)": "shared node",
     r"tests/runs/test_recovery\.py::test_a_(standby_takes_the_place|reporter_that_is_killed).*\[amqp": "shared node",
-    r"tests/messaging/test_(bench_over_amqp|roles_by_hand)\.py": "shared node",
+    r"tests/messaging/test_(bench_over_amqp|bench_durable|roles_by_hand)\.py": "shared node",
     r"tests/messaging/supply_chain/test_restart\.py::test_a_broker_that_is_not_ours": "shared node",
     r"tests/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",
     r"tests/messaging/test_benchmarks\.py": ITS_FILE,

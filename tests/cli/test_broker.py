@@ -21,7 +21,7 @@ from transports.rabbitmq import running_node
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of this test's standing node, which does not outlive the test."""
-    folder = tmp_path / "broker of mine"
+    folder = tmp_path / "a folder, whose name has blänks"
     monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(folder))
     yield folder
     exchange_here("broker", "stop")
@@ -76,6 +76,8 @@ def test_it_starts_once_serves_several_runs_and_leaves_nothing(folder: Path) -> 
     assert status()["pid"] == node.pid
 
     started = family(node.pid)
+    assert len(started) > 1
+    assert is_listening(node.port)
     assert "stopped" in broker("stop").out
     assert [process for process in started if not is_gone(process)] == []
     assert not is_listening(node.port)

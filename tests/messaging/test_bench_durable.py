@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -39,29 +40,42 @@ def durable_queues(node: Node, answer: Path) -> dict[str, int]:
     return {name: int(messages) for name, messages in DURABLE.findall(answer.read_text())}
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "subscribers"),
-    [
-        ("fe-spmc --consumers 2", ".fanout."),
-        pytest.param("te-spsc --patterns 2", ".topic.", marks=pytest.mark.long),
-    ],
-)
-def test_the_queues_of_durable_subscribers_outlive_the_broker(
-    benchmark: str, subscribers: str, nodes: list[Node], tmp_path: Path
-) -> None:
-    (node,) = nodes
+@contextlib.contextmanager
+def under_way(
+    benchmark: str, pattern: str, node: Node, folder: Path
+) -> Iterator[tuple[subprocess.Popen[str], set[str]]]:
+    """A benchmark that would go on for long, and the durable queues of its two subscribers, with messages in them."""
     words = (*benchmark.split(), "--delivery", "durable", "--sizes", 64, "--count", 2_000_000, "--repeats", 1)
     bench = subprocess.Popen(
-        command("bench", *words, "--transport", node.url, "--results", tmp_path / "results"),
+        command("bench", *words, "--transport", node.url, "--results", folder / "results"),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, PASSWORD: node.password},
     )  # fmt: skip
 
-    def in_full_swing() -> list[str]:
-        found = {name: n for name, n in durable_queues(node, tmp_path / "queues").items() if subscribers in name}
-        return list(found) if len(found) == 2 and any(found.values()) else []
+    def in_full_swing() -> set[str]:
+        found = {name: n for name, n in durable_queues(node, folder / "queues").items() if pattern in name}
+        return set(found) if len(found) == 2 and any(found.values()) else set()
 
-    before = until(in_full_swing, "messages in queues of subscribers")
-    nodes.append(node.restart())
-    _, said = bench.communicate(timeout=PATIENCE_S)
+    try:
+        yield bench, until(in_full_swing, "messages in durable queues of subscribers")
+    finally:
+        bench.kill()
+        bench.communicate()
+
+
+def test_the_queues_of_durable_subscribers_are_durable(rabbitmq_node: Node, tmp_path: Path) -> None:
+    with under_way("fe-spmc --consumers 2", ".fanout.", rabbitmq_node, tmp_path) as (_, queues):
+        assert len(queues) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("benchmark", "pattern"), [("fe-spmc --consumers 2", ".fanout."), ("te-spsc --patterns 2", ".topic.")]
+)
+def test_the_queues_of_durable_subscribers_outlive_the_broker(
+    benchmark: str, pattern: str, nodes: list[Node], tmp_path: Path
+) -> None:
+    with under_way(benchmark, pattern, nodes[0], tmp_path) as (bench, queues):
+        nodes.append(nodes[0].restart())
+        _, said = bench.communicate(timeout=PATIENCE_S)
     assert (bench.returncode, "the broker at" in said) == (1, True), said
-    assert set(before) <= set(durable_queues(nodes[-1], tmp_path / "queues"))
+    assert queues <= durable_queues(nodes[-1], tmp_path / "queues").keys()

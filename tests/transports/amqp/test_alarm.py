@@ -8,33 +8,33 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.broker import need_rabbitmq
 from tests.machine import PATIENCE_S
 from tests.transports.conftest import NAMES, deadline_ns, greet, until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateServer
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
-from transports.rabbitmq import Node, private_node
+from transports.rabbitmq import Node
 from transports.registry import connect, listen
 
 CLIENTS = ("compiled", "joined", "pika")
 NUMBERED = [n.to_bytes(4, "little") for n in range(500)]
 
 
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    need_rabbitmq()
-    with private_node(tmp_path_factory.mktemp("alarm") / "node") as node:
-        yield node
+@pytest.fixture
+def node(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
+    """The node that all tests share; this process runs them one after the other, so an alarm disturbs no other."""
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    return rabbitmq_node
 
 
 @pytest.fixture
-def mark(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
-    """Set the node's memory mark: 0 raises the alarm soon. Afterwards there is none."""
-    monkeypatch.setenv(PASSWORD, node.password)
+def mark(node: Node) -> Iterator[Callable[[float], None]]:
+    """Set the node's memory mark: 0 raises the alarm soon. Afterwards there is none, and frames pass again."""
     yield node.set_memory_mark
     node.set_memory_mark(0.4)
+    with two_ends(node.url):
+        pass
 
 
 @contextlib.contextmanager
@@ -100,8 +100,7 @@ def test_a_publisher_pauses_during_an_alarm_and_then_goes_on_and_nothing_is_lost
         assert listener.facts()["blocked_s"] == 0, "who only consumes is not blocked"
 
 
-def test_a_broker_that_closes_every_connection_says_why(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PASSWORD, node.password)
+def test_a_broker_that_closes_every_connection_says_why(node: Node) -> None:
     with two_ends(f"{node.url}/?delivery=lossy") as (listener, connector):
         PrivateServer(node).close_connections()
         for link in (listener, connector):

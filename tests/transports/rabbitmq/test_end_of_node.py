@@ -1,4 +1,4 @@
-"""However a node ends, nothing of it is left."""
+"""However a node ends, nothing of it is left; `exchange broker stop` is tests/cli/test_broker.py's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.broker import family, files_others_may_touch, is_gone, is_listening, need_rabbitmq
+from tests.broker import family, files_others_may_touch, is_gone, need_rabbitmq
 from tests.machine import PATIENCE_S, until
 from transports.declaration import Where
 from transports.rabbitmq import Node, RabbitMqError, boot, private_node
@@ -32,19 +32,6 @@ spawn(fun Ask() ->
     end
 end).
 """
-
-
-def test_after_stop_no_process_port_or_folder_is_left(tmp_path: Path) -> None:
-    need_rabbitmq()
-    folder = tmp_path / "a folder, whose name has blänks"
-    with private_node(folder) as node:
-        started = family(node.pid)
-        assert len(started) > 1
-        assert is_listening(node.port)
-    assert [process for process in started if not is_gone(process)] == []
-    assert not is_listening(node.port)
-    assert not folder.exists()
-    node.stop()
 
 
 @pytest.mark.long
