@@ -35,7 +35,7 @@ SHARING = {
         "shared node"
     ),
     r"tests/runs/test_run_over_amqp\.py::test_(the_same_seed|a_wrong_password)": "shared node",
-    r"tests/runs/test_recovery\.py::test_a_(standby_takes_the_place|reporter_that_is_killed).*\[amqp": "shared node",
+    r"tests/runs/test_recovery\.py::test_a(n_engine_that|_reporter_that|_standby)_.*\[amqp": "shared node",
     r"tests/messaging/test_(bench_over_amqp|bench_durable|roles_by_hand)\.py": "shared node",
     r"tests/messaging/supply_chain/test_restart\.py::test_a_broker_that_is_not_ours": "shared node",
     r"tests/experiments/test_trial_over_amqp\.py::test_the_standing_node": "shared node",

@@ -174,12 +174,3 @@ def test_quiet_leaves_only_the_outcome(words: tuple[str, ...], tmp_path: Path, m
     assert done.stderr == ""
     assert "memory" in done.stdout
     assert "warm-ups" not in done.stdout
-
-
-def test_verbose_says_how_each_component_is_started(tmp_path: Path):
-    words = ["run", "-v", "--no-page", "--no-spark", "--transport", "tcp", "--orders", "300"]
-    done = CliRunner().invoke(main, [*words, "--results", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    started = [line.partition(":")[0] for line in done.stderr.splitlines() if line.startswith("starting ")]
-    assert sorted(started) == ["starting engine", "starting gateway", "starting reporter"]
-    assert "exchange gateway --engine tcp://127.0.0.1:" in done.stderr

@@ -43,7 +43,9 @@ def test_the_extras_are_those_of_the_project() -> None:
 def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
     tmp_path: Path, without: str
 ) -> None:
-    said = exchange("run", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without)
+    said = exchange(
+        "run", "--transport", "memory", "--orders", 100, "--results", tmp_path / "results", PYTHONPATH=without
+    )
     assert said.code == 0, said.err
     assert "100 orders sent and received" in said.out
     assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err

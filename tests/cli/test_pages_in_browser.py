@@ -25,7 +25,6 @@ TOUCHED = {name: page for name, page in PAGES.items() if name not in {"run-zerom
 """Others have too few points for a chart; test_page_in_browser.py touches a longer run's page."""
 HEIGHTS = {"run-zeromq": 1800, "compare": 2500, "sweep": 2500, "nagle": 3000, "capacity": 2500, "suite": 4000}
 """The most that a page takes at a desk, in px, with what is folded closed."""
-MOST_BYTES = 300_000
 SIZES = {"desk": DESK, "phone": {"width": 390, "height": 844}}
 
 
@@ -49,11 +48,6 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, reported: Path, name
         if size == "desk" and name in HEIGHTS:
             assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[name]
     page.close()
-
-
-@pytest.mark.parametrize(("name", "file"), PAGES.items())
-def test_no_page_is_heavy(reported: Path, name: str, file: str) -> None:
-    assert (reported / name / file).stat().st_size <= MOST_BYTES
 
 
 @pytest.mark.parametrize(("name", "file"), TOUCHED.items())

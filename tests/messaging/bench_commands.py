@@ -18,8 +18,12 @@ Outcome = dict[str, Any]
 """code, out, err, and the record that the command left, if any."""
 
 
-def benches(results: Path, *commands: str, **env: str) -> list[Outcome]:
-    """Their folders are results/0, results/1, ..."""
+WITHOUT_PAGES = "EXCHANGE_TESTS_WITHOUT_PAGES"
+
+
+def benches(results: Path, *commands: str, pages: bool = False, **env: str) -> list[Outcome]:
+    """Their folders are results/0, results/1, ...; a page costs 0.1 s, and the first one 0.5 s more."""
+    env |= {} if pages else {WITHOUT_PAGES: "1"}
     done = subprocess.run(
         [sys.executable, "-m", __name__, str(results), *commands],
         capture_output=True, text=True, timeout=PATIENCE_S, check=True,
@@ -44,5 +48,9 @@ def _outcome(results: Path, place: int, command: str) -> Outcome:
 
 
 if __name__ == "__main__":
+    if WITHOUT_PAGES in os.environ:
+        from messaging import running
+
+        running.write_page = lambda folder, _record: folder / "bench.html"
     results, *commands = sys.argv[1:]
     print(json.dumps([_outcome(Path(results), place, command) for place, command in enumerate(commands)]))

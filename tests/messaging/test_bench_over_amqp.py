@@ -16,7 +16,7 @@ SHORT = "--repeats 1 --count"
 FLOOD = "--repeats 1 --quick"
 """As many messages as it takes to be timed."""
 COMMANDS = {
-    "de-spsc": f"de-spsc --sizes 1,4KiB {SHORT} 5000",
+    "de-spsc": f"de-spsc --sizes 1,4KiB {SHORT} 2000",
     "de-pp": f"de-pp --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --sizes 64 --pairs 3 {FLOOD}",
     "perftest": f"perftest --npubs 3 --nsubs 3 --qt 2 {SHORT} 500",
@@ -28,8 +28,8 @@ COMMANDS = {
     "fe-spmc": f"fe-spmc --sizes 1,1MiB --consumers 3 {FLOOD}",
     "te-spsc": f"te-spsc --sizes 1,1MiB --patterns 64 {FLOOD}",
     "request-reply": "request-reply --clients 1 --threads 2 --match indexed,scan --preload 20 "
-    "--sample 0.3 --warm-up 0.05 --repeats 1",
-    "supply-chain": "supply-chain --base 10 --agents 6 --warm-up 0.1 --duration 1 --bound 5",
+    "--sample 0.1 --warm-up 0.05 --repeats 1",
+    "supply-chain": "supply-chain --base 5 --agents 6 --warm-up 0.1 --duration 0.5 --bound 5",
     "confirmed": f"de-spsc --sizes 64 --delivery confirmed {FLOOD}",
     "one by one": f"de-spsc --sizes 64 --amqp-client pika {FLOOD}",
 }

@@ -44,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcomes(results: Path) -> dict[str, Outcome]:
-    return dict(zip(COMMANDS, benches(results, *COMMANDS.values()), strict=True))
+    return dict(zip(COMMANDS, benches(results, *COMMANDS.values(), pages=True), strict=True))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -20,8 +20,6 @@ from tests.runs.strangers import speak_garbage
 
 Start = Callable[..., Running]
 LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
-ZEROMQ_AND_TCP = ["zeromq", pytest.param("tcp", marks=pytest.mark.long)]
-PEERS = ("gateway", "reporter")
 ENDLESS = ("--rate", 2000, "--duration", 600)
 FOREVER = (*ENDLESS, "--no-page")
 SHORT = ("--rate", 1000, "--duration", 5, "--no-page")
@@ -78,8 +76,9 @@ def test_ctrl_c_before_the_start_says_so_and_nothing_else(running: Start) -> Non
     assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("transport", ZEROMQ_AND_TCP)
-@pytest.mark.parametrize("role", ["engine", *(pytest.param(each, marks=pytest.mark.long) for each in PEERS)])
+@pytest.mark.parametrize("transport", ["zeromq", "tcp"])
+@pytest.mark.parametrize("role", ["engine", "gateway", "reporter"])
+@pytest.mark.long
 def test_a_killed_component_ends_the_run_as_partial(role: str, transport: str, running: Start) -> None:
     run = running("--transport", transport, *(ENDLESS if role == "engine" else FOREVER)).under_way()
     family = run.family()

@@ -184,7 +184,7 @@ def is_permitted(priority: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("priority", ["normal", "real-time"])
+@pytest.mark.parametrize("priority", ["normal", pytest.param("real-time", marks=pytest.mark.long)])
 def test_a_component_that_is_started_again_is_scheduled_as_the_first_one_was(
     priority: str, running: Callable[..., Running]
 ) -> None:

@@ -52,13 +52,18 @@ def test_nagle_at_all_ends_is_at_whoever_there_is_and_changes_no_stream(
 @pytest.mark.parametrize(
     "transport", ["zeromq", *(pytest.param(each, marks=pytest.mark.long) for each in ("tcp", "amqp"))]
 )
-def test_a_run_with_keys_gives_the_same_streams_and_says_so(
+def test_a_run_with_keys_and_a_connection_for_each_direction_gives_the_same_streams_and_says_so(
     transport: str, keys: Path, tmp_path: Path, matched: dict[str, object]
 ) -> None:
-    said = measured(tmp_path, "--transport", transport, "--secure", keys, *STREAM)
+    said = measured(tmp_path, "--transport", transport, "--secure", keys, "--topology", "simplex", *STREAM)
     assert said.code == 0, said.err
-    assert said.record["checksums"] == matched["checksums"]
-    assert f"keys={keys}" in said.record["settings"]["url"]
+    record = said.record
+    assert (record["status"], record["checksums"]) == ("complete", matched["checksums"])
+    assert f"keys={keys}" in record["settings"]["url"]
+    assert record["settings"]["topology"] == "simplex"
+    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
+    assert len({end["local"] for end in ends}) == 2
+    assert sorted(end["bytes_out"] > 10 * ORDERS / 2 for end in ends) == [False, True], "orders leave on one of them"
     (folder,) = tmp_path.iterdir()
     assert f"complete: {transport} encrypted as fast" in exchange("report", folder, "--no-spark").out
 
@@ -143,10 +148,10 @@ def test_one_order_is_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
-def test_a_run_leaves_its_record_its_spool_and_its_page_and_its_components_are_set_as_told(
+def test_a_run_leaves_its_record_its_spool_and_its_page_and_its_components_are_started_and_set_as_told(
     transport: str, tmp_path: Path
 ) -> None:
-    words = ("--json", "--no-spark", "--results", tmp_path, "--name", "here", "--rate", 2000, "--orders", 1000)
+    words = ("--json", "-v", "--no-spark", "--results", tmp_path, "--name", "here", "--rate", 2000, "--orders", 1000)
     where = ("--cpus", "gateway=0,engine=0,reporter=0")
     said = exchange("run", *words, "--transport", transport, "--nagle", "engine", *where)
     assert {path.name for path in (tmp_path / "here").iterdir()} == {"run.json", "report.html", "spool"}
@@ -159,21 +164,12 @@ def test_a_run_leaves_its_record_its_spool_and_its_page_and_its_components_are_s
     assert record["settings"]["nagle"] == ["engine"]
     found = [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]]
     assert found == [("gateway", True), ("engine", False), ("reporter", True), ("reporter", True)]
+    started = [line.partition(":")[0] for line in said.err.splitlines() if line.startswith("starting ")]
+    assert sorted(started) == ["starting engine", "starting gateway", "starting reporter"]
+    assert f"exchange gateway --engine {record['settings']['url']} " in said.err
     gateway, engine, *_ = record["sockets"]
     assert gateway["bytes_out"] >= 1000 * 10
     assert gateway["segments_out"] == pytest.approx(engine["segments_in"], rel=0.1)
-
-
-@pytest.mark.parametrize("transport", ["zeromq", pytest.param("tcp", marks=pytest.mark.long)])
-def test_simplex_is_a_connection_for_each_direction_with_the_same_streams(
-    transport: str, tmp_path: Path, matched: dict[str, object]
-) -> None:
-    record = measured(tmp_path, "--transport", transport, "--topology", "simplex", *STREAM).record
-    assert (record["status"], record["checksums"]) == ("complete", matched["checksums"])
-    assert record["settings"]["topology"] == "simplex"
-    ends = [end for end in record["sockets"] if end["component"] == "gateway"]
-    assert len({end["local"] for end in ends}) == 2
-    assert sorted(end["bytes_out"] > 10 * ORDERS / 2 for end in ends) == [False, True], "orders leave on one of them"
 
 
 def test_a_launched_gateway_waits_longer_than_its_timeout_for_an_engine_that_is_slow_to_start(

@@ -46,8 +46,13 @@ def kill_launcher(run: Running) -> Path:
 def test_a_killed_gateway_s_orders_are_counted_and_the_unknown_ones_come_first(running: Start) -> None:
     run = running(*ENDLESS).under_way()
     until(lambda: is_idle(only_run(run)), "two seconds in the spool")
+    family = run.family()
     run.component("gateway").kill()
-    record = run.finish().record
+    said = run.finish()
+    record = said.record
+    assert (said.code, record["status"], "Traceback" in said.err) == (1, "partial", False)
+    assert "the gateway was killed by SIGKILL" in record["reasons"]
+    assert all(is_gone(process) for process in family)
     counts = record["counts"]
     assert counts["orders_sent"] >= counts["orders_answered"] > 0
     assert counts["orders_sent"] >= counts["orders_received"]
@@ -123,16 +128,18 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
 
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
-def test_an_engine_that_is_told_to_end_loses_no_result(
+def test_an_engine_that_is_told_to_end_loses_no_result_and_a_killed_watchdog_leaves_no_scratch_folder(
     transport: str, running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if transport == "amqp":
         need_rabbitmq()
         monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
     run = running("--transport", transport, *ENDLESS).under_way()
+    next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
     run.component("engine").terminate()
     record = run.finish().record
     assert record["status"] == "partial"
+    assert list(run.scratch.iterdir()) == []
     assert not [reason for reason in record["reasons"] if "left no result" in reason], record["reasons"]
     assert record["counts"]["orders_sent"] > 0
 
@@ -151,13 +158,6 @@ def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(
     broker.resume()
     record = run.finish().record
     assert (record["counts"]["orders_answered"], "last_look" in record["broker"]) == (6000, True)
-
-
-def test_a_killed_watchdog_leaves_no_scratch_folder(running: Start, tmp_path: Path) -> None:
-    run = running("--rate", 2000, "--duration", 1, "--no-page").under_way()
-    next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
-    assert run.finish().record["status"] in {"complete", "saturated"}
-    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_scratch_folder_whose_path_has_a_line_break_is_removed_and_no_other(

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from messaging import running
-from tests.exchange_command import STREAM, VALID, Said, exchange
+from tests.exchange_command import STREAM, VALID, exchange
 from tests.transports.distributions import add_distribution, installed
 from tests.transports.test_contract import *  # noqa: F403 - every claim, over the `url` of this module
 from tests.transports.test_contract_of_peers import *  # noqa: F403
@@ -118,26 +118,17 @@ def url(distribution: Path, tmp_path: Path) -> Iterator[str]:
         yield f"unix://{tmp_path / 'link'}"
 
 
-def run_with(distribution: Path, results: Path, *words: object) -> Said:
-    path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
-    shared = ("run", "--json", "--no-spark", "--no-page", "--results", results)
-    return exchange(*shared, *words, PYTHONPATH=path)
-
-
-def test_a_run_goes_over_a_transport_of_another_distribution(
+def test_a_run_goes_over_a_transport_of_another_distribution_whose_broker_is_measured_and_inspected(
     distribution: Path, tmp_path: Path, matched: dict[str, object]
 ) -> None:
-    said = run_with(distribution, tmp_path, "--transport", "unix", *STREAM)
-    assert said.code == 0, said.err
-    assert said.record["status"] in VALID
-    assert said.record["checksums"] == matched["checksums"]
-
-
-def test_any_transport_s_broker_is_measured_and_inspected(distribution: Path, tmp_path: Path) -> None:
-    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, "--rate", 500, "--orders", 500)
-    said = run_with(distribution, tmp_path, *words)
+    """The relay's frames go over the example's links."""
+    path = os.pathsep.join([str(distribution), *filter(None, [os.environ.get("PYTHONPATH")])])
+    words = ("--transport", "relay", "--delivery", "acked", "--pairs", 2, *STREAM)
+    said = exchange("run", "--json", "--no-spark", "--no-page", "--results", tmp_path, *words, PYTHONPATH=path)
     assert said.code == 0, said.err
     record = said.record
+    assert record["status"] in VALID
+    assert record["pairs"][0]["checksums"] == matched["checksums"]
     assert record["components"]["broker"]["cpu_s"] > 0
     assert record["settings"]["delivery"] == "acked"
     broker = record["broker"]

@@ -45,6 +45,7 @@ def as_nobody(home: Path, program: str, script: str) -> subprocess.CompletedProc
     nobody = pwd.getpwnam("nobody")
     packages = f"{ROOT}:{sysconfig.get_path('purelib')}"
     more = {"PYTHONPATH": packages, "NUMBA_CACHE_DIR": str(home), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    more["NUMBA_OPT"] = "0"  # from an empty cache: in half the time
     return subprocess.run(
         [program, "-c", script],
         user=nobody.pw_uid,
