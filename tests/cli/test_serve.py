@@ -77,21 +77,18 @@ def test_no_path_leads_out_of_the_results_or_to_other_files(recorded: Serving, p
     assert recorded.asked(recorded.url.path + path).status == 404
 
 
-def test_a_second_run_waits_until_the_first_is_stopped(fresh: Serving) -> None:
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+)
+def test_a_second_run_is_refused_while_one_is_under_way_whose_end_is_that_of_the_server(
+    fresh: Serving, number: signal.Signals
+) -> None:
     start, origin = f"{fresh.url.path}start", f"http://{fresh.url.netloc}"
     assert fresh.asked(start, "POST", "duration_s=600&orders_per_s=500", Origin=origin).status == 303
     refused = fresh.asked(start, "POST", "orders_per_s=500", Origin=origin)
     assert refused.status == 400
     assert "is under way" in refused.read().decode()
     assert fresh.asked(start, "POST", "results=elsewhere", Origin=origin).status == 400
-
-
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
-)
-def test_its_end_is_also_that_of_the_run_it_started(fresh: Serving, number: signal.Signals) -> None:
-    origin = f"http://{fresh.url.netloc}"
-    fresh.asked(f"{fresh.url.path}start", "POST", "duration_s=600&orders_per_s=500", Origin=origin)
     until(lambda: list(fresh.results.glob("*/spool/*.jsonl")), "a spool file")
     family = fresh.family()
     assert len(family) >= 6  # its watchdog, the run, the run's watchdog and three components

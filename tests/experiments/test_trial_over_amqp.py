@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import psutil
@@ -20,8 +21,8 @@ from transports.amqp.broker import PrivateServer, RabbitMq
 from transports.declaration import RunningBroker
 from transports.rabbitmq import Node, NodeAddress
 
-FAST = ("--transports", "amqp", "--rates", 1000, "--repeats", 1, "--duration", 0.1, "--pause", 0, "--keep-noisy",
-        "--no-spark")  # fmt: skip
+FAST = ("--transports", "amqp", "--nagle", "broker", "--rates", 1000, "--repeats", 1, "--duration", 0.1, "--pause", 0,
+        "--keep-noisy", "--no-spark")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +55,14 @@ class Comparison:
         assert self.process.poll() is None, self.process.communicate()[1]
         return bool(list(self.folder.glob("00-*/run.json")))
 
-    def brokers(self) -> list[tuple[int, int]]:
-        """Process and port of the broker of each run over AMQP that met one."""
+    def records(self) -> list[dict[str, Any]]:
+        """Of each run that met a broker."""
         records = [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("*/run.json"))]
-        met = [record["broker"] for record in records if record.get("broker")]
-        return [(broker["pid"], broker["port"]) for broker in met]
+        return [record for record in records if record.get("broker")]
+
+    def brokers(self) -> list[tuple[int, int]]:
+        """Process and port of the broker of each run that met one."""
+        return [(record["broker"]["pid"], record["broker"]["port"]) for record in self.records()]
 
     def assert_nothing_is_left_of(self, family: list[psutil.Process]) -> None:
         until(lambda: all(is_gone(process) for process in family), "all processes gone")
@@ -73,12 +77,22 @@ def comparison(tmp_path: Path) -> Iterator[Comparison]:
         started.process.kill()
 
 
-def test_one_node_serves_all_runs_of_a_comparison_and_goes_with_it(comparison: Comparison) -> None:
+def test_one_node_serves_all_runs_of_a_comparison_is_set_as_told_and_measured_and_goes_with_it(
+    comparison: Comparison,
+) -> None:
     family = comparison.family()
     _, err = comparison.process.communicate(timeout=PATIENCE_S)
     assert comparison.process.returncode == 0, err
     assert len(comparison.brokers()) == 2, "a warm-up and a repeat"
     assert len(set(comparison.brokers())) == 1
+    for record in comparison.records():
+        assert record["components"]["broker"]["cpu_s"] > 0
+        assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
+        assert record["settings"]["nagle"] == ["broker"]
+        ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
+        assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
+            (role, role != "broker") for role in ends
+        ]
     comparison.assert_nothing_is_left_of(family)
 
 

@@ -47,7 +47,7 @@ def test_a_socket_that_drops_every_packet_gets_what_was_sent_once_it_drops_none(
 
 def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -> None:
     words = ("--transports", "zeromq", "--faults", "engine-kill,connection-reset", "--results", tmp_path)
-    said = exchange(*QUICK, *words)
+    said = exchange_here(*QUICK, *words)
     assert said.code == 0, said.err
     record = said.record
     assert record["status"] == "complete"
@@ -94,7 +94,7 @@ def test_any_transport_can_be_broken_and_what_it_lacks_is_said(tmp_path: Path) -
 
 def test_a_run_that_does_not_start_says_why(tmp_path: Path) -> None:
     words = ("--transports", "tcp", "--faults", "engine-kill", "--results", tmp_path, "--", "--cpus", "gateway=4000")
-    (cell,) = exchange(*QUICK, *words).record["cells"]
+    (cell,) = exchange_here(*QUICK, *words).record["cells"]
     assert "the run did not start: " in cell["skipped"]
     assert "cannot stay on processor 4000" in cell["skipped"]
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from runs.files import whole_file
-from tests.exchange_command import command, exchange, measured_here
+from tests.exchange_command import command, exchange_here, measured_here
 from tests.machine import PATIENCE_S, until
 from tests.spark.fake_java import JAVA_17, fake_java
 
@@ -108,18 +108,18 @@ def test_of_a_run_whose_launcher_is_killed_no_query_is_left(tmp_path: Path, star
     until(lambda: list(run.scratch.iterdir()) == [], "an empty folder of temporary files")
 
 
-def test_without_spark_the_run_goes_on(tmp_path: Path) -> None:
+def test_without_spark_the_run_goes_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     java = fake_java(tmp_path / "java", JAVA_17)
     java.write_text(f"#!/bin/sh\n[ \"$1\" = -version ] && echo '{JAVA_17}' >&2 && exit\necho no memory >&2\nexit 1\n")
     words = ("--rate", "1000", "--orders", "500", "--no-spark", "--no-page", "--results", tmp_path / "results")
-    said = exchange("run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java"))
+    said = exchange_here("run", "--live-spark", "--transport", "memory", *words, JAVA_HOME=str(tmp_path / "java"))
     assert said.code == 0, said
-    assert "Spark's JVM did not start (no memory)" in said.err
+    assert "Spark's JVM did not start (no memory)" in capfd.readouterr().err, "the process with the query says so"
     assert "the run goes on without" in said.err
     assert "Traceback" not in said.err
 
 
 def test_a_folder_without_runs_is_nothing_to_look_at_once(tmp_path: Path) -> None:
-    said = exchange("spark", "live", tmp_path, "--once")
+    said = exchange_here("spark", "live", tmp_path, "--once")
     assert said.code == 2
     assert "holds no run that has begun" in said.err

@@ -121,7 +121,7 @@ def test_one_that_is_killed_leaves_no_process_and_what_is_left_is_no_simulation(
     ],
 )
 def test_a_master_that_is_none_is_a_sentence_and_leaves_nothing(master: str, told: str, tmp_path: Path) -> None:
-    said = on_master(master, tmp_path, *MARKET)
+    said = simulated(tmp_path, *MARKET, "--master", master)
     assert said.code == 2
     assert told in said.err
     assert "Traceback" not in said.err

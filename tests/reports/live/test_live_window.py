@@ -160,7 +160,7 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 def test_a_run_s_rates_stand_on_the_screen_drawn_once_a_second(
     terminal: Callable[..., Terminal], tmp_path: Path
 ) -> None:
-    run = terminal("--rate", 2000, "--orders", 3400, "--name", "looked-at")
+    run = terminal("--transport", "memory", "--rate", 2000, "--orders", 3400, "--name", "looked-at")
     code, out = run.finish()
     assert code == 0, out
     assert "3,400 orders sent and received" in out
