@@ -102,7 +102,7 @@ def _every_ns(_context: click.Context, _option: click.Parameter, text: str) -> i
     return int(found[1]) * UNITS_NS[found[2]]
 
 
-output_options: Callable[..., Any] = together([
+output_options = together([
     click.option("--tables", default="results/tables", show_default=True, metavar="URL",
                  help="Where exchange spark ingest made them."),
     master_or_server_option,
