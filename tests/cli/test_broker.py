@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def broker(*words: str) -> Said:
-    """Only a start needs a process of its own, which the node outlives."""
+    """Only a start of a node needs a process of its own, which the node outlives."""
     said = (exchange if words[0] == "start" else exchange_here)("broker", *words)
     assert "Traceback" not in said.err
     return said
@@ -69,8 +69,8 @@ def test_it_starts_once_serves_several_runs_and_leaves_nothing(folder: Path) -> 
     )
     assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
 
-    assert broker("start").code == 0
-    refused = broker("start", "--nodelay")
+    assert exchange_here("broker", "start").code == 0
+    refused = exchange_here("broker", "start", "--nodelay")
     assert refused.code == 2
     assert "a broker is up with nodelay False" in refused.err
     assert status()["pid"] == node.pid

@@ -146,25 +146,24 @@ def test_a_consumer_that_is_killed_is_named_and_ends_the_run(running: Running) -
     assert list(running.scratch.iterdir()) == []
 
 
-def test_nobody_outlives_a_launcher_that_is_killed(running: Running) -> None:
-    running.process.kill()
-    until(lambda: all(map(is_gone, running.family)), "the end of all roles")
-    assert list(running.scratch.iterdir()) == []
-    assert list(running.results.iterdir()) == []
-
-
-def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -> None:
+def test_a_launcher_that_is_killed_leaves_what_it_had_measured_and_nobody_outlives_it(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     words = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "100k", "--repeats", "10000"]
     with subprocess.Popen(
         [sys.executable, "-m", "cli", "bench", *words, "--results", str(tmp_path), "--name", "first"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(scratch)},
     ) as process:  # fmt: skip
         assert process.stderr is not None
         assert process.stderr.readline().startswith(
             "de-spsc: 1 cell of up to 2 roles, measured 10,000 times: at least about "
         )
         assert process.stderr.readline().startswith("de-spsc 1: zeromq, 64 B:")
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert family
         process.kill()
+    until(lambda: all(map(is_gone, family)), "the end of all roles")
+    assert list(scratch.iterdir()) == []
     record = orjson.loads((tmp_path / "first" / "bench.json").read_bytes())
     assert (record["status"], record["reasons"]) == ("partial", ["it goes on, or was killed"])
     assert record["rows"][0]["figures"]["messages_per_s"]["n"] >= 1
@@ -174,6 +173,7 @@ def test_a_launcher_that_is_killed_leaves_what_it_had_measured(tmp_path: Path) -
 
 
 def test_ctrl_c_ends_all_and_keeps_nothing_where_nothing_was_measured(running: Running) -> None:
+    assert list(running.results.glob("*/*")) == []
     running.process.send_signal(signal.SIGINT)
     _, err = running.process.communicate(timeout=PATIENCE_S)
     assert running.process.returncode == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.broker import need_rabbitmq
-from tests.messaging.bench_commands import bench, benches
+from tests.exchange_command import exchange_here
+from tests.messaging.bench_commands import bench
 from transports.rabbitmq import Node
 
 SHORT = "--base 10 --agents 6 --warm-up 0.1 --duration 3 --restart-after 1 --drain 60"
@@ -31,7 +32,7 @@ def test_what_is_persistent_survives_the_broker_s_restart(tmp_path: Path) -> Non
 
 
 def test_a_broker_that_is_not_ours_is_not_restarted(rabbitmq_node: Node, tmp_path: Path) -> None:
-    command = f"supply-chain {SHORT} --transport {rabbitmq_node.url}"
-    (outcome,) = benches(tmp_path, command, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
-    assert (outcome["code"], outcome["record"]) == (2, None)
-    assert "--restart-after needs a private broker" in outcome["err"]
+    words = ("supply-chain", *SHORT.split(), "--transport", rabbitmq_node.url, "--results", tmp_path)
+    said = exchange_here("bench", *words, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
+    assert (said.code, list(tmp_path.iterdir())) == (2, [])
+    assert "--restart-after needs a private broker" in said.err
