@@ -44,7 +44,7 @@ check: setup-dev ## style, types, the arrows of import, and what of the house mu
 house: setup-dev ## the house in figures: files, lines, rooms, circles, crumbs; --list names them
 	@$(BIN)/python .ci/house
 
-bench: setup-dev ## how fast our own code is, against the references in benchmarks/reference
+bench: setup ## how fast our own code is, against the references in benchmarks/reference
 	@$(BIN)/python -m benchmarks
 
 figures: setup ## the figures of README and docs/results-of-record.md, measured anew: 50 minutes of a quiet machine

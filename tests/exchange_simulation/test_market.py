@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.reference.order_book import ReferenceBook
 from exchange.messages import Order, decode_all
 from exchange_simulation import OrderBook, orders
 from gateway.seeded_orders import SeededOrders
+from matching_engine.reference import ReferenceBook
 
 
 def test_the_stream_is_the_gateway_s():
