@@ -8,11 +8,13 @@ import socket
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from tests.machine import lacks
+from transports.amqp.address import PASSWORD
 from transports.amqp.broker import PrivateServer
 from transports.base import NotInstalled
 from transports.declaration import RunningBroker, Where
@@ -73,6 +75,31 @@ def rabbitmq_node(brokers: Callable[[str], RunningBroker]) -> Node:
     server = brokers("amqp").server
     assert isinstance(server, PrivateServer)
     return server.node
+
+
+@pytest.fixture
+def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of the node that all tests share, with its password in the environment."""
+    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
+    return rabbitmq_node.url
+
+
+@pytest.fixture
+def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that this user may have up."""
+    need_rabbitmq()
+    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+
+
+def assert_is_ours_and_has_nagle_on(record: dict[str, Any]) -> None:
+    """A run's record says that its broker was a private one, set with `--nagle broker`, and measured."""
+    assert record["components"]["broker"]["cpu_s"] > 0
+    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
+    assert record["settings"]["nagle"] == ["broker"]
+    ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
+    assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
+        (role, role != "broker") for role in ends
+    ]
 
 
 def family(pid: int) -> list[psutil.Process]:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.broker import brokers, keys, rabbitmq_node
+from tests.broker import at_broker, brokers, keys, no_standing_broker, rabbitmq_node
 from tests.browser import browser
 from tests.exchange_command import matched, running
 from tests.machine import EXAMPLES
 
-__all__ = ["brokers", "browser", "keys", "matched", "rabbitmq_node", "running"]
+__all__ = ["at_broker", "brokers", "browser", "keys", "matched", "no_standing_broker", "rabbitmq_node", "running"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; the commands under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,6 @@
 """The scripts of examples/ and the cells of the notebook run as they stand.
 
-What they measure is made small and measured once, a comparison in threads of one process.
+What they measure is made small and measured once, in threads of one process.
 
 The sizes that stand in the scripts are run by `make test-long`.
 """
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {"one_run": "from due time ", "broker_or_none": " at 4,000 orders/s", "matching": "400 prices: "}
 SMALL: dict[str, dict[str, Any]] = {
-    "run": {"orders": "4k"}, "compare": {
+    "run": {"transport": "memory", "orders": "4k"}, "compare": {
         "transports": ["memory", "zeromq+inproc"], "repeats": 1, "seconds": 0.2, "redo_noisy": False,
     },
 }  # fmt: skip

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from runs.launch.brokers import Brokers
-from tests.broker import is_gone, need_rabbitmq
+from tests.broker import assert_is_ours_and_has_nagle_on, is_gone
 from tests.exchange_command import command
 from tests.machine import PATIENCE_S, until
 from transports.amqp.broker import PrivateServer, RabbitMq
@@ -25,11 +25,7 @@ FAST = ("--transports", "amqp", "--nagle", "broker", "--rates", 1000, "--repeats
         "--keep-noisy", "--no-spark")  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the one that this user may have up."""
-    need_rabbitmq()
-    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+pytestmark = pytest.mark.usefixtures("no_standing_broker")
 
 
 class Comparison:
@@ -86,13 +82,7 @@ def test_one_node_serves_all_runs_of_a_comparison_is_set_as_told_and_measured_an
     assert len(comparison.brokers()) == 2, "a warm-up and a repeat"
     assert len(set(comparison.brokers())) == 1
     for record in comparison.records():
-        assert record["components"]["broker"]["cpu_s"] > 0
-        assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
-        assert record["settings"]["nagle"] == ["broker"]
-        ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
-        assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
-            (role, role != "broker") for role in ends
-        ]
+        assert_is_ours_and_has_nagle_on(record)
     comparison.assert_nothing_is_left_of(family)
 
 

@@ -26,8 +26,6 @@ from runs.record.reading import records
 from tests.broker import need_rabbitmq
 from tests.exchange_command import VALID, Running
 from tests.machine import until
-from transports.amqp.address import PASSWORD
-from transports.rabbitmq import Node
 
 Start = Callable[..., Running]
 RATE_PER_S = 4_000
@@ -190,13 +188,6 @@ def answered_once(run: Running, orders: int) -> dict[str, Any]:
     recovered = record["recovered"]
     assert isinstance(recovered, dict)
     return recovered
-
-
-@pytest.fixture
-def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of the node that all tests share."""
-    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
-    return rabbitmq_node.url
 
 
 @pytest.mark.parametrize(

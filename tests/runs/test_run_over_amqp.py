@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.broker import need_rabbitmq
+from tests.broker import assert_is_ours_and_has_nagle_on, is_gone
 from tests.exchange_command import ORDERS, STREAM, Running, measured, measured_here
 from tests.machine import until
 from transports.amqp.address import PASSWORD
 from transports.amqp.broker import Probe
-from transports.rabbitmq import Node, NodeSettings, private_node
+from transports.rabbitmq import NodeSettings, private_node
 
-
-@pytest.fixture(autouse=True)
-def no_standing_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the one that this user may have up."""
-    need_rabbitmq()
-    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
-
-
-@pytest.fixture
-def at_broker(rabbitmq_node: Node, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(PASSWORD, rabbitmq_node.password)
-    return f"amqp://{rabbitmq_node.user}@{rabbitmq_node.host}:{rabbitmq_node.port}"
+pytestmark = pytest.mark.usefixtures("no_standing_broker")
 
 
 @pytest.mark.parametrize(
@@ -90,15 +78,8 @@ def test_a_broker_of_its_own_is_set_as_told_measured_and_removed(
     family = run.family()
     assert any("beam" in process.name() for process in family)
     said = run.finish()
-    record = said.record
     assert said.code == 0, said.err
-    assert record["components"]["broker"]["cpu_s"] > 0
-    assert (record["broker"]["product"], record["broker"]["is_private"]) == ("RabbitMQ", True)
-    assert record["settings"]["nagle"] == ["broker"]
-    ends = ("gateway", "engine", "reporter", "broker", "broker", "broker")
-    assert [(end["component"], end["tcp_nodelay"]) for end in record["sockets"]] == [
-        (role, role != "broker") for role in ends
-    ]
+    assert_is_ours_and_has_nagle_on(said.record)
     until(lambda: all(is_gone(process) for process in family), "broker and components gone")
     assert list((tmp_path / "scratch").iterdir()) == []
 
@@ -112,10 +93,6 @@ def test_simplex_is_a_connection_to_publish_on_and_one_to_consume_on(
     ends = [end for end in record["sockets"] if end["component"] == "gateway"]
     assert len({end["local"] for end in ends}) == 2
     assert record["broker"]["links"]["gateway"]["published"] == ORDERS + 2
-
-
-def is_gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_broker_that_dies_ends_the_run_as_partial(running: Callable[..., Running], tmp_path: Path) -> None:

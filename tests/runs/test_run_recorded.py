@@ -14,7 +14,7 @@ import pytest
 from runs.process_group import ProcessGroup
 from runs.record.begun import note_begun
 from runs.run import conditions_here
-from tests.broker import is_gone, need_rabbitmq
+from tests.broker import is_gone
 from tests.exchange_command import Running, exchange, measured_here
 from tests.machine import until
 
@@ -129,11 +129,10 @@ def test_a_signal_after_a_run_s_end_is_heeded_once_its_record_is_written(
 
 @pytest.mark.parametrize("transport", ["zeromq", pytest.param("amqp", marks=pytest.mark.long)])
 def test_an_engine_that_is_told_to_end_loses_no_result_and_a_killed_watchdog_leaves_no_scratch_folder(
-    transport: str, running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transport: str, running: Start, request: pytest.FixtureRequest
 ) -> None:
     if transport == "amqp":
-        need_rabbitmq()
-        monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+        request.getfixturevalue("no_standing_broker")
     run = running("--transport", transport, *ENDLESS).under_way()
     next(each for each in run.family() if any("watchdog" in word for word in each.cmdline())).kill()
     run.component("engine").terminate()
@@ -145,11 +144,8 @@ def test_an_engine_that_is_told_to_end_loses_no_result_and_a_killed_watchdog_lea
 
 
 @pytest.mark.long
-def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(
-    running: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    need_rabbitmq()
-    monkeypatch.setenv("EXCHANGE_BROKER_DIR", str(tmp_path / "no broker"))
+@pytest.mark.usefixtures("no_standing_broker")
+def test_a_broker_that_is_paused_for_longer_than_a_look_ends_nothing(running: Start) -> None:
     run = running("--transport", "amqp", "--rate", 500, "--duration", 12, "--timeout", 60, "--no-page").under_way()
     broker = next(process for process in run.family() if "beam" in process.name())
     broker.suspend()
