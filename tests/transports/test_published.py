@@ -16,7 +16,7 @@ from transports.frames import LONGEST_FRAME, FrameBatch
 from transports.registry import connect, listen
 from transports.topics import matches, prefixes
 
-FEW, MANY = 300, 1500  # more than the 1,000 that a ZeroMQ socket takes unread
+FEW, MANY = 300, 1500
 KEY = "news.usa.sport"
 
 
