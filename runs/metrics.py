@@ -82,6 +82,11 @@ def ratio(above: Read, below: Read, times: float = 1.0) -> Read:
     return read
 
 
+def percent(part: Read, whole: Read) -> Read:
+    """A number in percent of another; None if one is missing, or the other is 0."""
+    return ratio(lambda record: None if (found := part(record)) is None else 100 * found, whole)
+
+
 def orders_measured(record: Record) -> float | None:
     """The number of orders that the completion percentiles are of."""
     due, handed_over = (number_at("completion_us", clock, "count")(record) for clock in CLOCKS)
@@ -144,7 +149,7 @@ PAPER_METRICS = (
             name=f"{name}_cpu_percent",
             title=f"CPU utilisation of the {name}",
             unit="% of a core",
-            read=ratio(used_by(name, "cpu_s"), number_at("duration_s"), 100),
+            read=percent(used_by(name, "cpu_s"), number_at("duration_s")),
         )
         for name in ("gateway", "engine", "broker")
     ),
