@@ -118,16 +118,17 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
 def _show(record: Mapping[str, Any], with_tables: bool) -> None:
     console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
+    console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
     for sentence in _sentences(record):
         console.print(sentence)
-    console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
     if with_tables:
         _show_tables(rows, benchmark.columns)
     repeats = counted(record["settings"]["repeats"], "repeats")
     console.print(f"[dim]{benchmark.paper}; medians of {repeats}[/dim]")
-    for published in benchmark.published:
-        if not published.figure:  # else it stands on the page, beside ours
-            console.print(f"[dim]the paper, on other hardware: {published.what}: {published.value}[/dim]")
+    if printed := [each for each in benchmark.published if not each.figure]:  # others stand on the page, beside ours
+        console.print("[dim]the paper, on other hardware:[/dim]")
+        for each in printed:
+            console.print(Padding(f"[dim]{each.what}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
     _show_reasons(record)
