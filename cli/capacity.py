@@ -35,15 +35,15 @@ OF_BENCHMARKS = {"bench", "slo", "start_per_s", "precision", "most_probes", "pau
               help="Search a benchmark's highest rate, or supply-chain's scale, not the exchange's.")  # fmt: skip
 @click.option("--from", "start_per_s", type=Number(1, 10**8), default=1000.0, show_default=True,
               help="The rate to begin with.")  # fmt: skip
-@click.option("--seconds", "--duration", type=click.FloatRange(0.1, 10**6), default=2.0, show_default=True,
+@click.option("--seconds", "--duration", type=Number(0.1, 10**6), default=2.0, show_default=True,
               help="How long a probe offers orders; longer at a low rate, so that there are enough.")  # fmt: skip
-@click.option("--longest", "longest_s", type=click.FloatRange(0.1, 10**6), default=10.0, show_default=True,
+@click.option("--longest", "longest_s", type=Number(0.1, 10**6), default=10.0, show_default=True,
               help="Longest probe, seconds.")  # fmt: skip
-@click.option("--precision", type=click.FloatRange(0.005, 1.0), default=0.05, show_default=True,
+@click.option("--precision", type=Number(0.005, 1.0), default=0.05, show_default=True,
               help="The search ends once its interval is this share of the capacity to either side ...")  # fmt: skip
 @click.option("--probes", "most_probes", type=click.IntRange(3, 1000), default=30, show_default=True,
               help="... or after this many probes.")  # fmt: skip
-@click.option("--pause", "pause_s", type=click.FloatRange(0, 3600), default=0.5, show_default=True,
+@click.option("--pause", "pause_s", type=Number(0, 3600), default=0.5, show_default=True,
               help="Seconds between two runs.")  # fmt: skip
 @redo_option
 @results_option

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runs.option_types import Number
 from runs.options import json_option
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MARKS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": ("no", "bo
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.5, 600), default=5.0, show_default=True,
+@click.option("--seconds", type=Number(0.5, 600), default=5.0, show_default=True,
               help="How long to listen for other work, steal and late wake-ups.")  # fmt: skip
 @click.option("--results", default="results", show_default=True, metavar="DIR",
               help="Where runs will be kept: its disk is looked at.")  # fmt: skip

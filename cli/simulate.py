@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.spark import session_options
-from runs.option_types import Count
+from runs.option_types import Count, Number
 from runs.options import json_option, market_options, naming_options, results_option, stream_options
 
 
@@ -24,7 +24,7 @@ from runs.options import json_option, market_options, naming_options, results_op
 @click.option("--trades", is_flag=True, help="Also a table of trades.")
 @click.option("--quotes", is_flag=True, help="Also a table of quotes: each change of the best prices.")
 @click.option("--events", is_flag=True, help="Also tables of orders, trades, confirmations and quotes.")
-@click.option("--rate", "orders_per_s", type=click.FloatRange(1e-3, 1e9), default=1_000, show_default=True,
+@click.option("--rate", "orders_per_s", type=Number(1e-3, 1e9), default=1_000, show_default=True,
               metavar="NUMBER", help="Orders a second of each instrument, for the times of its events.")  # fmt: skip
 @click.option("--tables", metavar="URL", help="Where these tables go: any file system that Spark reaches.  "
               "[default: DIR/NAME/market]")  # fmt: skip

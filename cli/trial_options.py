@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from cli.command import left_out
+from runs.option_types import Number
 from runs.options import (
     broker_options,
     naming_options,
@@ -34,7 +35,7 @@ OF_A_TRIAL = WITH_RESUME | {"redo_noisy", "until_decided", "max_repeats", "dry_r
 
 repeat_options = together([
     click.option("--repeats", type=int, default=10, show_default=True, help="Runs of each arm."),
-    click.option("--seconds", "--duration", type=click.FloatRange(0.01, 10**6), default=5.0, show_default=True,
+    click.option("--seconds", "--duration", type=Number(0.01, 10**6), default=5.0, show_default=True,
                  help="How long a run offers orders; their number is seconds times rate."),
 ])  # fmt: skip
 redo_option = click.option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ import click
 from exchange.settings import MAX_RATE_PER_S
 from messaging.benchmark import QUICK_HELP, Benchmark, Settings
 from messaging.roles import HOSTS
-from runs.option_types import Count, Cpus, Listed, Nagle, Rate, Scheme
+from runs.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
 from runs.options import broker_options, json_option, network_option, results_option, together, was_typed
 
 LARGEST = 1 << 20
@@ -94,15 +93,11 @@ class EachOnce(Listed):
         return found
 
 
-class Seconds(click.FloatRange):
-    """Seconds within a range. click's own range accepts nan, which is neither below nor above any bound."""
+class Seconds(Number):
+    """Seconds within a range, as 60 or 60s."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        typed: Any = value.strip().removesuffix("s") if isinstance(value, str) else value  # 60 or 60s
-        found: float = click.FLOAT.convert(typed, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{found} is no number of seconds: give {self.min:g} to {self.max:g}", param, ctx)
-        return float(super().convert(found, param, ctx))
+        return super().convert(value.strip().removesuffix("s") if isinstance(value, str) else value, param, ctx)
 
 
 def sizes(default: str) -> click.Option:

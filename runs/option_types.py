@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -225,12 +226,15 @@ class Count(click.ParamType[int]):
 
 
 class Number(click.FloatRange):
-    """A number within a range, also as 8k or 1e4."""
+    """A number within a range, also as 8k or 1e4. click's own range accepts nan, which is beyond no bound."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         with contextlib.suppress(InvalidOperation):
             value = float(number_of(str(value)))
-        return float(super().convert(value, param, ctx))
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{found} is no number: give one from {self.min:g} to {self.max:g}", param, ctx)
+        return found
 
 
 class Listed(click.ParamType[list[Any]]):

@@ -98,6 +98,15 @@ def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("simulate", "--rate=nan"), ("capacity", "--pause=nan", "--slo=p99 <= 1ms"), ("doctor", "--seconds=nan"),
+     ("compare", "--transports=zeromq,tcp", "--seconds=nan")],
+)  # fmt: skip
+def test_what_is_no_number_is_refused_wherever_a_number_is_asked_for(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert "nan is no number: give one from" in refused(*words, "--results", tmp_path)
+
+
 @pytest.mark.parametrize("scheme", ["tcp", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_a_port_in_use_is_named(scheme: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -176,13 +176,13 @@ def test_a_launched_gateway_waits_longer_than_its_timeout_for_an_engine_that_is_
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = RunSettings(transport="tcp", timeout_s=0.1)
-    attempt, refused_until_s = link._attempt, time.monotonic() + 0.3
+    connected, refused_until_s = link.connected, time.monotonic() + 0.3
 
     def refuse_at_first(*of: Any) -> Any:
         if time.monotonic() > refused_until_s:
-            return attempt(*of)
+            return connected(*of)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(link, "_attempt", refuse_at_first)
+    monkeypatch.setattr(link, "connected", refuse_at_first)
     with closing(listen("tcp://127.0.0.1:0", "token")) as there, open_streams(tmp_path, settings) as streams:
         open_gateway("late", there.url, there.url, settings, streams, patience_s=READY_S).close()

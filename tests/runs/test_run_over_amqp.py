@@ -70,7 +70,6 @@ def test_a_broker_in_alarm_is_why_nobody_answers(tmp_path: Path, monkeypatch: py
     assert "it is in alarm for want of memory or disk" in said.record["reasons"][0]
 
 
-@pytest.mark.long
 def test_a_broker_of_its_own_is_set_as_told_measured_and_removed(
     running: Callable[..., Running], tmp_path: Path
 ) -> None:

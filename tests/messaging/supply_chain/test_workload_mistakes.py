@@ -28,7 +28,7 @@ def refused(*words: str) -> str:
         ("--topology freeform", "--config FILE and --topology freeform belong together"),
         ("--config some.toml", "--config FILE and --topology freeform belong together"),
         ("--interactions 8", "'8' is not one of"),
-        ("--duration nan", "nan is no number of seconds"),
+        ("--duration nan", "nan is no number: give one from"),
         ("--duration 20 --restart-after 20", "--restart-after is 20; it takes less than --duration, which is 20"),
     ],
 )

@@ -39,10 +39,10 @@ def test_a_component_that_fails_ends_the_run_with_its_reason(
 ) -> None:
     step = EngineService._step
 
-    def fail_once_greeted(engine: EngineService, deadline_ns: int) -> None:
+    def fail_once_greeted(engine: EngineService) -> None:
         if engine._started:
             raise error
-        step(engine, deadline_ns)
+        step(engine)
 
     monkeypatch.setattr(EngineService, "_step", fail_once_greeted)
     settings = RunSettings(transport="memory", orders_per_s=1000.0, orders=10_000_000, timeout_s=30.0)
