@@ -42,7 +42,7 @@ class Cell:
     point: Point
     settings: Settings
     times_longer: int = 1
-    """Multiplies the default number of messages; more than 1 once a measurement was too short to be timed."""
+    """Multiplies the default number of messages, or the sample; more than 1 once a measurement was too short."""
 
     @property
     def size(self) -> int:
@@ -57,6 +57,11 @@ class Cell:
         """The rate at which each publisher's messages fall due; None is as fast as it goes."""
         found = self.point.get(RATE, MAX)
         return None if found == MAX else float(found)
+
+    @property
+    def sample_s(self) -> float:
+        """How long replies are counted, where that is what the user sets."""
+        return float(self.settings["sample_s"]) * self.times_longer
 
     def count(self, counts: Counts, size: int | None = None) -> int:
         """Number of messages: what the user asked for, or what suits size and transport, or what a rate needs."""

@@ -158,9 +158,9 @@ MAKES = (
     Makes("figure 6, tables 2, 3", "replies/s by what lies preloaded",
           "--clients 6 --threads 1 --preload 0,50,100,150,200,300,500,1000 --match indexed,scan"),
     Makes("figures 7, 8, tables 1, 4, 5", "peaks of one client and of all, by size",
-          "--clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"
+          "--transport amqp --clients 1..8 --threads 1..15 --sizes 100,512,1024,5120,10240,20480,30720,40960,65536"
           " --warm-up 0.2 --sample 0.5 --repeats 1",
-          "half a second for each of 2,160 cells, where the paper took five minutes; raise both as you like"),
+          "half a second for each of 1,080 cells, where the paper took five minutes; raise both as you like"),
     Makes("counter-test", "requests that do not wait for their replies",
           "--clients 1..8 --threads 1 --ahead 1,1000"),
 )  # fmt: skip

@@ -40,6 +40,8 @@ FAULTS = (click.ClickException, TransportError, OSError, BadSetting)
 TOO_SHORT = "too short to be timed: give a "
 LONGER, MOST_TIMES_LONGER = 4, 4**4
 """A measurement that was too short to be timed is made again with so many times the messages, up to so many times."""
+LONGEST_SAMPLE_S = 10.0
+"""A sample of the user's is made no longer than this."""
 START_S = {True: 0.02, False: 0.01}
 """What it takes to start a role over a broker, or without one, and to end it, where there are many."""
 SAY_LEFT_FROM_S = 60.0
@@ -199,7 +201,7 @@ def _in_turns(
 
 
 def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, Record]:
-    """Measure; if that was too short to be timed, measure again with more messages, unless the user set their number.
+    """Measure; if that was too short to be timed, measure again with more messages or a longer sample, if that may be.
 
     Returns the cell that was measured at last, with which the next repeat begins. Too short to the end is invalid.
     """
@@ -208,10 +210,17 @@ def _long_enough(benchmark: Benchmark, cell: Cell, setup: Setup) -> tuple[Cell, 
         record = measure(benchmark, cell, setup)
         if record["status"] != COMPLETE or is_timed(benchmark, record["figures"]):
             return cell, record
-        if not has_count or cell.settings.get("count") or cell.times_longer >= MOST_TIMES_LONGER:
+        if not _may_be_longer(cell, has_count):
             more = "larger --count" if has_count else "longer --sample"
             return cell, {**record, "status": INVALID, "reasons": [TOO_SHORT + more], "figures": {}}
         cell = replace(cell, times_longer=cell.times_longer * LONGER)
+
+
+def _may_be_longer(cell: Cell, has_count: bool) -> bool:
+    """Whether the number of messages is not the user's, and not the largest; or whether a longer sample is allowed."""
+    if has_count:
+        return not cell.settings.get("count") and cell.times_longer < MOST_TIMES_LONGER
+    return "sample_s" in cell.settings and LONGER * cell.sample_s <= LONGEST_SAMPLE_S
 
 
 def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record, left_s: float) -> None:

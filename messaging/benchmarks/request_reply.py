@@ -71,7 +71,7 @@ def roles(cell: Cell, links: Links) -> list[Role]:
     clients, threads = cell.point["clients"], cell.point["threads"]
     (server,), client = links.many(cell.size, PATTERN[cell.point["match"]])
     ahead = cell.point.get("ahead", 1)
-    asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.settings["sample_s"], ahead)
+    asks = AskOwn(cell.size, cell.settings["warm_up_s"], cell.sample_s, ahead)
     return [
         Role("server", AnswerAll(cell.size, clients * threads, ahead), (server,)),
         *(Role(f"client {number}", asks, (client,) * threads, begins=True) for number in range(1, clients + 1)),
@@ -91,7 +91,7 @@ def figures(cell: Cell, results: Results) -> Figures:
     clients = list(of_kind(results, "client").values())
     looked_at = sum(fact.get("looked_at", 0) for client in clients for fact in client.facts)
     looks = {"looks_per_reply": looked_at / sum(client.received for client in clients)} if looked_at else {}
-    found = reply_figures(cell.size, clients, cell.settings["sample_s"])
+    found = reply_figures(cell.size, clients, cell.sample_s)
     return {**found, **looks} if found else {}
 
 

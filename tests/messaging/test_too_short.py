@@ -45,12 +45,21 @@ def test_a_number_that_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> No
     assert longest_of(monkeypatch, 16, count=100) == (1, {})
 
 
-def test_a_sample_without_a_reply_says_what_to_lengthen(monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = {"status": "complete", "reasons": [], "figures": {}}
-    monkeypatch.setattr(running, "measure", lambda *_: silent)
+@pytest.mark.parametrize(("first_reply_s", "sample_s", "reasons"), [
+    (1.0, 1.6, []),
+    (60.0, 6.4, ["too short to be timed: give a longer --sample"]),
+])  # fmt: skip
+def test_a_sample_without_a_reply_grows_to_ten_seconds_at_most_and_then_says_what_to_lengthen(
+    first_reply_s: float, sample_s: float, reasons: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(_benchmark: object, cell: Cell, *_: object) -> dict[str, Any]:
+        figures = {"replies_per_s": 1.0} if cell.sample_s >= first_reply_s else {}
+        return {"status": "complete", "reasons": [], "figures": figures}
+
+    monkeypatch.setattr(running, "measure", measure)
     cell = Cell("memory", {"size_bytes": 8}, {"sample_s": 0.1, "timeout_s": 1.0})
-    _, record = running._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
-    assert record["reasons"] == ["too short to be timed: give a longer --sample"]
+    found, record = running._long_enough(benchmark_of("request-reply"), cell, None)  # type: ignore[arg-type]
+    assert (found.sample_s, record["reasons"]) == (pytest.approx(sample_s), reasons)
 
 
 def test_a_longer_cell_has_more_messages() -> None:
