@@ -262,8 +262,8 @@ def _fell_behind(cell: Cell, results: Results) -> list[str]:
 
 def _offered(rate_per_s: float, publisher: RoleResult, consumer: RoleResult) -> Offered:
     """Messages that were due and not delivered grow by what the consumer took too long for in its last quarter."""
-    came, then_ns = consumer.details["three_quarters"]
-    growth = rate_per_s * (consumer.last_ns - then_ns) / 1e9 - (consumer.received - came)
+    (came, then_ns), (later, late_ns) = consumer.details["last_quarter"]
+    growth = rate_per_s * (late_ns - then_ns) / 1e9 - (later - came)
     details, lag = publisher.details, publisher.details["lag"]
     return Offered(
         publisher.sent, rate_per_s, details["given_s"], details["taken_s"], lag.percentile_ns(99) / 1e3, int(growth),
