@@ -46,8 +46,8 @@ def rows(repeats: int) -> Iterator[Row]:
             pairs.append([answer(way, Path(folder) / NAME / "market") for way in known()])
     events = f"simulate {' '.join(MARKET).replace('--', '')}, {MASTER}"
     yield Row(events, "3 M/s", "events/s", written, [ASKED_PER_S] * len(written), reach=1.0, aim=2.0)
-    for ours, theirs in filter(lambda pair: len(pair) > 1, pairs):
-        agree(ours, theirs)
+    for answers in filter(lambda pair: len(pair) > 1, pairs):
+        agree(*answers)
     for time_of, reach, aim in (("first_s", None, None), ("again_s", 1.5, 1.0)):
         ours, *theirs = ([each[time_of] for each in side] for side in zip(*pairs, strict=True))
         what = f"bars of a second, {MASTER}, {time_of.removesuffix('_s')} in a session"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +186,7 @@ def rows(repeats: int) -> Iterator[Row]:
     yield _share("drift: bootstrap interval of a median holds it, 95 nominal", "", held)
 
 
-def _share(what: str, method: str, percent: float, **bounds: float | None) -> Row:
+def _share(what: str, method: str, percent: np.floating[Any], **bounds: float | None) -> Row:
     return Share(f"{what}: {method}" if method else what, "", "%", [float(percent)], [], **bounds)
 
 
