@@ -183,3 +183,17 @@ def test_a_fan_in_merges_its_peers_and_speaks_to_each(url: str) -> None:
         until(lambda: second.receive(second_heard) >= 0 and second_heard.count == 2, listener, second)
         assert list(first_heard) == list(second_heard) == [b"", b"to all"]
         second.close()
+
+
+def test_a_fan_in_speaks_to_those_that_stay_before_it_notices_that_another_left(url: str) -> None:
+    with joined(url, pattern=Pattern.FAN_IN) as (listener, leaves):
+        stays = connect_while_serving(listener, pattern=Pattern.FAN_IN)
+        heard = FrameBatch()
+        stays.send(FrameBatch.of(b"here"), 0)
+        until(lambda: listener.receive(heard) >= 0 and heard.count == 1, listener, stays)
+        heard.clear()
+        leaves.close(0)
+        for expected in range(1, 4):  # a system may take the first frame for a peer that has left
+            listener.send(FrameBatch.of(b"to all"), 0)
+            until(lambda: stays.receive(heard) >= 0 and heard.count == expected, stays)  # noqa: B023
+        stays.close()

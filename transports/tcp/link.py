@@ -6,6 +6,7 @@ as u32, little-endian. The listener admits peers with the token; it closes and c
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
@@ -68,7 +69,8 @@ class TcpLink(Link):
     def send(self, batch: FrameBatch, first: int) -> int:
         if self._fan_in and self._streams:
             for stream in self._streams:
-                stream.send_all(batch, first)
+                with contextlib.suppress(PeerGone):  # the others are to have it; `receive` drops a stream that broke
+                    stream.send_all(batch, first)
             return batch.count
         return first if self._outbound is None else self._outbound.send(batch, first)
 
