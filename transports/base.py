@@ -131,10 +131,15 @@ class Address:
         options = "&".join(f"{name}={quote(value, safe=LEFT_AS_THEY_ARE)}" for name, value in self.options.items())
         return f"{self.scheme}://{self.place}" + (f"?{options}" if options else "")
 
+    @property
+    def shown(self) -> str:
+        """The URL in sentences, without a password."""
+        return mask(self.url)
+
     def __post_init__(self) -> None:
         for name, allowed in SWITCHES.items():
             if self.options.get(name, allowed[0]) not in allowed:
-                raise BadAddress(f"{self.url}: {name} is {self.options[name]!r}; it takes {' or '.join(allowed)}")
+                raise BadAddress(f"{self.shown}: {name} is {self.options[name]!r}; it takes {' or '.join(allowed)}")
 
     @property
     def simplex(self) -> bool:
@@ -156,7 +161,7 @@ class Address:
         host, _, port = self.place.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise BadAddress(
-                f"{self.url!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
+                f"{self.shown!r} lacks host:port with a port of 0..65535, as in {self.scheme}://127.0.0.1:7000"
             )
         return host.strip("[]"), int(port)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern, mask
+from transports.base import TWO_ENDS, Address, BadAddress, Link, NotInstalled, Pattern
 
 if TYPE_CHECKING:
     import socket
@@ -236,14 +236,14 @@ class Transport:
         known = self.takes(address.scheme)
         for name in sorted(address.options.keys() - set(known)):
             known_words = ", ".join(known) or "none"
-            raise BadAddress(f"{address.url}: {name!r} is no option of {address.scheme}, which takes {known_words}")
+            raise BadAddress(f"{address.shown}: {name!r} is no option of {address.scheme}, which takes {known_words}")
         for name, value in address.options.items():
             takes = self.options.get(name)
             wrong = takes.wrong(value) if isinstance(takes, Whole) else None
             if isinstance(takes, tuple) and takes and value not in takes:
                 wrong = f"it takes {', '.join(takes)}"
             if wrong:
-                raise BadAddress(f"{mask(address.url)}: {name} is {value!r}; {wrong}")
+                raise BadAddress(f"{address.shown}: {name} is {value!r}; {wrong}")
         self.check_installed(address.scheme)
 
     def check_installed(self, scheme: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern, mask
+from transports.base import PUBLISHED, TWO_ENDS, Address, BadAddress, Pattern
 
 CLIENTS = ("compiled", "joined", "pika")
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -71,15 +71,15 @@ class BrokerAddress:
         """BadAddress if a part is missing or wrong, or if the URL has a password. `Transport.check` goes before it."""
         parts = urlsplit(address.url)
         if parts.password is not None:
-            raise BadAddress(f"{mask(address.url)}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
+            raise BadAddress(f"{address.shown}: a URL takes no password: set {PASSWORD}, or {PASSWORD_FILE}")
         try:
             port = parts.port
         except ValueError:
             port = 0
         if port == 0:
-            raise BadAddress(f"{address.url}: the port is to be 1..65535")
+            raise BadAddress(f"{address.shown}: the port is to be 1..65535")
         if not parts.hostname:
-            raise BadAddress(f"{address.url!r} lacks a host: it takes the form amqp://user@host:port/vhost")
+            raise BadAddress(f"{address.shown!r} lacks a host: it takes the form amqp://user@host:port/vhost")
         return cls(
             url=address.url,
             host=parts.hostname,
@@ -105,7 +105,7 @@ def _delivery(address: Address) -> Delivery:
         field, what = ACTS_UPON[name]
         if not getattr(delivery, field):
             allowed = " or ".join(each for each, found in DELIVERIES.items() if getattr(found, field))
-            raise BadAddress(f"{mask(address.url)}: {name} is of {what}, and delivery {delivery.name} has none: "
+            raise BadAddress(f"{address.shown}: {name} is of {what}, and delivery {delivery.name} has none: "
                              f"take {allowed}")  # fmt: skip
     prefetch = given.get("prefetch", PREFETCH)
     delivery = delivery._replace(
@@ -115,11 +115,11 @@ def _delivery(address: Address) -> Delivery:
     )
     if delivery.ack_batch > prefetch:
         raise BadAddress(
-            f"{mask(address.url)}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
+            f"{address.shown}: ack_batch is {delivery.ack_batch:,}, and only {prefetch:,} deliveries may be "
             "unacknowledged: raise prefetch"
         )
     if {"sndbuf", "rcvbuf"} & address.options.keys() and address.options.get("client") == "pika":
-        raise BadAddress(f"{mask(address.url)}: pika opens its sockets itself: buffers need client compiled or joined")
+        raise BadAddress(f"{address.shown}: pika opens its sockets itself: buffers need client compiled or joined")
     if kind == STREAM:
         _check_stream(address, delivery)
     return delivery._replace(queue=CLASSIC if address.pattern is Pattern.FAN_IN else kind)
@@ -135,9 +135,9 @@ ACTS_UPON = {
 
 def _check_stream(address: Address, delivery: Delivery) -> None:
     if not delivery.acks:
-        raise BadAddress(f"{mask(address.url)}: a stream needs acknowledgements: take acked, confirmed or durable")
+        raise BadAddress(f"{address.shown}: a stream needs acknowledgements: take acked, confirmed or durable")
     if address.pattern not in TWO_ENDS | PUBLISHED:
-        raise BadAddress(f"{mask(address.url)}: a stream gives each consumer every message, so none can share it: "
+        raise BadAddress(f"{address.shown}: a stream gives each consumer every message, so none can share it: "
                          "take queue classic or quorum")  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _keys(address: Address) -> Path | None:
     if "keys" not in address.options:
         return None
     if address.scheme != "amqps":
-        raise BadAddress(f"{mask(address.url)}: keys are for TLS: say amqps, and the broker's port for it")
+        raise BadAddress(f"{address.shown}: keys are for TLS: say amqps, and the broker's port for it")
     return Path(address.options["keys"])
 
 

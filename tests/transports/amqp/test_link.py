@@ -217,6 +217,8 @@ def test_an_address_has_parts_and_defaults() -> None:
     ("url", "said"),
     [
         ("amqp://me:secret@host/", "takes no password"),
+        ("amqp://me:secret@host/?acks=on", r"\*\*\*@host/\?acks=on: 'acks' is no option"),
+        ("amqp://me:secret@host/?nodelay=no", r"\*\*\*@host/\?nodelay=no: nodelay is 'no'"),
         ("amqp://host:x/", "port"),
         ("amqp://host:0/", "port"),
         ("amqp:///vhost", "lacks a host"),
@@ -233,6 +235,8 @@ def test_a_bad_address_is_said_without_its_password(url: str, said: str) -> None
 def test_passwords_are_masked() -> None:
     assert mask("amqp://me:secret@host:1/") == "amqp://me:***@host:1/"
     assert mask("amqp://me@host/") == "amqp://me@host/"
+    with pytest.raises(BadAddress, match=r"^'tcp://me:\*\*\*@host' lacks host:port"):
+        Address.parse("tcp://me:secret@host", "").host_and_port()
 
 
 def test_a_password_file_that_others_may_read_is_refused(
