@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
-from exchange.measurements import CLOCKS, LogBuckets, Meter
+from exchange.measurements import CLOCKS, PERCENTS, LogBuckets, Meter
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
 from spark.run_facts import RunFacts
 from spark.summary.rows import READ
-from spark.tables.histograms import PERCENTS
 from spark.tables.schemas import table_schema
 
 RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000

@@ -20,6 +20,7 @@ NS_PER_S = 1_000_000_000
 BUCKETS_PER_OCTAVE = 128
 OCTAVES = 45  # 2^45 ns is 9.8 hours; longer values go into the last bucket
 BUCKETS = BUCKETS_PER_OCTAVE * OCTAVES
+PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 LEAST_ORDERS = {"p50": 20, "p90": 100, "p99": 1_000, "p999": 10_000}
 """With fewer orders, fewer than ten are slower than the percentile, which is then about the maximum."""
 
@@ -60,6 +61,11 @@ def bucket_middle_ns(index: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return middle
 
 
+def rank_of(percent: float, count: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The percentile's place among so many sorted values, from 1; in binary, 99.9 % of 41,000 is above 40,959."""
+    return np.maximum(np.ceil(np.round(np.asarray(count) * percent / 100, 6)), 1).astype(np.int64)
+
+
 @dataclass
 class LogBuckets:
     """A histogram of times in ns; `counts` has shape (BUCKETS,)."""
@@ -81,8 +87,7 @@ class LogBuckets:
         """Numpy's `inverted_cdf` of the bucket middles, within the exact min and max; nan without any value."""
         if not self.count:
             return float("nan")
-        rank = max(int(np.ceil(self.count * percent / 100)), 1)
-        index = int(np.searchsorted(np.cumsum(self.counts), rank))
+        index = int(np.searchsorted(np.cumsum(self.counts), rank_of(percent, self.count)))
         return float(np.clip(bucket_middle_ns(index), self.min_ns, self.max_ns))
 
     def merge(self, other: LogBuckets) -> None:
@@ -97,8 +102,7 @@ class LogBuckets:
         """The figures of run.json, in microseconds; empty where nothing was measured."""
         if not self.count:
             return {}
-        percents = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
-        figures = {name: self.percentile_ns(p) / 1e3 for name, p in percents.items()}
+        figures = {name: self.percentile_ns(p) / 1e3 for name, p in PERCENTS.items()}
         return {"count": self.count, "mean": self.mean_ns / 1e3, **figures, "max": self.max_ns / 1e3}
 
     def sparse(self) -> dict[str, Any]:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exchange.measurements import BUCKETS, bucket_middle_ns
+from exchange.measurements import BUCKETS, PERCENTS, bucket_middle_ns, rank_of
 
-PERCENTS = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 FIGURES = ("count", "mean_us", "min_us", *(f"{name}_us" for name in PERCENTS), "max_us")
 EXACT = {"count": "sum", "sum_ns": "sum", "min_ns": "min", "max_ns": "max"}
 """Columns that stay exact, and how Arrow merges them."""
@@ -54,8 +53,7 @@ def figures(histograms: pa.Table, names: Sequence[str]) -> pa.Table:
     before = np.concatenate([[0], passed])[np.cumsum(lengths) - lengths]
     found = {"count": count, "mean_us": sum_ns / count / NS_PER_US, "min_us": min_ns / NS_PER_US}
     for name, percent in PERCENTS.items():
-        rank = np.maximum(np.ceil(count * percent / 100.0), 1).astype(np.int64)
-        middle_ns = bucket_middle_ns(bucket[np.searchsorted(passed, before + rank)])
+        middle_ns = bucket_middle_ns(bucket[np.searchsorted(passed, before + rank_of(percent, count))])
         found[f"{name}_us"] = np.clip(middle_ns, min_ns, max_ns) / NS_PER_US
     found["max_us"] = max_ns / NS_PER_US
     return pa.table({name: histograms[name] for name in names} | found)

@@ -77,6 +77,13 @@ def test_percentiles_of_small_samples_are_those_of_numpy_within_half_a_bucket(va
     assert buckets_of(values).percentile_ns(probability * 100) == pytest.approx(expected, rel=WORST_ERROR)
 
 
+@pytest.mark.parametrize("thousands", [41, 82, 164])
+def test_a_percentile_of_whole_thousands_is_at_its_own_rank_and_not_behind_it(thousands):
+    fast, slow = 999 * thousands, thousands
+    buckets = LogBuckets.of(np.repeat([1_000, 1_000_000], [fast, slow]))
+    assert buckets.percentile_ns(99.9) == pytest.approx(1_000, rel=WORST_ERROR)
+
+
 def test_every_whole_nanosecond_lies_in_its_bucket():
     edges = np.unique((2.0 ** (np.arange(42 * BUCKETS_PER_OCTAVE) / BUCKETS_PER_OCTAVE)).astype(np.int64))
     values = np.unique(np.concatenate([edges, edges + 1, np.arange(1, 5_000)]))

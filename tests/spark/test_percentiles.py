@@ -7,8 +7,7 @@ import pytest
 from spark_runs import buckets_of, completion_payload, completion_times_ns, record
 from spark_tables import column, summarized
 
-from exchange.measurements import CLOCKS, LogBuckets
-from spark.tables.histograms import PERCENTS
+from exchange.measurements import CLOCKS, PERCENTS, LogBuckets
 from tests.spark.conftest import Analysed
 
 

@@ -11,12 +11,11 @@ from pyspark.sql import SparkSession
 from spark_runs import CORES, METERS, MadeUpRun, reading
 from spark_tables import Row, summary_of
 
-from exchange.measurements import CLOCKS, Meter
+from exchange.measurements import CLOCKS, PERCENTS, Meter
 from spark.jobs import write_summary
 from spark.run_facts import read_run
 from spark.summary import MEASURED, RATE
 from spark.tables.files import tables_folder
-from spark.tables.histograms import PERCENTS
 from spark.tables.spool import ingest
 
 FIRST = MadeUpRun(seconds=3, orders_per_s=800, reporters=2)
