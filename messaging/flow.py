@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
 
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
+FIRST_LOOK_NS = 1_000_000
+"""A role that shares queues serves its links after this time, then after twice as long, up to REPORT_EVERY_NS: where
+there is no broker, no peer gets through to it before."""
 WAKE_UPS_PER_S = 1_000
 """How often the idle roles that share queues wake up, all together, at the most."""
 UNDER_WAY_NS = 2_000_000_000
@@ -273,9 +276,10 @@ class ConsumeShared:
         return _with_receipt(result, receipt, session.links[-1])
 
     def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
-        batch, reported = receipt.empty_batch(), 0
+        batch, reported, for_ns = receipt.empty_batch(), 0, FIRST_LOOK_NS
         while not session.must_stop:
-            self._work_for_a_while(session.links[-1], out, receipt, batch, result)
+            self._work_for_a_while(session.links[-1], out, receipt, batch, result, for_ns)
+            for_ns = min(2 * for_ns, REPORT_EVERY_NS)
             for link in session.links:
                 session.serve(link)
             if out:
@@ -284,18 +288,20 @@ class ConsumeShared:
                 session.report_progress(reported := receipt.received)
 
     def _work_for_a_while(
-        self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult
+        self, link: Link, out: Outbound | None, receipt: Receipt, batch: FrameBatch, result: RoleResult, for_ns: int
     ) -> None:
-        until_ns = time.monotonic_ns() + REPORT_EVERY_NS
+        until_ns = time.monotonic_ns() + for_ns
         while time.monotonic_ns() < until_ns:
             gone = out.hand_over() if out else 0
+            if out and gone and out.is_handed_over:
+                return  # when a broker has taken it all is to be seen at once
             batch.clear()
             if link.receive(batch):
                 result.last_ns = time.monotonic_ns()
                 result.first_ns = result.first_ns or result.last_ns
                 receipt.add(batch, result.last_ns)
             elif not gone:
-                time.sleep(self.rest_s)
+                time.sleep(min(self.rest_s, for_ns / 1e9))
 
 
 class Outbound:
@@ -315,6 +321,10 @@ class Outbound:
     def handed_over(self) -> int:
         return self._source.count - (self._source.batch.count - self._first)
 
+    @property
+    def is_handed_over(self) -> bool:
+        return self.handed_over == self._count
+
     def hand_over(self) -> int:
         """Returns how many messages the link took."""
         source = self._source
@@ -328,7 +338,7 @@ class Outbound:
 
     def look_whether_all_is_taken(self) -> None:
         """Look for a moment, once everything was handed over; the client goes on to consume in between."""
-        if not self.taken_ns and self.handed_over == self._count:
+        if not self.taken_ns and self.is_handed_over:
             now_ns = time.monotonic_ns()
             self.taken_ns = time.monotonic_ns() if self._link.drain(now_ns + TICK_NS) else 0
 

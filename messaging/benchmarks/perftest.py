@@ -199,11 +199,14 @@ def judge(cell: Cell, results: Results) -> list[str]:
 
 
 def figures(cell: Cell, results: Results) -> Figures:
-    """Rates of publishes and deliveries, from the first publisher's start to the last delivery; latency."""
+    """Rates of publishes, until a broker has taken the last, and of deliveries, until the last has come; latency.
+
+    Both clocks start with the first publisher. All is published once all is delivered, whenever a client saw that.
+    """
     publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
-    start_ns = min(each.first_ns for each in publishers)
-    seconds = (max(each.last_ns for each in subscribers) - start_ns) / 1e9
-    publishing_s = (max(each.details.get("published_ns", each.last_ns) for each in publishers) - start_ns) / 1e9
+    start_ns, end_ns = min(each.first_ns for each in publishers), max(each.last_ns for each in subscribers)
+    published_ns = max(each.details.get("published_ns", each.last_ns) for each in publishers)
+    seconds, publishing_s = (end_ns - start_ns) / 1e9, (min(published_ns, end_ns) - start_ns) / 1e9
     published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
     in_per_s, out_per_s, packing = published / publishing_s, delivered / seconds, cell.settings.get("packing", 1)
     return {

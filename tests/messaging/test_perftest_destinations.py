@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from messaging.benchmark import Cell
 from messaging.benchmarks import benchmark_of
-from messaging.benchmarks.perftest import Destination, Shape, destinations_of, points
+from messaging.benchmarks.perftest import Destination, Shape, destinations_of, figures, points
 from messaging.flow import ConsumeShared
 from messaging.options import settings_in_words
 from messaging.roles import LinkEnd, Links, RoleResult
@@ -105,6 +106,53 @@ def test_a_client_publishes_and_subscribes_at_once() -> None:
     assert (result.sent, result.received, result.wrong) == (7, 7, {})
     assert result.sent_checksum == result.received_checksum
     assert result.first_ns <= result.details["published_ns"]
+
+
+def test_a_client_sees_at_once_that_all_it_published_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked every 100 ms: 40,000 messages that were delivered within 0.32 s were published within 0.41 s."""
+    looks: list[int] = []
+    both = Together(7)
+    monkeypatch.setattr(both, "drain", lambda _until_ns: looks.append(len(both.queue)) or True)
+    ConsumeShared(64, 1, 0.0, count=7)(both)  # type: ignore[arg-type]
+    assert looks == [1], "the last message, which nobody has received yet"
+
+
+class Shy(Together):
+    """A link over which nothing goes until it has been served, as a ZeroMQ listener whose peers wait to be let in."""
+
+    is_served = False
+
+    def serve(self, _link: object) -> None:
+        self.is_served = True
+
+    def send(self, batch: FrameBatch, first: int) -> int:
+        return super().send(batch, first) if self.is_served else first
+
+
+class Clock:
+    """A clock that each look moves by a microsecond, and each sleep by its length."""
+
+    now_ns = 0
+
+    def monotonic_ns(self) -> int:
+        self.now_ns += 1_000
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += int(seconds * 1e9)
+
+
+def test_a_subscriber_lets_its_peers_in_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a broker it first did so after 100 ms, which were four fifths of a quick perftest."""
+    monkeypatch.setattr("messaging.flow.time", Clock())
+    result = ConsumeShared(64, 1, 0.06, count=7)(Shy(7))  # type: ignore[arg-type]
+    assert result.last_ns - result.first_ns < 3_000_000
+
+
+def test_what_was_delivered_was_published_before() -> None:
+    client = RoleResult(sent=100, received=100, first_ns=0, last_ns=10**9, details={"published_ns": 10**9 + 10**8})
+    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"queues": 1, "clients": 1})
+    assert figures(cell, {"client 1.1": client})["publishes_per_s"] == 100.0
 
 
 SETTINGS = {"queues": 10, "size": 256, "count": 100_000, "mode": "shared"}
