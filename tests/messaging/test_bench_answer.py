@@ -31,6 +31,26 @@ def test_of_one_repeat_there_is_no_interval_so_none_is_said_to_overlap() -> None
     assert answer([record((None, None), (None, None))]) == "zeromq's rates are 4 times amqp's (1 point)."
 
 
+@pytest.mark.parametrize(("repeats", "sentence"), [
+    (4, ""), (5, " The 95 % intervals of the two are apart at 1 of 1 point."),
+])  # fmt: skip
+def test_the_range_of_a_few_repeats_is_no_95_percent_interval(repeats: int, sentence: str) -> None:
+    """Of two repeats, whose range holds the true median in half of all cases, intervals were said to be apart."""
+    found = record((90.0, 110.0), (340.0, 410.0))
+    for row in found["rows"]:
+        row["figures"]["messages_per_s"]["n"] = repeats
+    assert answer([found]) == f"zeromq's rates are 4 times amqp's (1 point).{sentence}"
+
+
+def test_at_rates_that_were_given_the_times_are_compared() -> None:
+    """It said that amqp's rates were 1 times zeromq's, where both were offered 2,000 messages/s."""
+    found = record((None, None), (None, None))
+    for row, due_us in zip(found["rows"], (300.0, 100.0), strict=True):
+        row["point"]["rate_per_s"] = 2_000
+        row["figures"]["due_p50_us"] = {"median": due_us, "low": None, "high": None}
+    assert answer([found]) == "zeromq's times are 0.33 times amqp's (1 point)."
+
+
 def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     figure = {"median": 9.0, "low": None, "high": None}
     figures = dict.fromkeys(("replies_per_s", "kilobytes_per_s", "response_mean_us"), figure)
