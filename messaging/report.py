@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from exchange.words import counted
 from messaging.benchmark import Column, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
-from reports.exports import ReportOptions, print_report
+from reports.exports import ReportOptions, grouped, print_report
 from reports.formats import ABSENT, number
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
@@ -152,9 +152,9 @@ def _show_reasons(record: Mapping[str, Any]) -> None:
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:
-    """What sums the rows up, but for what was found; each row that did not keep its rate; and the network."""
+    """What sums the rows up, but for what was found; which points did not keep their rate; and the network."""
     rest = [each for each in _summary(record) if each != _found(record)]
-    return [*rest, *filter(None, map(_saturated, record["rows"])), *_network_in_words(record.get("network"))]
+    return [*rest, *_saturated(record["rows"]), *_network_in_words(record.get("network"))]
 
 
 def _summary(record: Mapping[str, Any]) -> Sequence[str]:
@@ -167,15 +167,27 @@ def _network_in_words(network: Mapping[str, Any] | None) -> list[str]:
     if network is None:
         return []
     trips = "; ".join(f"{roles} {number(each['median'])} us" for roles, each in network["round_trip_us"].items())
-    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}",
-            *(f"not the network that was asked for: {flag}" for flag in network["flags"])]  # fmt: skip
+    others = [f"not the network that was asked for: {'; '.join(network['flags'])}"] if network["flags"] else []
+    return [f"network {network['profile']}, by {network['mechanism']}; round trips: {trips}", *others]
 
 
-def _saturated(row: Mapping[str, Any]) -> str:
-    """amqp, 64 B, 90,000/s: saturated in 2 of 5 repeats: 81,204 of 90,000 offered messages/s were achieved"""
-    saturated = [repeat["saturated"] for repeat in row["repeats"] if repeat.get("saturated")]
-    many = f"{len(saturated)} of {counted(len(row['repeats']), 'repeats')}"
-    return f"{row['words']}: saturated in {many}: {'; '.join(saturated[0])}" if saturated else ""
+def _saturated(rows: Rows) -> Iterator[str]:
+    """amqp, saturated at 2 of 5 points: 64 B (2 of 3 repeats); 1 KiB. At the first, 81,204 of 90,000 offered ..."""
+    for transport, own in grouped(_without_what_is_the_same(rows)[1], lambda row: str(row["transport"])).items():
+        if found := [row for row in own if _saturated_repeats(row)]:
+            why = "; ".join(_saturated_repeats(found[0])[0]["saturated"])
+            at = "; ".join(map(_saturated_point, found))
+            yield f"{transport}, saturated at {len(found)} of {counted(len(own), 'points')}: {at}. At the first, {why}"
+
+
+def _saturated_repeats(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [repeat for repeat in row["repeats"] if repeat.get("saturated")]
+
+
+def _saturated_point(row: Mapping[str, Any]) -> str:
+    """64 B, 90,000/s (2 of 3 repeats); without the number if all were."""
+    lost, repeats = len(_saturated_repeats(row)), len(row["repeats"])
+    return _point_in_words(row) + f" ({lost} of {repeats} repeats)" * (lost < repeats)
 
 
 def _table(rows: Rows, columns: Sequence[Column]) -> FoldingTable:

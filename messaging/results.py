@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +19,12 @@ from exchange.words import counted
 from messaging.benchmark import MAX, RATE, Cell, Column, Figures
 from messaging.benchmarks import benchmark_of
 from messaging.measuring import COMPLETE, INVALID, PARTIAL
-from messaging.streams import PACED_COLUMNS
 from runs.files import new_run_folder, write_json
 from runs.record.reading import read_record
 
 FILE = "bench.json"
 UNFINISHED = "it goes on, or was killed"
+FROM_DUE = "due_p50_us"
 SEED = 1
 """The seed of the bootstrap."""
 LEAST_REPEATS = 5
@@ -174,11 +174,14 @@ class _Both(NamedTuple):
 
 
 def main_column(record: Mapping[str, Any]) -> Column:
-    """The figure that sums a benchmark up. Where all was sent at a rate it is p50 from due: the rate was given."""
-    rows, of_rates = record["rows"], PACED_COLUMNS[0]
-    if all(row["point"].get(RATE, MAX) != MAX for row in rows) and any(of_rates.name in row["figures"] for row in rows):
-        return replace(of_rates, with_interval=True)
-    return next(column for column in benchmark_of(record["benchmark"]).columns if column.with_interval)
+    """The first column with an interval; if each row has a rate, the time from due, since the rate was given."""
+    columns, rows = [each for each in benchmark_of(record["benchmark"]).columns if each.with_interval], record["rows"]
+    is_timed = any(FROM_DUE in row["figures"] for row in rows) and all(map(_is_paced, rows))
+    return next(column for column in columns if not is_timed or column.name == FROM_DUE)
+
+
+def _is_paced(row: Mapping[str, Any]) -> bool:
+    return row["point"].get(RATE, MAX) != MAX
 
 
 def answer(records: Sequence[Mapping[str, Any]]) -> str:
@@ -205,7 +208,8 @@ def answer(records: Sequence[Mapping[str, Any]]) -> str:
 
 def _both(record: Mapping[str, Any], first: str, second: str) -> Iterator[_Both]:
     name = main_column(record).name
-    estimates = {(row["transport"], str(row["point"])): row["figures"].get(name) for row in record["rows"]}
+    rows = [row for row in record["rows"] if name == FROM_DUE or not _is_paced(row)]
+    estimates = {(row["transport"], str(row["point"])): row["figures"].get(name) for row in rows}
     for (transport, point), estimate in estimates.items():
         other = estimates.get((second, point))
         if transport == first and estimate and other and estimate["median"] and other["median"]:

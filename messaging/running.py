@@ -230,7 +230,8 @@ def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Reco
 
 
 def _figures_in_words(benchmark: Benchmark, figures: Figures) -> str:
-    columns = [column for column in benchmark.columns if column.name in figures]
+    """The main figures; the table has all."""
+    columns = [column for column in benchmark.columns if column.with_interval and column.name in figures]
     return ", ".join(f"{number(figures[column.name])} {column.title}" for column in columns)
 
 

@@ -190,9 +190,9 @@ def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
 
 
 PACED_COLUMNS = (
-    Column("due_p50_us", "p50 us, due"),
-    Column("due_p99_us", "p99 us, due"),
-    Column("lag_p99_us", "lag p99"),
+    Column("due_p50_us", "p50 us from due", with_interval=True),
+    Column("due_p99_us", "p99 us from due"),
+    Column("lag_p99_us", "lag p99 us"),
 )
 PACED_PLOTS = tuple(
     Plot(f"{what} from due, by rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s of a publisher")

@@ -113,9 +113,10 @@ class Network:
 
     def _flags(self) -> Iterator[str]:
         """Reasons why results are not those of the requested network."""
-        for roles, figures in self._round_trips.items():
-            if is_off(figures):
-                yield f"round trips {roles} took {figures['median']:g} us, not {figures['expected']:g} us"
+        off = {roles: figures for roles, figures in self._round_trips.items() if is_off(figures)}
+        if off:
+            trips = (f"{roles} {each['median']:g} us, not {each['expected']:g} us" for roles, each in off.items())
+            yield f"round trips took: {'; '.join(trips)}"
         if self._holder_died:
             yield "the network went down before the run was over"
         if self._wire is None or self.profile.delay_us is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from messaging.report import is_long, show
+from messaging.report import _sentences, is_long, show
 from messaging.results import answer
 
 
@@ -91,3 +91,40 @@ def test_a_table_that_fits_no_terminal_is_left_to_the_page_and_to_exchange_repor
     show(record, whole)
     assert bool(re.search(r"^ *8 B  amqp", capsys.readouterr().out, re.MULTILINE)) is tables
     assert is_long(record) is (sizes > 60)
+
+
+def at_rates(transport: str, p50_us: float, saturated: int) -> list[dict[str, Any]]:
+    """Two points; each has two repeats, of which some were saturated."""
+    figures = {"messages_per_s": 2e3, "due_p50_us": p50_us}
+    repeats = [{"saturated": ["too late"]}] * saturated + [{"saturated": []}] * (2 - saturated)
+    return [
+        {"transport": transport, "point": {"size_bytes": size, "rate_per_s": 2000}, "words": "", "repeats": repeats,
+         "figures": {name: {"median": value, "low": None, "high": None} for name, value in figures.items()}}
+        for size in (64, 1024)
+    ]  # fmt: skip
+
+
+def test_at_a_rate_transports_are_compared_by_their_time_from_due() -> None:
+    rows = [*at_rates("amqp", 300.0, 0), *at_rates("zeromq", 100.0, 0)]
+    assert answer([{"benchmark": "de-spsc", "rows": rows}]) == "zeromq's times are 0.33 times amqp's (2 points)."
+
+
+def test_beside_a_flood_a_given_rate_is_not_compared() -> None:
+    rows = [*at_rates("amqp", 300.0, 0), *at_rates("zeromq", 100.0, 0)]
+    for flood in (rows[0], rows[2]):
+        flood["point"]["rate_per_s"] = "max"
+    assert "(1 point)" in answer([{"benchmark": "de-spsc", "rows": rows}])
+
+
+@pytest.mark.parametrize(
+    ("saturated", "points"), [(2, "64 B; 1 KiB"), (1, "64 B (1 of 2 repeats); 1 KiB (1 of 2 repeats)")]
+)
+def test_one_sentence_names_all_saturated_points_of_a_transport(saturated: int, points: str) -> None:
+    found = _sentences({"benchmark": "de-spsc", "rows": at_rates("amqp", 300.0, saturated)})
+    assert found == [f"amqp, saturated at 2 of 2 points: {points}. At the first, too late"]
+
+
+def test_one_sentence_names_all_that_was_wrong_with_the_network() -> None:
+    network = {"profile": "gige", "mechanism": "wire", "round_trip_us": {}, "flags": ["round trips took long", "lost"]}
+    *_, found = _sentences({"benchmark": "de-spsc", "rows": [], "network": network})
+    assert found == "not the network that was asked for: round trips took long; lost"
