@@ -243,18 +243,14 @@ def consume(
         _lock(session, queues, until_ns)
 
     def start(name: str, queue: Queue, done: Callable[..., None] | None = None) -> None:
-        arguments = _from_the_first(queue, delivery)
+        # A stream gives what comes from now on, unless it is asked for all.
+        arguments = {"x-stream-offset": "first"} if queue.name and delivery.queue == STREAM else None
         channel.basic_consume(name, message, not delivery.acks, not queue.shared, arguments=arguments, callback=done)
 
     *many, last = queues
     for each in many:
         start(*each)
     session.ask(lambda done: start(*last, done), until_ns)
-
-
-def _from_the_first(queue: Queue, delivery: Delivery) -> dict[str, str] | None:
-    """A stream gives what comes from now on, unless it is asked for all."""
-    return {"x-stream-offset": "first"} if queue.name and delivery.queue == STREAM else None
 
 
 def _lock(session: Session, queues: Sequence[tuple[str, Queue]], until_ns: int) -> None:
