@@ -111,7 +111,7 @@ def repair(name: str | None, results: str) -> None:
 
     Example: exchange results repair first
     """
-    from cli.results.rerun import repaired
+    from cli.results.rerun import repair_those_left, repaired
     from runs.record.begun import left_unfinished
 
     folder = Path(results)
@@ -121,10 +121,10 @@ def repair(name: str | None, results: str) -> None:
     if not folder.is_dir():
         raise UserError(f"{results} is no folder: choose another one with --results")
     left = list(left_unfinished(folder))
-    for each in left:
-        repaired(each)
     if not left:
         click.echo(f"{results}: no run is left unfinished", err=True)
+    if not repair_those_left(left, err=False):
+        raise SystemExit(1)
 
 
 @command.command()

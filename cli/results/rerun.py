@@ -66,13 +66,16 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
         return None
 
 
-def repair_those_left(folders: Iterable[Path]) -> None:
-    """Repair what earlier runs left unfinished, before the next run; say so, and leave alone what cannot be."""
+def repair_those_left(folders: Iterable[Path], err: bool = True) -> bool:
+    """Repair what earlier runs left unfinished, and say so; False if one of them had to be left as it is."""
+    all_repaired = True
     for folder in folders:
         try:
-            repaired(folder, err=True)
+            repaired(folder, err)
         except click.ClickException as error:
-            click.echo(f"{folder} is left as it is: {error.message}", err=True)
+            click.echo(f"{folder} is left as it is: {error.format_message()}", err=True)
+            all_repaired = False
+    return all_repaired
 
 
 def repaired(folder: Path, err: bool = False) -> None:

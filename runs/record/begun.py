@@ -73,7 +73,8 @@ def repair(folder: Path) -> dict[str, Any]:
     if (folder / "run.json").exists():
         raise UserError(f"{folder} has its run.json: nothing is to repair")
     if not (folder / FILE).exists():
-        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: exchange report shows its spool")
+        shown = "exchange report shows its spool" if (folder / "spool").exists() else "exchange results list shows runs"
+        raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {shown}")
     begun = read_record(folder / FILE, BegunRecord)
     launcher = begun["launcher"]
     if launcher["host"] != platform.node():
@@ -124,8 +125,6 @@ def _outcome(folder: Path, begun: dict[str, Any]) -> Outcome:
 
 def settings_under_way(folder: Path) -> dict[str, Any] | None:
     """The settings of a run that goes on on this host; None if it has ended, or if its launcher is gone."""
-    if not (folder / FILE).exists():
-        return None
     with contextlib.suppress(Unusable):
         begun = read_record(folder / FILE, BegunRecord)
         if _is_ours(folder, begun["launcher"]) and _lives(begun["launcher"]):

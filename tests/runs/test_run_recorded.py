@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -81,13 +82,35 @@ def test_a_run_whose_launcher_was_killed_is_repaired(running: Start) -> None:
     assert (again.code, "has its run.json" in again.err) == (2, True)
 
 
-def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
-    left = tmp_path / "left"
-    left.mkdir()
-    note_begun(left, conditions_here("left"))
-    begun = json.loads((left / "begun.json").read_text())
+def left_by_a_dead_launcher(folder: Path, **changed: Any) -> Path:
+    """A run's folder with begun.json alone, of which fields may be changed."""
+    folder.mkdir()
+    note_begun(folder, conditions_here(folder.name))
+    begun = json.loads((folder / "begun.json").read_text())
     begun["launcher"]["started_ticks"] -= 1  # another process has its number now
-    (left / "begun.json").write_text(json.dumps(begun))
+    (folder / "begun.json").write_text(json.dumps({**begun, **changed}))
+    return folder
+
+
+def test_a_run_that_cannot_be_repaired_keeps_no_other_from_it(tmp_path: Path) -> None:
+    damaged = left_by_a_dead_launcher(tmp_path / "damaged", settings={"pairs": "many"})
+    whole = left_by_a_dead_launcher(tmp_path / "whole")
+    said = exchange("results", "repair", "--results", tmp_path)
+    assert said.code == 1
+    assert f"{damaged} is left as it is: {damaged / 'begun.json'} is damaged: pairs is 'many'" in said.err
+    assert f"repaired {whole}: partial" in said.out
+    assert ((damaged / "run.json").exists(), (whole / "run.json").exists()) == (False, True)
+
+
+def test_a_folder_that_no_run_left_is_not_said_to_have_a_spool(tmp_path: Path) -> None:
+    said = exchange("results", "repair", "nowhere", "--results", tmp_path)
+    assert (said.code, "exchange results list shows runs" in said.err) == (2, True)
+    (tmp_path / "old" / "spool").mkdir(parents=True)
+    assert "exchange report shows its spool" in exchange("results", "repair", "old", "--results", tmp_path).err
+
+
+def test_the_next_run_repairs_what_the_last_one_left(tmp_path: Path) -> None:
+    left = left_by_a_dead_launcher(tmp_path / "left")
     said = measured_here(tmp_path, "--rate", "max", "--orders", 10)
     assert said.code == 0
     assert f"repaired {left}: partial" in said.err
