@@ -82,7 +82,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
     body_width = max(figures, left - what_width - name_width)
     return [
         f"{_end_of(name, name_width):<{name_width}} {head} {_beginning_of(what, what_width):<{what_width}} "
-        f"{_beginning_of(text, body_width)}".rstrip()
+        f"{_beginning_of(text, body_width)}".rstrip().replace("\n", "\\n")
         for name, head, what, text in zip(names, heads, whats, bodies, strict=True)
     ]
 

@@ -50,6 +50,16 @@ def test_a_name_that_is_no_utf_8_is_listed(form: tuple[str, ...], tmp_path: Path
     assert "udcffame" in said.out
 
 
+def test_a_line_break_in_a_name_or_a_value_breaks_no_line_of_the_list(tmp_path: Path) -> None:
+    run_in(tmp_path / "two\nlines")
+    broken = {**RECORD, "settings": {**RECORD["settings"], "transport": "amqp\nlossy"}}  # type: ignore[dict-item]
+    (run_in(tmp_path / "other") / "run.json").write_text(json.dumps(broken))
+    said = exchange("results", "list", "--results", tmp_path)
+    assert len(said.out.splitlines()) == 3
+    assert "two\\nlines" in said.out
+    assert "amqp\\nlossy" in said.out
+
+
 def test_a_record_with_a_path_that_is_no_utf_8_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"tape": os.fsdecode(b"orders\xff.bin")})
     assert json.loads(capsys.readouterr().out) == {"tape": "orders\\udcff.bin"}
