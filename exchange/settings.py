@@ -148,6 +148,8 @@ class RunSettings:
         self._settle_nagle()
         self._check_words()
         object.__setattr__(self, "recover", self.recover or self.standby)
+        if self.sync != "batch" and not self.journals:
+            raise BadSetting("sync", self.sync, "batch, unless a journal is kept, by recover or journal")
         if not isinstance(self.network, str):
             raise BadSetting("network", self.network, "a profile's name")
         if self.orders is None and self.duration_s is None:

@@ -19,7 +19,7 @@ from exchange.messages import LAYOUTS, PROTOCOL_VERSION, Order
 from exchange.results import Stream
 from exchange.session import Terms
 from exchange.settings import RunSettings
-from runs.errors import UserError
+from runs.errors import FULL, UserError
 from runs.lineup import Lineup
 from runs.notices import say
 from transports.base import Link, Pattern, TransportError
@@ -83,6 +83,8 @@ def open_engine(
 
     `patience_s`: how long it waits for a reporter that listens; None for the settings' timeout.
     """
+    if salvage and not settings.journal:
+        raise UserError("--salvage goes on with a journal: say which with --journal DIR")
     recovery, gateway = None, listen(url, link_token(name, url))
     if settings.journal:
         try:
@@ -193,6 +195,9 @@ def _open_journal(
         if follower and isinstance(error, JournalIsOthers):
             raise
         raise UserError(str(error)) from error
+    except OSError as error:
+        kind = OSError if error.errno in FULL else UserError
+        raise kind(f"cannot keep a journal in {settings.journal}: {error.strerror or error}") from error
 
 
 def _recovery(name: str, gateway: Link, journal: InputJournal, follower: Follower | None = None) -> Recovery:

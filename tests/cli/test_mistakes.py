@@ -80,6 +80,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         pytest.param(["--transport", "tcp?quickack=maybe"], "it takes on or off", marks=pytest.mark.long),
         (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
         pytest.param(["--transport", "zeromq?back=7001"], "second port of topology=simplex", marks=pytest.mark.long),
+        (["--sync", "always"], "--sync is always; allowed is batch, unless a journal is kept, by recover or journal"),
         (["--network", "moon"], "there are local, veth, gige, wan1, wan10"),
         (["--network", "veth", "--transport", "memory"], "memory cannot be there"),
         (["--network", "veth", "--transport", "tcp://127.0.0.1:7000"], "by name alone"),
@@ -88,6 +89,19 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
 def test_a_setting_that_is_nonsense_is_named(words: list[str], field: str, tmp_path: Path) -> None:
     assert field in refused("run", *words, "--no-spark", "--results", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_that_cannot_be_kept_is_named_and_no_run_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "journal"
+    error = refused("run", "--orders", 10, "--journal", folder, "--no-spark", "--results", tmp_path / "results")
+    assert f"cannot keep a journal in {folder}: Not a directory" in error
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_an_engine_salvages_no_journal_that_it_was_not_given() -> None:
+    words = ("engine", "--listen", "tcp://127.0.0.1:0", "--reporter", "tcp://127.0.0.1:1", "--run", "first")
+    assert "--salvage goes on with a journal: say which with --journal DIR" in refused(*words, "--salvage")
 
 
 def test_an_option_of_a_transport_in_threads_is_named_too(tmp_path: Path) -> None:
