@@ -204,7 +204,10 @@ def test_compiled_turns_write_the_journal_that_the_loop_in_python_writes(
 def test_no_answer_leaves_to_an_order_that_the_disk_has_no_room_for(lends: bool, tmp_path: Path) -> None:
     hello = encode(Terms(7, "price-time", 1, 999).hello(Source.GATEWAY))
     orders = [encode(Order(number, ASK, 500, 10)) for number in range(1, 301)]
-    script = Script(journaled([hello, *orders, encode(End(0, 0, 0, 0))]), 3, 10**6, lends)
+    frames = journaled([hello, *orders, encode(End(0, 0, 0, 0))])
+    with contextlib.closing(InputJournal(tmp_path / "rehearsal", {}, sync="none")) as rehearsal:
+        session(Script(frames, 3, 10**6, lends), 1, False, rehearsal)  # compiles all, as numba's cache is of files, too
+    script = Script(frames, 3, 10**6, lends)
     journal = InputJournal(tmp_path / "j", {}, sync="none")
     with files_of_at_most(2_000):
         result = session(script, 1, False, journal)
