@@ -195,7 +195,7 @@ PACED_COLUMNS = (
     Column("lag_p99_us", "lag p99 us"),
 )
 PACED_PLOTS = tuple(
-    Plot(f"{what} from due, by rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s of a publisher")
+    Plot(f"{what} from due, by a publisher's rate", f"due_{figure}_us", "µs", x=RATE, x_unit="messages/s")
     for what, figure in (("p50", "p50"), ("p99", "p99"))
 )
 RATE_SCALE = Scale(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from runs.errors import UserError
 from runs.files import json_bytes
 
 Row = dict[str, Any]
-Some = TypeVar("Some", bound=Mapping[str, Any])
+Some = TypeVar("Some")
 
 
 @dataclass(frozen=True, kw_only=True)

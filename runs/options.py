@@ -292,8 +292,9 @@ def _typed(field: str) -> str:
     """The name of the field's option, or of the field where the command has no option for it."""
     context = click.get_current_context(silent=True)
     typed = {param.name: param.opts[0] for param in context.command.params} if context else {}
-    options = typed or {option.field: option.name for option in TABLE}
-    return options.get(field, field.replace("_", "-"))
+    of_a_run = {option.field: option.name for option in TABLE}
+    listed = f"{of_a_run.get(field)}s"  # a trial's --rates
+    return listed if listed in typed.values() else (typed or of_a_run).get(field, field.replace("_", "-"))
 
 
 def _short(value: object) -> str:

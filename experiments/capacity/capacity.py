@@ -151,7 +151,8 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
         return record
 
     def on_probe(probe: Record) -> None:
-        say(f"{axis.in_words(f'{probe[axis.name]:,.0f}'):>21}: {probe['why'] or 'held'}")
+        outcome = f"failed, {probe['why']}" if probe["why"] else "held"
+        say(f"{axis.in_words(f'{probe[axis.name]:,.0f}'):>21}: {outcome}")
         write_record()
 
     with ended_as_by_ctrl_c(), CtrlC.noted() as ctrl_c:

@@ -50,7 +50,7 @@ def planned(
     UserError for an unknown word.
     """
     if unknown := [name for name in faults if name not in FAULTS]:
-        raise UserError(f"--faults: {unknown[0]!r} is none; there are {', '.join(FAULTS)}")
+        raise UserError(f"--faults: {unknown[0]!r} is no fault; there are {', '.join(FAULTS)}")
     columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
     cells = (
         Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
@@ -76,7 +76,7 @@ def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str 
     known = transport.words(transport.run_settings.get("delivery"))
     for delivery in deliveries if known else [None]:
         if delivery not in (known or [None]):
-            raise UserError(f"--delivery: {delivery!r} is none; there are {', '.join(known)}")
+            raise UserError(f"--delivery: {delivery!r} is no guarantee; there are {', '.join(known)}")
         yield scheme, delivery
 
 

@@ -29,15 +29,9 @@ NARROWEST = 0.5, 2.0
 
 def answers(record: Record) -> list[str]:
     """A sentence for each metric and pair of contenders, the first metric's first; for one contender, what it did."""
-    return [
-        *(_alone(name, arms) for name, arms in _without_verdicts(record).items()),
-        *_compared(record),
-    ]
-
-
-def _without_verdicts(record: Record) -> dict[str, list[Record]]:
-    """The arms of each contender, if none was compared with another."""
-    return {} if record["verdicts"] else grouped(record["arms"], lambda arm: str(arm["contender"]))
+    if record["verdicts"]:
+        return _compared(record)
+    return [_alone(name, arms) for name, arms in grouped(record["arms"], lambda arm: str(arm["contender"])).items()]
 
 
 def _alone(contender: str, arms: list[Record]) -> str:
@@ -57,11 +51,18 @@ def _alone(contender: str, arms: list[Record]) -> str:
 
 
 def _compared(record: Record) -> list[str]:
-    return [
-        _answer(record, own)
-        for of_metric in grouped(record["verdicts"], lambda verdict: str(verdict["metric"])).values()
-        for own in grouped(of_metric, lambda verdict: " / ".join(contenders(record, verdict))).values()
-    ]
+    """What is the same of several metrics is said once."""
+    by_words = grouped(_by_metric(record).items(), lambda group: _answer(record, group[1]))
+    titles = {words: [title.partition(": ")[0] for title, _ in own] for words, own in by_words.items()}
+    return [f"{words} ({', '.join(own)})" for words, own in titles.items()]
+
+
+def _by_metric(record: Record) -> dict[str, list[Record]]:
+    """The verdicts of each metric and pair of contenders."""
+    return grouped(
+        record["verdicts"],
+        lambda each: f"{record['metrics'][each['metric']]['title']}: {' / '.join(contenders(record, each))}",
+    )
 
 
 def headline(record: Record) -> str:
@@ -94,16 +95,13 @@ def contenders(record: Record, verdict: Record) -> tuple[str, str]:
 
 
 def _answer(record: Record, verdicts: list[Record]) -> str:
-    """zeromq is 1.55 to 3.2 times faster than amqp in 5 of 5 cases (completion p50 from due time)."""
-    title = record["metrics"][verdicts[0]["metric"]]["title"]
+    """zeromq is 1.55 to 3.2 times faster than amqp in 5 of 5 cases; of one metric."""
     first, second = contenders(record, verdicts[0])
     differ = [verdict for verdict in verdicts if verdict["outcome"] == "differ"]
     sides = [[v for v in differ if v["ratio"] < 1], [v for v in differ if v["ratio"] > 1]]
     clauses = [_of_side(record, own, len(verdicts)) for own in sorted(sides, key=len, reverse=True) if own]
     rest = list(_rest(verdicts, bool(clauses)))
-    if not clauses:
-        return f"{first} and {second}: {', '.join(rest)} ({title})"
-    return f"{'; '.join([*clauses, *rest])} ({title})"
+    return "; ".join([*clauses, *rest]) if clauses else f"{first} and {second}: {', '.join(rest)}"
 
 
 def _of_side(record: Record, differ: list[Record], cases: int) -> str:
@@ -176,13 +174,9 @@ def ratio_plot(record: Record) -> RatioPlot | None:
         return None
     ends = [*NARROWEST, *(verdict[end] or verdict["ratio"] for verdict in drawn for end in ("low", "high"))]
     scale = _Scale(min(ends) / 1.05, max(ends) * 1.05)
-    groups = grouped(
-        record["verdicts"],
-        lambda each: f"{record['metrics'][each['metric']]['title']}: {' / '.join(contenders(record, each))}",
-    )
     return RatioPlot(
         [(f"{tick:g}", scale.place(tick)) for tick in TICKS if scale.low <= tick <= scale.high],
-        {name: [_mark(verdict, scale) for verdict in own] for name, own in groups.items()},
+        {name: [_mark(verdict, scale) for verdict in own] for name, own in _by_metric(record).items()},
     )
 
 

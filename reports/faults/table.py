@@ -9,6 +9,7 @@ from exchange.words import counted
 from reports.formats import ABSENT, time_in_words, whole
 from reports.tables import FoldingTable, figure, indented, key, plain_table, terminal, words
 
+PHASES = ("before", "during", "after")
 LEGEND = (
     "A cell: orders lost of those sent, and how long nothing was answered (end: to the end of the run). "
     "! marks orders that are missing from the record, and runs that hung."
@@ -39,7 +40,7 @@ def cell_of(record: Record, fault: str, over: str) -> Record | None:
 
 
 def answer(record: Record) -> list[str]:
-    """The answer first: how many orders were lost, and whether every record says so; then a sentence a transport."""
+    """The answer first: how many orders were lost, and whether the records count them; then a sentence a transport."""
     cells = measured(record)
     lost = sum(cell["orders"]["lost"] for cell in cells)
     where = sum(bool(cell["orders"]["lost"]) for cell in cells)
@@ -47,7 +48,7 @@ def answer(record: Record) -> list[str]:
     skipped = len(record["cells"]) - len(cells)
     head = f"{counted(lost, 'orders') if lost else 'no order'} {'were' if lost > 1 else 'was'} lost"
     head += f" in {where or 'any'} of {counted(len(cells), 'runs')}"
-    head += f"{planned}{_silent(cells) or (', and every record says so' if lost else '')}"
+    head += f"{planned}{_silent(cells) or (', all counted in the records' if lost else '')}"
     head += f"; {skipped} not possible here" if skipped else ""
     return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
 
@@ -114,7 +115,7 @@ def without_service(cell: Record) -> str:
 
 def _details(record: Record) -> FoldingTable:
     table = plain_table(
-        key("fault"), key("over"), "doubled", "reordered", "unreported", "p99\nbefore", "\nduring", "\nafter", "exit",
+        key("fault"), key("over"), "doubled", "reordered", "unreported", *(f"p99\n{phase}" for phase in PHASES), "exit",
         words("what the run said"),
     )  # fmt: skip
     for cell in record["cells"]:
@@ -126,9 +127,6 @@ def _detail(cell: Record) -> list[str]:
     if "skipped" in cell:
         return [*[""] * 7, f"skipped: {cell['skipped']}"]
     counts = (whole(cell["orders"][name]) for name in ("doubled", "reordered", "unreported"))
-    times = (_time(cell["p99_us"].get(phase)) for phase in ("before", "during", "after"))
+    p99_us = (cell["p99_us"].get(phase) for phase in PHASES)
+    times = (ABSENT if us is None else time_in_words(us) for us in p99_us)
     return [*counts, *times, whole(cell["exit_code"]), cell["said"]]
-
-
-def _time(us: float | None) -> str:
-    return ABSENT if us is None else time_in_words(us)

@@ -175,7 +175,7 @@ def test_a_dry_run_prints_the_plan_and_its_length_and_leaves_nothing(tmp_path: P
         (["--rates", "1000,fast"], "'fast' is no rate"),
         (["--rates", "1000,1e3"], "each once"),
         (["--rates", ""], "one or more"),
-        (["--rates", "0"], "orders-per-s is 0"),
+        (["--rates", "0"], "--rates is 0"),
         (["--repeats", "0"], "--repeats is 0"),
         (["--seconds", "0"], "--seconds"),
         (["--packing", "0"], "packing is 0"),

@@ -63,7 +63,7 @@ def test_a_matrix_says_first_that_no_order_was_lost_unreported(tmp_path: Path) -
     assert page.count("<svg") == 2
     shown = exchange("results", "show", "it", "--results", tmp_path)
     found = shown.out.splitlines()[0]
-    assert re.fullmatch(r"\d+ orders? (was|were) lost in [12] of 2 runs, and every record says so", found)
+    assert re.fullmatch(r"\d+ orders? (was|were) lost in [12] of 2 runs, all counted in the records", found)
     assert found in page
     assert exchange("results", "diff", "it", "it", "--results", tmp_path).code == 0
     assert "what the run said" in shown.out
@@ -127,7 +127,7 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
     assert fails(record)
     orders["unreported"] = 0
     assert (answer(record)[0], fails(record)) == (
-        "6 orders were lost in 1 of 1 run, and every record says so; 1 not possible here", False
+        "6 orders were lost in 1 of 1 run, all counted in the records; 1 not possible here", False
     )  # fmt: skip
     nothing = answer({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
     assert nothing[1] == "over tcp, no fault could be tried: the reasons are below"
@@ -144,10 +144,10 @@ def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("transport", "delivery", "fault", "said"),
     [
-        ("tcp", "lossy", "engine-klil", "'engine-klil' is none; there are gateway-kill"),
+        ("tcp", "lossy", "engine-klil", "'engine-klil' is no fault; there are gateway-kill"),
         ("memory", "lossy", "engine-kill", "'memory' joins threads of one process, and none of them can be broken"),
         ("carrier-pigeon", "lossy", "engine-kill", "--transports: unknown transport 'carrier-pigeon'"),
-        ("amqp", "sure", "engine-kill", "'sure' is none; there are lossy"),
+        ("amqp", "sure", "engine-kill", "'sure' is no guarantee; there are lossy"),
     ],
 )
 def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault: str, said: str) -> None:

@@ -49,6 +49,13 @@ def test_the_answer_says_who_by_how_much_and_in_how_many_cases(verdicts: list[di
     assert headline(record(*verdicts)) == f"{said} (completion p50 from due time)"
 
 
+def test_what_is_the_same_of_several_metrics_is_said_once() -> None:
+    """With too few repeats the same sentence stood there for each metric."""
+    made = record(verdict(1.0, "cannot tell"), {**verdict(1.0, "cannot tell"), "metric": "due_p99_us"})
+    made["metrics"]["due_p99_us"] = {"title": "p99"}
+    assert answers(made) == ["a and b: no difference found (completion p50 from due time, p99)"]
+
+
 def alone(rate: float | None, held: bool = True, **figures: float) -> dict[str, Any]:
     """An arm of the only contender; each figure is of one repeat."""
     block = f"at {rate:,.0f} orders/s" if rate else "as fast as it goes"
