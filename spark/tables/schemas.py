@@ -83,3 +83,9 @@ PAYLOADS = {
 }
 
 KINDS = tuple(PAYLOADS)
+
+
+def table_schema(kind: str) -> StructType:
+    """Return the columns of tables/KIND.parquet: a record's origin, then its payload."""
+    origin = [Field(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN)]
+    return StructType([*origin, *PAYLOADS[kind].fields])

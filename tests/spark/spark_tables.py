@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 from spark_runs import Record
 
 from spark.run_facts import RunFacts
 from spark.summary.rows import READ, rows_of_run
-from spark.tables.schemas import ENVELOPE, ORIGIN, PAYLOADS, RUN_ID, TABLE_ORIGIN, TEXT
+from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 
 Row = dict[str, Any]
 
@@ -39,12 +38,6 @@ def table(kind: str, records: Sequence[Record]) -> pa.Table:
         if record["kind"] == kind
     ]
     return pa.Table.from_pylist(named, schema=to_arrow_schema(table_schema(kind)))
-
-
-def table_schema(kind: str) -> StructType:
-    """The columns of tables/KIND.parquet: a record's origin, then its payload."""
-    origin = [StructField(RUN_ID, TEXT, nullable=False), *(ENVELOPE[name] for name in ORIGIN)]
-    return StructType([*origin, *PAYLOADS[kind].fields])
 
 
 def summarized(*records: Record, **known: Any) -> dict[int | None, Row]:
