@@ -30,7 +30,7 @@ def command(
     """Break one thing in each of many runs, and count the orders that are lost.
 
     Each cell of the matrix is a run over one transport, with one fault. The exit code is 1 if an order is missing from
-    a run's record, or a run hung.
+    a run's record, a run hung, or no fault could be tried.
 
     Example: exchange faults --transports zeromq,amqp --faults engine-kill,connection-reset
 

@@ -47,17 +47,22 @@ def planned(
 ) -> Plan:
     """A cell for each fault over each transport; over a broker, for each guarantee too.
 
-    UserError for an unknown word.
+    UserError for an unknown word, for a list that is empty or has a word twice, and where no cell is left.
     """
+    for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
+        if not words or len(set(words)) < len(words):
+            raise UserError(f"{option} is {','.join(words)!r}: give one or more, and each of them once")
     if unknown := [name for name in faults if name not in FAULTS]:
         raise UserError(f"--faults: {unknown[0]!r} is no fault; there are {', '.join(FAULTS)}")
     columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
-    cells = (
+    cells = [
         Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])
         for scheme, delivery in columns
         for name in faults
         if has_broker(scheme) or not FAULTS[name].needs_broker
-    )
+    ]
+    if not cells:
+        raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
     return Plan(cells=tuple(cells), load=load, further=tuple(further))
 
 
@@ -88,13 +93,6 @@ def _declared(scheme: str) -> Transport:
     if scheme in transport.one_process:
         raise UserError(f"--transports: {scheme!r} joins threads of one process, and none of them can be broken alone")
     return transport
-
-
-def _impossible(cell: Cell) -> str | None:
-    """Why the fault cannot be injected over the transport."""
-    if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
-        return f"{cell.transport} has no TCP connection to break"
-    return None
 
 
 def _broker(scheme: str, brokers: Brokers) -> RunningBroker:
@@ -139,8 +137,8 @@ def _measured(plan: Plan, folder: Path) -> dict[str, Any]:
 
 
 def _cell(cell: Cell, plan: Plan, folder: Path, brokers: Brokers) -> dict[str, Any]:
-    if why := _impossible(cell):
-        return {**cell.facts, "skipped": why}
+    if cell.fault.needs_tcp and cell.transport not in transport_of(cell.transport).over_tcp:
+        return {**cell.facts, "skipped": f"{cell.transport} has no TCP connection to break"}
     try:
         broker = _broker(cell.transport, brokers) if has_broker(cell.transport) and not cell.fault.network else None
     except NotInstalled as error:

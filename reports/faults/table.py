@@ -27,8 +27,9 @@ def is_unreported(cell: Record) -> bool:
 
 
 def fails(record: Record) -> bool:
-    """Whether the matrix found a loss that nobody was told of, or is not whole."""
-    return record["status"] != "complete" or any(map(is_unreported, measured(record)))
+    """Whether the matrix found a loss that nobody was told of, is not whole, or could try no fault."""
+    cells = measured(record)
+    return record["status"] != "complete" or not cells or any(map(is_unreported, cells))
 
 
 def columns_of(record: Record) -> list[str]:
@@ -64,7 +65,7 @@ def _silent(cells: list[Record]) -> str:
 def _over(over: str, cells: list[Record]) -> str:
     """over zeromq, 11 of 15 faults cost orders; the exchange answered again after 5 of them"""
     if not cells:
-        return f"over {over}, no fault could be tried: the reasons are below"
+        return f"over {over}, no fault could be tried: the details say why"
     harmful = sum(bool(cell["orders"]["lost"]) for cell in cells)
     back = sum(cell["came_back"] for cell in cells)
     doubled = sum(bool(cell["orders"]["doubled"] or cell["orders"]["reordered"]) for cell in cells)

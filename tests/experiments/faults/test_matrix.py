@@ -130,7 +130,8 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
         "6 orders were lost in 1 of 1 run, all counted in the records; 1 not possible here", False
     )  # fmt: skip
     nothing = answer({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
-    assert nothing[1] == "over tcp, no fault could be tried: the reasons are below"
+    assert nothing[1] == "over tcp, no fault could be tried: the details say why"
+    assert fails({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
     assert fails(record | {"status": "interrupted"})
 
 
@@ -153,6 +154,20 @@ def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str
 def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         planned([transport], [delivery], [fault], Load(), [])
+
+
+@pytest.mark.parametrize(
+    ("transports", "faults", "said"),
+    [
+        (["tcp"], [], "--faults is '': give one or more, and each of them once"),
+        (["tcp"], ["engine-kill", "engine-kill"], "--faults is 'engine-kill,engine-kill'"),
+        (["tcp", "tcp"], ["engine-kill"], "--transports is 'tcp,tcp'"),
+        (["tcp", "zeromq"], ["broker-kill"], "--faults: broker-kill: there is no broker over tcp, zeromq"),
+    ],
+)
+def test_a_matrix_without_a_cell_or_with_one_twice_is_refused(transports: list[str], faults: list[str], said: str):
+    with pytest.raises(UserError, match=said):
+        planned(transports, ["lossy"], faults, Load(), [])
 
 
 def test_the_list_has_every_fault_with_what_it_does() -> None:
