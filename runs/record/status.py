@@ -153,6 +153,7 @@ def _fell_behind(gateway: GatewayResult, orders_per_s: float | None, lag_p99_us:
     yield from Offered(
         gateway.orders.messages, orders_per_s, given_s, taken_s, lag_p99_us, gateway.backlog_growth,
         gateway.due_at_once, blocked_s=gateway.link.get("blocked_s", 0.0),
+        broken_s=(gateway.recovery or {}).get("without_service_s", 0.0),
     ).fell_behind()  # fmt: skip
 
 
@@ -176,6 +177,8 @@ class Offered:
     whose: str = "the gateway's"
     blocked_s: float = 0.0
     """Time in which a broker in alarm took nothing from the link."""
+    broken_s: float = 0.0
+    """Time without an answer around the breaks of a session that went on."""
 
     def fell_behind(self) -> Iterator[str]:
         """Sentences if the rate was not kept."""
@@ -187,8 +190,10 @@ class Offered:
         if is_blocked := self.blocked_s * 1e6 > MOST_LAG_P99_US:
             yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
         if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
+            if self.broken_s:
+                yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
             own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
-            is_own = not (is_short or is_growing or is_blocked)
+            is_own = not (is_short or is_growing or is_blocked or self.broken_s)
             yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + own * is_own
         if is_growing:
             yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"

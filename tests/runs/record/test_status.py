@@ -135,6 +135,15 @@ def test_a_lag_behind_a_broker_in_alarm_is_the_brokers() -> None:
     assert not is_gateways_own([why, lag])
 
 
+def test_a_lag_around_a_break_of_the_session_is_not_the_gateways_own() -> None:
+    resumed = outcome(gateway={"recovery": {"sessions": 2, "orders_resent": 31, "without_service_s": 2.72}})
+    assert judge(resumed, RATE, {1: 50.0}) == ("complete", [])
+    status, [why, lag] = judge(resumed, RATE, {1: 2_600_000.0})
+    assert (status, why) == ("saturated", "the session was broken, and nothing was answered for 2.72 s")
+    assert lag == "the gateway's p99 lag is 2,600.0 ms"
+    assert not is_gateways_own([why, lag])
+
+
 @pytest.mark.parametrize(
     ("role", "change", "reason"),
     [
