@@ -45,11 +45,12 @@ def command(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         from messaging.benchmarks import benchmark_of, names
+        from reports.tables import key, plain_table, terminal, words
 
-        benchmarks = [benchmark_of(name) for name in names()]
-        width = max(len(benchmark.name) for benchmark in benchmarks)
-        for benchmark in benchmarks:
-            click.echo(f"{benchmark.name:<{width}}  {benchmark.about}  [{benchmark.paper}]")
+        table = plain_table(key(), words(), header=False)
+        for benchmark in map(benchmark_of, names()):
+            table.add_row(benchmark.name, f"{benchmark.about}  [{benchmark.paper}]")
+        terminal().print(table)
 
 
 def command_of(benchmark: Benchmark | None) -> click.Command:

@@ -23,7 +23,7 @@ LEAST_NAME, NAME_END, LEAST_WHAT = 12, 18, 6
 """Columns of a name at least; those that tell a run from another, as zeromq-8000-7806a6; and those of what it was."""
 ENOUGH = 34
 """Columns for the words about a trial; a longer sentence is cut before figures or names are."""
-ABSENT = "-"
+ABSENT, SPARKS = "-", "tables"
 TITLES = ("name", "local time", "status", "what")
 FIGURES = ("over", "orders/s", "p50 us", "p99 us")
 
@@ -42,8 +42,8 @@ def show_list(results: Path, transport: str | None, status: str | None, last: in
     else:
         nothing = f"none of {counted(len(rows), 'runs and trials')} is so" if rows else "no run and no trial"
         click.echo(f"{results}: {nothing}", err=True)
-    if others := len(kinds) - len(rows):
-        click.echo(f"not listed: {counted(others, 'folders')} of {results} that no run or trial left", err=True)
+    if others := sum(kind is None and folder.name != SPARKS for folder, kind in kinds.items()):
+        click.echo(f"not listed: {counted(others, 'folders')} in {results} of other origin", err=True)
 
 
 def _as_json(row: Row) -> dict[str, Any]:

@@ -153,8 +153,8 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
     with suppress(UserError):
         missing = [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]
         if missing:
-            words = f"{counted(len(missing), 'runs')} of {results} not in it"
-            click.echo(f"{words}: exchange spark ingest {results}", err=True)
+            words = f"the tables lack {counted(len(missing), 'runs')} of {results}"
+            click.echo(f"{words}; to add: exchange spark ingest {results}", err=True)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put_bytes(folder, "of-tomorrow", b'{"schema": 2, "status": 7}')
     (folder / "killed" / "spool").mkdir(parents=True)
     (folder / "notes").mkdir()
+    (folder / "tables").mkdir()
     (folder / ".hidden").mkdir()
     (folder / "run.json").write_text("a file is no folder")
     return folder
@@ -112,7 +113,8 @@ def test_a_record_that_cannot_be_read_is_listed_as_what_it_is(there: Path, name:
 
 def test_folders_that_no_run_left_are_counted_and_not_listed(there: Path) -> None:
     said = results(there, "list")
-    assert "not listed: 1 folder of" in said.stderr
+    assert "not listed: 1 folder in" in said.stderr
+    assert "tables" not in said.stdout + said.stderr, "Spark's own folder is no stranger"
     assert "notes" not in said.stdout + said.stderr
     assert {"notes", ".hidden", "run.json"}.isdisjoint(rows(there))
 
