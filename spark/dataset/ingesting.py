@@ -63,8 +63,6 @@ class Ingested:
 
 EventTables = Callable[[SparkSession, Sequence[RunSource], Sequence[int]], dict[str, DataFrame]]
 """A function of (session, runs with recorded streams, their parts) that returns tables, by name, with KEYS and PART."""
-EVENTS = "orders"
-"""The table of events in which every recorded run has rows."""
 
 
 def ingest_runs(
@@ -77,37 +75,33 @@ def ingest_runs(
     """
     with changing(folder):
         there = read_runs(folder)
-        old = {(run.name, run.fingerprint) for run in there}
-        without = _without_events(spark, folder, sources) if events else set()
+        old = {(run.name, run.fingerprint): run.has_events for run in there}
+        recorded = {source.name for source in sources if events and source.has_streams}
         new = [
             source
             for source in sources
-            if again or source.name in without or (source.name, source.fingerprint) not in old
+            if again
+            or (key := (source.name, source.fingerprint)) not in old
+            or (source.name in recorded and not old[key])
         ]
         all_runs = {run.name for run in there} | {source.name for source in new}
         if not new:
             return Ingested(len(all_runs))
         parts = free_parts(there, [source.name for source in new])
         runs = [
-            IngestedRun(record=source.record, fingerprint=source.fingerprint, part=part)
+            IngestedRun(
+                record=source.record, fingerprint=source.fingerprint, part=part,
+                has_events=source.name in recorded or old.get((source.name, source.fingerprint), False),
+            )
             for source, part in zip(new, parts, strict=True)
-        ]
+        ]  # fmt: skip
         with _records(spark, new, parts) as records:
             good_lines, unread = _counted(records)
             tables = _tables(spark, records, runs)
-            if events and (recorded := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
-                tables |= events(spark, *zip(*recorded, strict=True))
+            if events and (with_streams := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
+                tables |= events(spark, *zip(*with_streams, strict=True))
             _Replacement(spark, folder, runs).write(tables)
     return Ingested(len(all_runs), len(new), good_lines, unread)
-
-
-def _without_events(spark: SparkSession, folder: DatasetFolder, sources: Sequence[RunSource]) -> set[Name]:
-    """Return the recorded runs that have no rows in the tables of events."""
-    there: set[Name] = set()
-    if folder.files(EVENTS):
-        rows = spark.read.schema(f"{KEYS[0]} string, {KEYS[1]} string").parquet(folder.pattern(EVENTS))
-        there = {(experiment, run) for experiment, run in rows.distinct().collect()}
-    return {source.name for source in sources if source.has_streams} - there
 
 
 @contextmanager

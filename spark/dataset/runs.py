@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from spark.dataset.folder import DatasetFolder, experiment_and_part
 from spark.run_facts import RunFacts
 from spark.summary import FACTS
-from spark.tables.schemas import DOUBLE, INT, TEXT
+from spark.tables.schemas import BOOLEAN, DOUBLE, INT, TEXT
 
 RUNS = "runs"
 PART = "part"
@@ -29,6 +29,7 @@ RUNS_SCHEMA = StructType(
     [
         *(Field(name, TEXT, nullable=False) for name in ("experiment", "run", "fingerprint")),
         *(Field(name, TYPES.get(name, DOUBLE)) for name in (*RUN_FIELDS, *FACTS)),
+        Field("has_events", BOOLEAN),  # null in tables of older versions
     ]
 )
 
@@ -42,6 +43,8 @@ class IngestedRun:
     record: RunFacts
     fingerprint: str
     part: int
+    has_events: bool = False
+    """Whether the tables of events have its rows, too."""
 
     @property
     def name(self) -> Name:
@@ -50,7 +53,8 @@ class IngestedRun:
     def row(self) -> dict[str, Any]:
         """Return a row of RUNS_SCHEMA, and PART."""
         own = {name: getattr(self.record, name) for name in ("experiment", "run", *RUN_FIELDS)}
-        return {**own, **self.record.facts, "fingerprint": self.fingerprint, PART: self.part}
+        ours = {"fingerprint": self.fingerprint, "has_events": self.has_events, PART: self.part}
+        return {**own, **self.record.facts, **ours}
 
 
 def part_of_file() -> Column:
@@ -67,7 +71,7 @@ def read_runs(folder: DatasetFolder) -> list[IngestedRun]:
 def _ingested(row: dict[str, Any], experiment: str, part: int) -> IngestedRun:
     known: dict[str, Any] = {name: row.get(name) for name in ("run", *RUN_FIELDS)}
     record = RunFacts(experiment=experiment, **known, facts={name: row.get(name) for name in FACTS})
-    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=part)
+    return IngestedRun(record=record, fingerprint=row["fingerprint"], part=part, has_events=bool(row.get("has_events")))
 
 
 def free_parts(there: Iterable[IngestedRun], names: Sequence[Name]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -20,6 +21,7 @@ from click.testing import CliRunner, Result
 from spark_runs import MadeUpRun
 
 from cli.main import main
+from exchange.words import counted
 from exchange_simulation.market import OrderBook, orders
 from experiments.events import TABLES
 from experiments.pipeline.events import EventsOf, RecordedRun, write_events
@@ -137,6 +139,15 @@ def results(tmp_path_factory: pytest.TempPathFactory, typed: Typed) -> Path:
     assert "2 runs went in" in done.stdout
     assert "1 run without events: exchange run --record keeps them" in done.stderr
     return results
+
+
+@pytest.mark.jvm
+def test_a_run_that_was_made_anew_gets_its_new_events(results: Path, typed: Typed, tmp_path: Path) -> None:
+    """An ingest without events came first; the next one found rows of the former run, and left them."""
+    copy = Path(shutil.copytree(results, tmp_path / "copy"))
+    os.utime(copy / "trial" / "run-1" / "run.json")
+    for words, went_in in (((), 1), (("--events",), 1), (("--events",), 0)):
+        assert f"{counted(went_in, 'runs')} went in" in typed("ingest", copy, *words).stdout
 
 
 def four_readers(tables: Path, table: str, column: str) -> dict[str, Counter[tuple[str, int]]]:
