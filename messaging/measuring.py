@@ -27,6 +27,11 @@ from transports.declaration import Server, Usage
 COMPLETE, INVALID, PARTIAL = "complete", "invalid", "partial"
 READY_S = 180.0
 COUNT_EVERY_S = 1.0
+OWN = {"local", "peer", "sndbuf_bytes", "rcvbuf_bytes"}
+"""What each socket has of its own."""
+COUNTERS = {"retransmits", "bytes_in", "bytes_out", "segments_in", "segments_out",
+            "published", "confirmed", "returned", "refused", "redelivered", "blocked_s", "looked_at"}  # fmt: skip
+"""What sockets and links count."""
 
 
 class RoleLost(Exception):
@@ -261,9 +266,24 @@ def _without_buckets(details: Any) -> Any:
     return {name: _without_buckets(each) for name, each in details.items()} if isinstance(details, dict) else details
 
 
+def _alike_together(links: Sequence[Record]) -> list[Record]:
+    """One record with the sums of links that differ in counts only; `many` is their number. Places are left out."""
+    found: dict[str, Record] = {}
+    for link in links:
+        key = repr({name: value for name, value in link.items() if name not in OWN | COUNTERS})
+        if (before := found.get(key)) is None:
+            found[key] = link
+            continue
+        sums = {name: before[name] + value for name, value in link.items() if name in COUNTERS and value is not None}
+        common = {name: value for name, value in before.items() if name not in OWN}
+        found[key] = {**common, **sums, "many": before.get("many", 1) + 1}
+    return list(found.values())
+
+
 def _as_record(result: RoleResult) -> Record:
-    """Checksums in hex; the histogram's figures in place of its buckets."""
+    """Checksums in hex; the histogram's figures in place of its buckets; links that are alike as one."""
     record = {**asdict(replace(result, details={})), "details": _without_buckets(result.details)}
     record["latency_us"] = result.latency.figures_us() if result.latency else {}
+    record |= {name: _alike_together(record[name]) for name in ("sockets", "facts")}
     del record["latency"]
     return {**record, **{name: f"{record[name]:016x}" for name in ("sent_checksum", "received_checksum")}}

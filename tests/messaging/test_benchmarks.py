@@ -10,6 +10,9 @@ from click.testing import CliRunner
 
 from cli.main import main
 from messaging.benchmarks import benchmark_of, names
+from messaging.measuring import _as_record
+from messaging.results import _packets
+from messaging.roles import RoleResult
 from runs.errors import UserError
 from tests.messaging.bench_commands import Outcome, benches
 
@@ -161,3 +164,21 @@ def test_a_consumer_for_each_pattern_and_one_of_them_gets_everything(outcomes: d
     roles = repeat["roles"]
     received = {name: role["received"] for name, role in roles.items() if name != "publisher"}
     assert received == {"consumer": roles["publisher"]["sent"], "idle 1": 0, "idle 2": 0, "idle 3": 0}
+
+
+def test_a_record_has_the_sums_of_links_that_differ_in_counts_only() -> None:
+    """Of request-reply's 2,160 cells it had 92 MB, nearly all of it connections, one by one."""
+    sockets = [
+        {"local": f"here:{port}", "peer": "there:1", "tcp_nodelay": port < 12, "segments_out": port, "segments_in": 1}
+        for port in range(10, 13)
+    ]
+    facts = [{"published": 5, "confirmed": None, "knobs": {"queue": "classic"}}] * 3
+    record = _as_record(RoleResult(sockets=sockets, facts=facts))
+    assert record["sockets"] == [
+        {"tcp_nodelay": True, "segments_out": 21, "segments_in": 2, "many": 2},
+        {"local": "here:12", "peer": "there:1", "tcp_nodelay": False, "segments_out": 12, "segments_in": 1},
+    ]
+    assert record["facts"] == [{"published": 15, "confirmed": None, "knobs": {"queue": "classic"}, "many": 3}]
+    for has_broker, packets in ((True, 36), (False, 33)):
+        for own in (sockets, record["sockets"]):
+            assert _packets({"roles": {"client": {"sockets": own}}}, has_broker) == packets
