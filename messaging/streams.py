@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -13,6 +13,7 @@ from messaging.benchmark import MAX, RATE, Benchmark, Cell, Column, Figures, Plo
 from messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from messaging.options import RATES, SECONDS
 from messaging.roles import LinkEnd, Links, Role, RoleResult, of_kind, stopped_in_words
+from reports.formats import is_told
 from runs.errors import UserError
 from runs.record.status import Offered
 
@@ -58,7 +59,8 @@ class Streams:
 
     def figures(self, cell: Cell, results: Results) -> Figures:
         size = self.size(cell)
-        found, each = published_figures(size, results), [flow_figures(size, [one]) for one in consumers_of(results)]
+        consumers = of_kind(results, "consumer").values()
+        found, each = published_figures(size, results), [flow_figures(size, [one]) for one in consumers]
         if not self.of_each or not all("messages_per_s" in own for own in each):
             return found
         return {**found, self.of_each: median(own["messages_per_s"] for own in each)}
@@ -93,10 +95,6 @@ def _numbers(roles: int) -> list[str]:
     return [""] if roles == 1 else [f" {number}" for number in range(1, roles + 1)]
 
 
-def consumers_of(results: Results) -> list[RoleResult]:
-    return list(of_kind(results, "consumer").values())
-
-
 def wrong_with(senders: Results, receivers: Results, expected: int, shared: bool = False) -> list[str]:
     """Sentences unless `expected` messages were sent, and received, in all: once, in order, and as they were sent.
 
@@ -126,21 +124,15 @@ def _amounts(senders: Results, receivers: Results, expected: int) -> Iterator[st
         yield f"{sent:,} messages were sent instead of {expected:,}"
     if came != expected:
         yield f"{_names(receivers)} received {came:,} messages instead of {expected:,}"
-    checksums = (
-        _sum(each.sent_checksum for each in senders.values()),
-        _sum(each.received_checksum for each in receivers.values()),
-    )
-    if sent == came == expected and checksums[0] != checksums[1]:
-        yield f"checksums differ: {checksums[0]:016x} sent, {checksums[1]:016x} received by {_names(receivers)}"
+    of_sent = sum(each.sent_checksum for each in senders.values()) % 2**64
+    of_received = sum(each.received_checksum for each in receivers.values()) % 2**64
+    if sent == came == expected and of_sent != of_received:
+        yield f"checksums differ: {of_sent:016x} sent, {of_received:016x} received by {_names(receivers)}"
 
 
 def _names(results: Results) -> str:
     names = list(results)
     return f"the {names[0]}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
-
-
-def _sum(checksums: Iterable[int]) -> int:
-    return sum(checksums) % 2**64
 
 
 def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
@@ -163,7 +155,7 @@ def _rates(size: int, messages: int, span_ns: int) -> Figures:
 
 def published_figures(size: int, results: Results) -> Figures:
     """Figures of a flow from publishers to consumers; the mean latency also of messages too short to bear a stamp."""
-    publishers, consumers = list(of_kind(results, "publisher").values()), consumers_of(results)
+    publishers, consumers = (list(of_kind(results, kind).values()) for kind in ("publisher", "consumer"))
     mean_us = (_mean_ns(consumers) - _mean_ns(publishers)) / 1e3
     return {**flow_figures(size, consumers), "latency_mean_us": mean_us}
 
@@ -185,8 +177,14 @@ def with_megabits(figures: Figures) -> Figures:
 
 def latency_figures(receivers: Sequence[RoleResult], name: str) -> Figures:
     """Mean, percentiles and maximum over all receivers, in us; nothing if messages bear no stamps."""
-    total = LogBuckets.together(receiver.latency for receiver in receivers if receiver.latency)
-    return {f"{name}_{what}_us": value for what, value in total.figures_us().items() if what != "count"}
+    return _figures_of_times(LogBuckets.together(each.latency for each in receivers if each.latency), name)
+
+
+def _figures_of_times(times: LogBuckets, name: str) -> Figures:
+    """The figures, without a p90, p99 or p999 of so few times that it is about the maximum."""
+    found = times.figures_us()
+    count = found.pop("count", 0)
+    return {f"{name}_{what}_us": value for what, value in found.items() if what == "p50" or is_told(what, count)}
 
 
 PACED_COLUMNS = (
@@ -243,7 +241,7 @@ def _with_lag(cell: Cell, results: Results, found: Figures) -> Figures:
         return found
     lags = LogBuckets.together(publisher.details["lag"] for publisher in of_kind(results, "publisher").values())
     from_due = {name.replace("latency_", "due_"): value for name, value in found.items()}
-    return from_due | {f"lag_{name}_us": value for name, value in lags.figures_us().items() if name != "count"}
+    return from_due | _figures_of_times(lags, "lag")
 
 
 def _fell_behind(cell: Cell, results: Results) -> list[str]:

@@ -122,7 +122,7 @@ class BenchmarkLoad:
         if self.scale.whole:
             return {**self.settings, self.scale.option: (round(value),), "repeats": 1}
         at_rate = {**self.settings, self.scale.option: (value,), "repeats": 1}
-        return {**at_rate, "count": self.settings["count"] or max(messages_at(value, at_rate), self._needed)}
+        return {**at_rate, "count": max(self.settings["count"] or messages_at(value, at_rate), self._needed)}
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from exchange.measurements import LogBuckets
 from messaging import running
 from messaging.benchmark import Cell, Counts
 from messaging.benchmarks import benchmark_of
 from messaging.payload import Receipt, Source
 from messaging.roles import RoleResult
-from messaging.streams import LEAST_SPAN_NS, Streams, by_publishers_clock, flow_figures, published_figures
+from messaging.streams import (
+    LEAST_SPAN_NS,
+    Streams,
+    by_publishers_clock,
+    flow_figures,
+    latency_figures,
+    published_figures,
+)
 from tests.exchange_command import exchange_here
 
 DE_SPSC = benchmark_of("de-spsc")
@@ -35,6 +44,19 @@ def longest_of(monkeypatch: pytest.MonkeyPatch, enough: int, **given: int | None
 def test_a_run_makes_itself_longer_until_it_is_timed(given: dict[str, None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that is made again from a record, which leaves out the options that were not given."""
     assert longest_of(monkeypatch, 16, **given) == (16, {"messages_per_s": 1.0})
+
+
+@pytest.mark.parametrize(("messages", "figures"), [
+    (50, {"mean", "p50", "max"}),
+    (999, {"mean", "p50", "p90", "max"}),
+    (10_000, {"mean", "p50", "p90", "p99", "p999", "max"}),
+])  # fmt: skip
+def test_a_percentile_of_so_few_messages_that_it_is_about_the_maximum_is_left_out(
+    messages: int, figures: set[str]
+) -> None:
+    """The p99 of a quick de-pp over a broker was the third slowest of 200 round trips."""
+    receivers = [RoleResult(latency=LogBuckets.of(np.arange(1, messages + 1)))]
+    assert latency_figures(receivers, "due").keys() == {f"due_{figure}_us" for figure in figures}
 
 
 def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

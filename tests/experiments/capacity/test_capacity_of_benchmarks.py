@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from cli.main import main
 from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
+from experiments.capacity.exchange_rates import objective_of
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from messaging.turned_up import load_again, load_of
 from tests.exchange_command import exchange, exchange_here
@@ -133,3 +134,10 @@ def test_a_mistake_starts_nothing(words: list[str], said: str, tmp_path: Path) -
     assert refused.exit_code == 2, refused.output
     assert said in " ".join(refused.output.split())
     assert not (tmp_path / "results").exists()
+
+
+def test_a_probe_has_the_messages_that_its_percentile_takes_whatever_the_count() -> None:
+    """A p99 of 200 messages, which is about their maximum, was judged."""
+    objective = objective_of("p99 <= 5ms")
+    load = load_of("de-spsc --transport memory --sizes 64 --count 200", None, objective)
+    assert load._settings_at(5_000.0)["count"] == objective.needed_orders == 1_000
