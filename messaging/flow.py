@@ -271,7 +271,7 @@ class ConsumeShared:
         except PeerGone as why:
             result.stopped = f"{why}, after {receipt.received:,} messages"
         if out:
-            result.sent, result.sent_checksum = out.handed_over, out.checksum
+            result.sent, result.sent_checksum = out.handed_over, out.source.checksum
             result.details["published_ns"] = out.taken_ns or time.monotonic_ns()
         return _with_receipt(result, receipt, session.links[-1])
 
@@ -308,18 +308,14 @@ class Outbound:
     """What a client publishes while it consumes: batch after batch, as far as the link has room."""
 
     def __init__(self, link: Link, source: Source, count: int) -> None:
-        self._link, self._source, self._count = link, source, count
+        self._link, self.source, self._count = link, source, count
         self._first = 0
         self.taken_ns = 0
         """When a broker had taken everything; 0 before."""
 
     @property
-    def checksum(self) -> int:
-        return self._source.checksum
-
-    @property
     def handed_over(self) -> int:
-        return self._source.count - (self._source.batch.count - self._first)
+        return self.source.count - (self.source.batch.count - self._first)
 
     @property
     def is_handed_over(self) -> bool:
@@ -327,7 +323,7 @@ class Outbound:
 
     def hand_over(self) -> int:
         """Returns how many messages the link took."""
-        source = self._source
+        source = self.source
         if self._first == source.batch.count:
             if source.count == self._count:
                 return 0

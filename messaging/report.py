@@ -234,12 +234,10 @@ def _titles(rows: Rows) -> list[str]:
 
 def _without_what_is_the_same(rows: Rows) -> tuple[str, Rows]:
     """What all points have in common, in words, and the rows without it; one point keeps all that it has."""
+    if not rows:
+        return "", rows
     points = [row["point"] for row in rows]
-    same = (
-        {name: value for name, value in points[0].items() if all(each.get(name) == value for each in points)}
-        if rows
-        else {}
-    )
+    same = {name: value for name, value in points[0].items() if all(each.get(name) == value for each in points)}
     if not same or same == points[0]:
         return "", rows
     words = map(" ".join, zip(_titles([{"point": same}]), _values(same), strict=True))

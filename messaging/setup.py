@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
@@ -262,9 +261,7 @@ class Setup:
 
             yield Links(broker.url if broker else transport, token, self._processes.folder, find, self._nagle)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
 

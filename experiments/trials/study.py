@@ -91,8 +91,6 @@ class Study:
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
-NAGLE = Study(
-    name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, differ=hurts_or_helps
-)  # fmt: skip
+NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, differ=hurts_or_helps)
 SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

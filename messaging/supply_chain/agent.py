@@ -24,9 +24,7 @@ from transports.frames import FrameBatch
 START_IN_NS = 300_000_000
 """The clock starts so long after the last agent is at work."""
 LOOK_AGAIN_S = 0.002
-ANSWERS = [
-    [NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name] for message in MESSAGES
-]  # fmt: skip
+ANSWERS = [[NUMBER_OF[answer.name] for answer in MESSAGES if answer.after == message.name] for message in MESSAGES]
 """By message: the messages that its receiver answers with."""
 ROUTES = Mapping[tuple[int, int], tuple[int, int]]
 """(message, destination) to (link, number of the destination on that link)."""

@@ -80,7 +80,7 @@ def _messages(plan: Plan) -> FoldingTable:
         message = flow.message
         kind = "topics" if message.group.is_published else "queues"
         table.add_row(
-            str(flow.interaction), message.name, f"{message.source.name} {message.target.name}", flow.group.value,
+            str(message.interaction), message.name, f"{message.source.name} {message.target.name}", message.group.value,
             number(flow.sent), number(flow.received), f"{flow.kb:.2f}",
             counted(len(chain.destinations(message)), kind),
         )  # fmt: skip

@@ -79,7 +79,7 @@ def wrong_with(chain: Chain, times: Times, bound_s: float, results: Mapping[str,
     off = [
         why
         for flow, counts in each
-        for why in _off_plan(flow, counts, chain.topology.initiations_per_s(flow.interaction), times.measured_s)
+        for why in _off_plan(flow, counts, chain.topology.initiations_per_s(flow.message.interaction), times.measured_s)
     ]
     slow = [why for flow, counts in each for why in _slow(flow, counts, bound_s)]
     return [*wrong, *_in_all(plan, found, times.measured_s, len(off), len(slow)), *slow, *off]

@@ -27,14 +27,6 @@ class Flow:
     kb: float
     """Average size."""
 
-    @property
-    def interaction(self) -> int:
-        return self.message.interaction
-
-    @property
-    def group(self) -> Group:
-        return self.message.group
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -52,11 +44,11 @@ class Plan:
 
     def of_interaction(self, number: int) -> Plan:
         """The part of the plan that is an interaction's."""
-        return replace(self, flows=tuple(flow for flow in self.flows if flow.interaction == number))
+        return replace(self, flows=tuple(flow for flow in self.flows if flow.message.interaction == number))
 
     def of_group(self, group: Group) -> Plan:
         """The part of the plan that is a group's."""
-        return replace(self, flows=tuple(flow for flow in self.flows if flow.group is group))
+        return replace(self, flows=tuple(flow for flow in self.flows if flow.message.group is group))
 
     @property
     def sent(self) -> float:

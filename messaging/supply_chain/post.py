@@ -95,9 +95,7 @@ class Post:
             self._links[0].wait(until_ns, readable=False)
 
     def reconnect(self, on_wait: Callable[[], None]) -> None:
-        """Open the links again once the broker is back. PeerGone if the run ends with the broker."""
-        if not self._ends:
-            raise PeerGone("the broker has gone")
+        """Open the links again once the broker is back. PeerGone if it does not come back in time."""
         for link in self._links:
             link.close(0)
         for number, end in enumerate(self._ends):

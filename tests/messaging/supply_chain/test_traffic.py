@@ -92,7 +92,7 @@ def test_messages_by_interaction_and_group_follow_the_equations() -> None:
     plan, expected = Plan.of(ODD), per_interaction(ODD)
     for number in range(1, 8):
         for group in Group:
-            own = [flow for flow in plan.flows if (flow.interaction, flow.group) == (number, group)]
+            own = [flow for flow in plan.flows if (flow.message.interaction, flow.message.group) == (number, group)]
             assert sum(flow.sent for flow in own) == pytest.approx(expected.get((number, group.value, "se"), 0))
             assert sum(flow.received for flow in own) == pytest.approx(expected.get((number, group.value, "re"), 0))
 
