@@ -13,7 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Benchmark, Cell, Figures
-from messaging.machine import read_every_second
+from messaging.machine import MachineSeries, read, read_every_second
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
@@ -191,6 +191,8 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     def on_start() -> None:
         if server:
             usage.append(usage_of(server))
+        if machine:
+            machine.readings[:] = [read(partial(_rss_bytes, server))]  # links were opened before
         noise.clock_starts()
 
     def on_end() -> None:
@@ -212,12 +214,8 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
             outcome.at_broker = setup.accepted(server)
     used = {name: result.usage for name, result in outcome.results.items()}
     of_broker = usage[1].since(usage[0]) if len(usage) == 2 else None
-    judged = _judged(benchmark, cell, outcome)
-    if machine is not None:
-        judged["series"] = machine.seconds()
-        judged["figures"] |= machine.figures() if judged["figures"] else {}
     return {
-        **judged,
+        **_judged(benchmark, cell, outcome, machine),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": of_broker,
         "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
@@ -240,17 +238,19 @@ def usage_of(server: Server) -> Usage:
         raise RoleLost("the broker ended in the middle") from error
 
 
-def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome) -> Record:
+def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome, machine: MachineSeries | None) -> Record:
+    series = {"series": machine.seconds()} if machine else {}
     if outcome.lost:
-        return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}}
+        return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}, **series}
     sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": outcome.at_broker}
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
+    figures |= machine.figures() if machine and figures else {}
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
     saturated = [] if reasons else benchmark.saturated(cell, outcome.results)
     return {
         "status": INVALID if reasons else COMPLETE, "reasons": reasons, "saturated": saturated, "figures": figures,
-        **strain,
+        **strain, **series,
     }  # fmt: skip
 
 
