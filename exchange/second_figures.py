@@ -17,7 +17,6 @@ from exchange.records import THROUGHPUT, TRAFFIC
 from exchange.seconds import RATES, History, Reading, added, rates_of
 
 METERS = {int(meter): f"{meter.name.lower()}_per_s" for meter in Meter if meter <= Meter.GATEWAY_MESSAGES_RECEIVED}
-TRAFFIC_COUNTS = tuple(RATES)
 
 Fact = dict[str, Any]
 """The payload of a record of traffic, process or throughput, with the record's source, kind, wall_ns, monotonic_ns."""
@@ -27,7 +26,7 @@ class Traffic:
     """One gateway's counts of each second, and their rates."""
 
     def __init__(self, duration_s: float | None) -> None:
-        self._counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(TRAFFIC_COUNTS))
+        self._counts: dict[int, dict[str, int]] = {}
         self._history = History(duration_s)
 
     @property
@@ -38,19 +37,18 @@ class Traffic:
     def take(self, fact: Fact) -> History:
         second = fact["second"]
         self._history.put(second, Reading(fact["monotonic_ns"]))
-        self._counts[second] = [n + fact[name] for n, name in zip(self._counts[second], TRAFFIC_COUNTS, strict=True)]
+        self._counts[second] = added([self._counts.get(second, {}), {name: fact[name] for name in RATES}])
         return self._history
 
     def row(self, second: int) -> dict[str, Any]:
         grown = self._history.grown(second)
         if grown is None:
             return {}
-        counts = dict(zip(TRAFFIC_COUNTS, self._counts[second], strict=True))
-        return {**counts, **rates_of(counts, grown)}
+        return {**self._counts[second], **rates_of(self._counts[second], grown)}
 
     def whole(self) -> dict[str, int]:
         """Return the counts of the run."""
-        return dict(zip(TRAFFIC_COUNTS, map(sum, zip(*self._counts.values(), strict=True)), strict=True))
+        return added(self._counts.values())
 
 
 class Facts:

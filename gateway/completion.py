@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from exchange import measurements, messages
@@ -34,10 +33,7 @@ from exchange.messages import (
 from exchange.results import Stream
 from gateway.due_times import NO_DUE_TIMES
 from transports.base import Link
-from transports.frames import FrameBatch, untouched
-
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
+from transports.frames import Bytes, FrameBatch, Longs, untouched
 
 _SIZE_OF_ANSWER = sizes_by_code(ANSWER_TYPES)
 SHORTEST_ANSWER = int(_SIZE_OF_ANSWER[_SIZE_OF_ANSWER > 0].min())

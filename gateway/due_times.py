@@ -21,8 +21,7 @@ from exchange.settings import RunSettings
 from exchange.workload import ARRIVALS, LATEST_NS
 from gateway import seeds
 from gateway.seeds import STEP, key_beside, mix
-
-Longs = npt.NDArray[np.int64]
+from transports.frames import Longs
 
 NEVER_NS = LATEST_NS
 NO_DUE_TIMES: Longs = np.zeros(0, np.int64)

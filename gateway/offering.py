@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from exchange.results import Stream
 from exchange.settings import RunSettings
-from gateway.completion import Bytes, Completion, Longs
+from gateway.completion import Completion
 from gateway.due_times import NEVER_NS, NO_DUE_TIMES
 from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.base import Link
-from transports.frames import LARGEST_FRAME, FrameBatch
+from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = LOOK_AHEAD
 AHEAD_ORDERS = 16 * BATCH_ORDERS
@@ -222,12 +221,8 @@ class Offering:
         """Frames of this batch that were sent."""
         return (self.sent - self._ahead_after) // self._packing
 
-    def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> int:
-        """Note that so many frames of `look_ahead` went, which a stream that keeps no bytes has hashed already.
-
-        Returns how many orders went.
-        """
-        before = self.sent
+    def note_ahead(self, frames: int, first_handed_ns: int, last_handed_ns: int) -> None:
+        """Note that so many frames of `look_ahead` went, which a stream that keeps no bytes has hashed already."""
         if frames:
             span = self._ahead.span(self._ahead_gone, self._ahead_gone + frames)
             self._completion.newest += len(span) // ORDER_BYTES
@@ -235,7 +230,6 @@ class Offering:
         self._prepared = self.sent
         if self._is_stopped:  # while these went
             self.stop()
-        return self.sent - before
 
 
 LONGEST_BATCH = 1 << 16  # frames
@@ -244,7 +238,7 @@ LONGEST_BATCH = 1 << 16  # frames
 class Orders(Protocol):
     """A source of orders."""
 
-    def write(self, buffer: npt.NDArray[np.uint8], first_id: int, count: int) -> None:
+    def write(self, buffer: Bytes, first_id: int, count: int) -> None:
         """Write the records of `count` orders from `first_id` on, from the buffer's start on."""
 
 

@@ -7,7 +7,8 @@ from bisect import bisect_right
 import numpy as np
 
 from exchange.settings import RunSettings
-from gateway.due_times import NEVER_NS, NO_DUE_TIMES, DueTimes, Longs, due_times_of
+from gateway.due_times import NEVER_NS, NO_DUE_TIMES, DueTimes, due_times_of
+from transports.frames import Longs
 
 BLOCK = 2048
 LOOK_AHEAD = 1024

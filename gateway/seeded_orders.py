@@ -22,7 +22,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, uint64
 
 from exchange import messages
@@ -33,8 +32,7 @@ from exchange.settings import RunSettings
 from exchange.workload import PRICE_MODELS
 from gateway import seeds
 from gateway.seeds import MID, NOISE, STEP, key_beside, mix, stream_key
-
-Bytes = npt.NDArray[np.uint8]
+from transports.frames import Bytes
 
 ORDER_BYTES = LAYOUTS[Order].size
 VOLUMES = uint64(100)

@@ -73,7 +73,7 @@ class Gateway:
         self.on_progress: Callable[[Progress], None] = lambda progress: None
         """Called each second, if another gateway could go on from this progress."""
         self.on_end: Callable[[End], None] = lambda end: None
-        """Called once this gateway has every answer, so that a restarted engine may end without it."""
+        """Called once this gateway has every answer: an engine that is started again may then end without a gateway."""
 
     def stop(self, reason: str) -> None:
         """End the run early, in band, as a partial one."""
@@ -83,11 +83,11 @@ class Gateway:
         self._offering.stop()
 
     def go_on_from(self, before: Progress) -> None:
-        """Take the place of a gateway that was killed, whose records may have died with a reporter, too."""
+        """Take the place of a gateway that was killed. Its records go again: the reporter may have been killed, too."""
         assert self._recovery is not None
         for record in before.records:
             self._outbox.post(record.encode("latin-1"))
-        self._outbox.flush()  # so that none of them is told again
+        self._outbox.flush()  # so that no later report repeats them
         self._before = before
         self.on_progress(self._recovery.go_on_from(before))
 
@@ -227,7 +227,8 @@ class Gateway:
 
     def _resume(self, lost: PeerGone | None, go_on: Callable[[], bool]) -> bool:
         """Agree with the engine, or its successor, on where to go on. False if the gateway is to end instead."""
-        is_resumed = self._recovery is None or self._recovery.resume(lost, go_on, self._timeout_ns)
+        assert self._recovery is not None
+        is_resumed = self._recovery.resume(lost, go_on, self._timeout_ns)
         self._end_sent = False
         self._received_ns = time.monotonic_ns()
         return is_resumed

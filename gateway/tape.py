@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from exchange.messages import LAYOUTS, Cancel, MalformedMessage, Order
 from exchange.workload import LATEST_NS
-
-Bytes = npt.NDArray[np.uint8]
+from transports.frames import Bytes
 
 ORDER, CANCEL = LAYOUTS[Order], LAYOUTS[Cancel]
 DUE_BYTES = 8

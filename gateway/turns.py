@@ -15,10 +15,11 @@ from exchange import checksum, measurements, messages
 from exchange.checksum import State, hash_into
 from exchange.compiled import cached_kernel, inlined
 from gateway import completion, offering
-from gateway.completion import Bytes, Completion, Intake, Longs, Rules, Tables, are_free, await_answers, record_answers
+from gateway.completion import Completion, Intake, Rules, Tables, are_free, await_answers, record_answers
 from gateway.offering import Ahead, Offering
 from transports import lending
 from transports.base import Link
+from transports.frames import Bytes, Longs
 from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
 
 MANY_SAMPLES = 16

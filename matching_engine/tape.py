@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from exchange import messages
 from exchange.compiled import cached_kernel
 from exchange.messages import LAYOUTS, ORDER_TYPES, MalformedMessage, sizes_by_code
 from matching_engine.engine import MatchingEngine, Stop
-from transports.frames import LARGEST_FRAME, FrameBatch
+from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = 1 << 12
 ANSWER_BYTES = 1 << 22
@@ -21,10 +20,8 @@ _SIZE_OF_ORDER = sizes_by_code(ORDER_TYPES)
 
 
 @cached_kernel(messages)
-def _cut(
-    records: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
-) -> tuple[int, int]:
-    """Fill in the offsets of the records. Returns how many there are, and where the last whole one ends."""
+def _cut(records: Bytes, sizes: Longs, offsets: Longs) -> int:
+    """Write where each whole record ends. Returns how many there are."""
     count = at = 0
     while at < len(records):
         size = sizes[records[at]]
@@ -33,17 +30,16 @@ def _cut(
         at += size
         count += 1
         offsets[count] = at
-    return count, at
+    return count
 
 
-def offsets_of(records: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def offsets_of(records: Bytes, sizes: Longs) -> Longs:
     """Offsets of the records, and the end of the last whole one that has one of these sizes by type byte."""
     offsets = np.zeros(len(records) // int(sizes[sizes > 0].min()) + 2, np.int64)
-    count, _ = _cut(records, sizes, offsets)
-    return offsets[: count + 1]
+    return offsets[: _cut(records, sizes, offsets) + 1]
 
 
-def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def cut(tape: Bytes) -> Longs:
     """Offsets of the tape's records and its end, shape (records + 1,). MalformedMessage, with offset, if no tape."""
     if len(tape) == 0:
         raise MalformedMessage("the tape is empty")
@@ -58,7 +54,7 @@ def cut(tape: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return offsets
 
 
-def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iterator[FrameBatch]:
+def batches(tape: Bytes, offsets: Longs) -> Iterator[FrameBatch]:
     """The tape as batches of frames that share its memory."""
     for first in range(0, len(offsets) - 1, BATCH_ORDERS):
         part = offsets[first : first + BATCH_ORDERS + 1]
@@ -68,9 +64,7 @@ def batches(tape: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Iter
         yield batch
 
 
-def match_tape(
-    engine: MatchingEngine, tape: npt.NDArray[np.uint8], take: Callable[[npt.NDArray[np.uint8]], None]
-) -> float:
+def match_tape(engine: MatchingEngine, tape: Bytes, take: Callable[[Bytes], None]) -> float:
     """Match the whole tape, and give the answers' bytes to `take`. Returns seconds of decode, match and encode."""
     answers = FrameBatch(ANSWER_BYTES // 5, ANSWER_BYTES)
     elapsed_ns = 0

@@ -12,16 +12,17 @@ from __future__ import annotations
 from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
 from exchange.measurements import CLOCKS
-from exchange.second_figures import METERS, TRAFFIC_COUNTS
+from exchange.second_figures import METERS
+from exchange.seconds import RATES
 from spark.tables.histograms import FIGURES
 from spark.tables.schemas import KEYS
 
 CPU = ("gateway_cpu_cores", "engine_cpu_cores")
 TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
-COUNTS = (*TRAFFIC_COUNTS, *(f"{clock}_count" for clock in CLOCKS))
+COUNTS = (*RATES, *(f"{clock}_count" for clock in CLOCKS))
 RATE = "orders_per_s"
 OFFERED = "offered_orders_per_s"
-MEASURED = (*TRAFFIC_COUNTS, *METERS.values(), *CPU, *TIMES)
+MEASURED = (*RATES, *METERS.values(), *CPU, *TIMES)
 FACTS = (
     "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
     "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",

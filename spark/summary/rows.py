@@ -22,7 +22,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
-from exchange.second_figures import TRAFFIC_COUNTS, Fact, Facts
+from exchange.second_figures import Fact, Facts
+from exchange.seconds import RATES
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
 from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
@@ -38,7 +39,7 @@ RECORDS_AT_ONCE = 1_000
 WHOLE_RUN = -1
 """Stands for the second in the whole run's histogram."""
 READ: dict[str, tuple[str, ...]] = {
-    TRAFFIC: (*ORIGIN, "second", *TRAFFIC_COUNTS),
+    TRAFFIC: (*ORIGIN, "second", *RATES),
     PROCESS: (*ORIGIN, "second", "cpu_s"),
     THROUGHPUT: (*ORIGIN, "meter", "rate_per_s"),
     COMPLETION: COMPLETION_COLUMNS,

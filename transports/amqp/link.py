@@ -146,11 +146,11 @@ class AmqpLink(Link):
         return self._caused.taken
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if self._free_places <= 0:
+        if self.free_places <= 0:
             self._client.serve()  # confirms, or the end of a pause, may have come
             self._loop.flush()
             self._session.check()
-        last = min(batch.count, first + self._free_places)
+        last = min(batch.count, first + self.free_places)
         if last > first:
             first = self._client.publish(batch, first, last)
             self._loop.flush()
@@ -170,7 +170,7 @@ class AmqpLink(Link):
         if not (readable and self._has_looked):
             self._client.serve()  # a frame that is no message would end each sleep at once
         self._has_looked = False
-        if (readable and self._client.has_more) or (writable and self._free_places > 0):
+        if (readable and self._client.has_more) or (writable and self.free_places > 0):
             return
         self._acknowledge()
         self._loop.sleep(until_ns)
@@ -186,12 +186,7 @@ class AmqpLink(Link):
         self._loop.sleep_beside(other._loop)
 
     @property
-    def has_room(self) -> bool:
-        """True if something may be published now."""
-        return self._free_places > 0
-
-    @property
-    def _free_places(self) -> int:
+    def free_places(self) -> int:
         """The number of messages that may be published now."""
         if not self._publishes:
             raise TransportError(f"this end of {self.url} only receives")
@@ -299,7 +294,7 @@ class TwoConnections(Link):
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         self._outbound.serve()
-        if not (writable and self._outbound.has_room):
+        if not (writable and self._outbound.free_places > 0):
             self._inbound.wait(until_ns, readable)
 
     def sockets(self) -> list[dict[str, Any]]:

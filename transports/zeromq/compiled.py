@@ -164,7 +164,8 @@ class CompiledCalls(PlainCalls):
     def __init__(self, socket: Socket, watched: list[int], kernels: Kernels | None = None) -> None:
         super().__init__(socket, watched)
         self._kernels = kernels or Kernels(_send_frames, _receive_frames)
-        self._handle = socket.underlying
+        self.handle = int(socket.underlying)
+        """libzmq's handle of the socket."""
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
         self._pollfds = np.array([pollfd(each) for each in (int(socket.get(zmq.FD)), *watched)], np.int64)
         self._timespec = np.zeros(2, np.int64)
@@ -178,11 +179,6 @@ class CompiledCalls(PlainCalls):
         self.events()
         self.sleep(0, 0)
 
-    @property
-    def handle(self) -> int:
-        """libzmq's handle of the socket."""
-        return int(self._handle)
-
     def block_for(self, longest_ms: int) -> None:
         """Set the time after which a blocking call returns; no call of this class blocks."""
         self._socket.rcvtimeo = longest_ms
@@ -194,26 +190,26 @@ class CompiledCalls(PlainCalls):
 
     def send(self, batch: FrameBatch, first: int) -> int:
         send, _, more, _ = self._kernels
-        taken, error = send(self._handle, batch.buffer, batch.offsets, first, batch.count, *more)
+        taken, error = send(self.handle, batch.buffer, batch.offsets, first, batch.count, *more)
         self.check(error)
         return int(taken)
 
     def receive(self, batch: FrameBatch) -> int:
         _, receive, _, more = self._kernels
         count, dropped, error = receive(
-            self._handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *more
+            self.handle, batch.buffer, batch.offsets, batch.count, batch.largest_frame, *more
         )
         batch.count = int(count)
         self.check(error)
         return int(dropped)
 
     def events(self) -> int:
-        return int(_events(self._handle, self._value, self._size))
+        return int(_events(self.handle, self._value, self._size))
 
     def sleep(self, wanted: int, until_ns: int) -> bool:
         if not HAS_PPOLL:
             return super().sleep(wanted, until_ns)
-        return bool(_sleep(self._handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
+        return bool(_sleep(self.handle, wanted, until_ns, self._value, self._size, self._pollfds, self._timespec))
 
     def lend(self, outbound: CompiledCalls, settle: Callable[[], None]) -> Lent:
         """The calls to lend, which send through `outbound`; `left_by` says what they leave for Python."""

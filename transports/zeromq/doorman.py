@@ -107,10 +107,6 @@ class Doorman:
             self._admitted > 0 and not self._peers and (self._met >= self._admitted or not self._may_be_admitted)
         )
 
-    @property
-    def _connects(self) -> bool:
-        return self._connected is not None and not self._crowd
-
     def meet(self, descriptor: int) -> None:
         """Note a connection as a peer's, since a frame came through it."""
         if descriptor not in self._heard:
@@ -168,7 +164,8 @@ class Doorman:
             case zmq.EVENT_DISCONNECTED:
                 self._open.pop(descriptor, None)
                 self._may_be_admitted.discard(descriptor)
-                self._has_left |= (self._takes_one or self._connects) and descriptor in self._peers
+                has_one_peer = self._takes_one or (self._connected is not None and not self._crowd)
+                self._has_left |= has_one_peer and descriptor in self._peers
                 self._peers.discard(descriptor)
 
     def _opened(self, descriptor: int) -> None:
