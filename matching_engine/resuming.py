@@ -50,7 +50,7 @@ class ResumingEngine(EngineService):
         self._recovery.journal.close()
 
     def end_as(self, gateway_end: End) -> None:
-        """Take the place of an engine that was killed once its gateway had everything, and left with this word."""
+        """Take the place of an engine that was killed after its gateway had every answer; this is the gateway's end."""
         self._left_with = gateway_end
 
     def run(self) -> EngineResult:
@@ -93,13 +93,16 @@ class ResumingEngine(EngineService):
     def _report(self) -> None:
         """Show that this engine lives, too. The session ends where the journal cannot be synced."""
         super()._report()
-        self._recovery.pulse.beat()
+        self._beat()
         if not self._is_in_session:
             self.while_alone()
         try:
             self._recovery.journal.check()
         except OSError as error:
             self._stopped = self._stopped or str(error)
+
+    def _beat(self) -> None:
+        self._recovery.pulse.beat()
 
     def _awake_by(self, until_ns: int) -> int:
         return min(until_ns, time.monotonic_ns() + BEAT_NS)
@@ -113,7 +116,7 @@ class ResumingEngine(EngineService):
     def _journal(self) -> JournalCalls:
         return self._recovery.journal.calls
 
-    def _keep(self, first: int, end: int) -> bool:
+    def _write_journal(self, first: int, end: int) -> bool:
         """Write the orders to the journal; the session ends where that is impossible."""
         try:
             if end > first:
@@ -126,10 +129,6 @@ class ResumingEngine(EngineService):
 
     def _send_answers(self, first: int, unsent: int) -> None:
         super()._send_answers(first, self._recovery.pass_over(self._answers, unsent))
-
-    def _hand_over(self, first: int = 0) -> None:
-        self._recovery.pulse.beat()
-        super()._hand_over(first)
 
     def _read_foreign(self, frame: bytes) -> None:
         match read(frame) if frame else None:

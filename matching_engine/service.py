@@ -115,6 +115,9 @@ class EngineService:
         """When to wake at the latest, if there is nothing to do before this time."""
         return until_ns
 
+    def _beat(self) -> None:
+        """Show that this engine lives, where a standby looks for that."""
+
     @property
     def _may_take_turns(self) -> bool:
         """Whether every order may be matched and answered as it comes."""
@@ -150,7 +153,7 @@ class EngineService:
             enough_bytes=unsampled * ORDER_BYTES, until_ns=self._awake_by(self._reporting.next_ns),
         )  # fmt: skip
         self._heard_ns = time.monotonic_ns() if taken.heard else self._heard_ns
-        if self._keep(taken.journaled, taken.matched):
+        if self._write_journal(taken.journaled, taken.matched):
             self._sums.orders.update(self._orders.span(0, taken.matched))
             self._send_answers(0, taken.sent)
             self._take(taken.matched, taken.at, taken.byte)
@@ -196,7 +199,7 @@ class EngineService:
                 self._answers.clear()
             answered = self._answers.count
             end, why = self._engine.handle(self._orders, self._answers, first, at, byte)
-            if not self._keep(first, end):
+            if not self._write_journal(first, end):
                 return
             self._send_answers(answered, answered)
             self._sums.orders.update(self._orders.span(first, end))
@@ -206,8 +209,8 @@ class EngineService:
                 first += 1
         self._sample()
 
-    def _keep(self, first: int, end: int) -> bool:  # noqa: ARG002
-        """Keep the orders of these frames, where that is wanted. False where it is impossible: no answer may leave."""
+    def _write_journal(self, first: int, end: int) -> bool:  # noqa: ARG002
+        """Write the orders of these frames to the journal, if there is one. False if it failed: no answer may leave."""
         return True
 
     def _send_answers(self, first: int, unsent: int) -> None:
@@ -217,13 +220,15 @@ class EngineService:
 
     def _hand_over(self, first: int = 0) -> None:
         """Send `_answers` from `first` on; the session ends if the gateway takes none for as long as the timeout."""
+        self._beat()
         if first == self._answers.count:
             return
         first = self._gateway.send(self._answers, first)
         taken_ns = time.monotonic_ns()
         while first < self._answers.count and self._stopped is None:
             until_ns = taken_ns + self._timeout_ns
-            self._gateway.wait(until_ns, readable=False, writable=True)
+            self._gateway.wait(self._awake_by(until_ns), readable=False, writable=True)
+            self._beat()
             before, first = first, self._gateway.send(self._answers, first)
             if first > before:
                 taken_ns = time.monotonic_ns()

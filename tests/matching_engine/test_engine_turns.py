@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Recovery
-from matching_engine.resuming import ResumingEngine
+from matching_engine.recovery import Pulse, Recovery
+from matching_engine.resuming import BEAT_NS, ResumingEngine
 from matching_engine.service import EngineService
 from transports.base import Link, PeerGone
 from transports.frames import FrameBatch
@@ -134,6 +135,21 @@ def session(script: Script, packing: int, with_ids: bool, journal: InputJournal 
     return ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
 
 
+class Stalled(Script):
+    """Takes one answer, then none while it is waited for three times; notes how long and after how many beats."""
+
+    def __init__(self, frames: list[bytes], pulse: Path) -> None:
+        super().__init__(frames, step=9, room=1, lends=False)
+        self._pulse = pulse
+        self.waits: list[tuple[int, int]] = []
+
+    def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        if writable:
+            self.waits.append((until_ns - time.monotonic_ns(), Pulse(self._pulse).beats))
+        if readable or len(self.waits) > 3:
+            super().wait(until_ns, readable, writable)
+
+
 @contextlib.contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
     """In this context a file has no room for more bytes."""
@@ -159,6 +175,17 @@ def frames_of(packing: int) -> st.SearchStrategy[bytes]:
     pack = st.lists(st.one_of(order, order, st.builds(Cancel, ids)), min_size=1, max_size=packing)
     frames = pack.map(lambda messages: b"".join(map(encode, messages)))
     return st.one_of(frames, frames, frames, st.just(encode(Confirmation(1))), st.just(b""))
+
+
+def test_an_engine_whose_gateway_takes_no_answers_shows_its_pulse(tmp_path: Path) -> None:
+    """Else its standby would take it for frozen, and kill it."""
+    hello, end = encode(Terms(7, "price-time", 1, 999).hello(Source.GATEWAY)), encode(End(0, 0, 0, 0))
+    frames = journaled([hello, *[encode(Order(number, ASK, 500, 1)) for number in (1, 2, 3)], end])
+    script = Stalled(frames, tmp_path / "engine.pulse")
+    session(script, 1, False, InputJournal(tmp_path / "engine.journal", {"run": "it"}))
+    lengths_ns, beats = zip(*script.waits[:4], strict=True)
+    assert max(lengths_ns) <= BEAT_NS
+    assert len(set(beats)) == 4
 
 
 @pytest.mark.parametrize("packing", [1, 5])
