@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from click.core import ParameterSource
 
 from cli.command import Command
 from runs.option_types import Listed, Scheme
-from runs.options import json_option, results_option
+from runs.options import json_option, results_option, was_typed
 
 
 @click.command(cls=Command)
@@ -41,12 +40,15 @@ def command(
     from experiments.faults.cell import Load
     from experiments.faults.injection import FAULTS
     from experiments.faults.matrix import planned, run_matrix
+    from runs.transport_settings import check_some_have
 
     if listing:
         width = max(map(len, FAULTS))
         click.echo("\n".join(f"{fault.name:<{width}}  {fault.what}" for fault in FAULTS.values()))
         return
-    if quick and click.get_current_context().get_parameter_source("deliveries") is ParameterSource.DEFAULT:
+    if was_typed("deliveries"):
+        check_some_have({"delivery": ",".join(deliveries)}, transports)
+    elif quick:
         deliveries = ["confirmed"]
     load = Load(seconds=4.0, timeout_s=2.0, fault_s=1.5, lasts_s=1.0) if quick else Load()
     plan = planned(transports, deliveries, list(FAULTS) if faults == ["all"] else faults, load, run_options)

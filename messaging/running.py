@@ -30,6 +30,7 @@ from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
 from runs.notices import say
 from runs.record.machine import host_facts, now, versions
+from runs.transport_settings import check_some_have
 from transports.base import TransportError
 from transports.registry import scheme_of, transport_of
 
@@ -77,6 +78,7 @@ def run_benchmark(benchmark: Benchmark, settings: Settings, output: Output) -> i
 
 def measured_benchmark(benchmark: Benchmark, settings: Settings, results: str, name: str | None) -> Measured:
     """Measure one benchmark in a new folder of `results`."""
+    check_some_have(settings, settings["transport"])
     return _measured(benchmark.name, partial(record_of, benchmark, settings), results, name)
 
 
@@ -85,7 +87,7 @@ def run_suite(settings: Settings, output: Output) -> int:
     jobs = list(jobs_of_suite(settings))
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
-
+    check_some_have(settings, dict.fromkeys(transport for _, own in jobs for transport in own["transport"]))
     return _show(_measured(SUITE, partial(record_of_suite, jobs, settings), output.results, output.name), output)
 
 

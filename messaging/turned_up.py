@@ -27,6 +27,7 @@ from runs.files import write_json
 from runs.launch.brokers import Brokers
 from runs.notices import heard_by
 from runs.record.noise import noise_share
+from runs.transport_settings import check_some_have
 
 FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
 SATURATED = "saturated"
@@ -193,6 +194,7 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
     settings, typed = settings_in_words(benchmark, ["--quick", *words])
+    check_some_have(settings, settings["transport"])
     return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
@@ -113,6 +113,18 @@ def check_transport(settings: RunSettings) -> None:
         _check_keys(settings.secure)
     elif not settings.insecure:
         check_exposure(settings.transport, insecure=False)
+
+
+def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
+    """UserError for a setting that only some transports have, where it is given and none of these has it."""
+    for name in TRANSPORT_SETTINGS:
+        if settings.get(name) and not any(_has_setting(name, _declared(each), "") for each in transports):
+            given = f"--{name.replace('_', '-')} is {settings[name]}, which {', '.join(transports)} cannot have"
+            raise UserError(f"{given}: use {those_that(partial(_has_setting, name))}")
+
+
+def _has_setting(name: str, transport: Transport, _scheme: str) -> bool:
+    return name in transport.run_settings
 
 
 def those_that(fits: Fits) -> str:

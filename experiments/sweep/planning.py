@@ -168,6 +168,10 @@ def sweep_arms(description: Description) -> tuple[Arm, ...]:
     vary, run = dict(description.vary), dict(description.run)
     transports = vary.pop("transport", None) or _only(run.pop("transport", DEFAULT_TRANSPORT))
     vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
+    for key, levels in vary.items():
+        if not any(_possible(key, levels, transport) for transport in transports.values()):
+            lacks = f"vary: {key} is {','.join(levels)}, which {', '.join(transports)} cannot have"
+            raise UserError(f"{lacks}: leave it out, or add a transport that can")
     given = {key.field: run[name] for name, key in keys().items() if name in run}
     settings = SweepSettings(list(transports.values()), given)
     return of_one_kind(tuple(arm for words in transports for arm in _over({words: transports[words]}, vary, settings)))

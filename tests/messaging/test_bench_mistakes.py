@@ -72,6 +72,11 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("de-spsc --transport amqp?client=pika", "say client with --amqp-client"),
         ("de-spsc --transport zeromq?hwm=0", "hwm is '0'; it takes a number of messages, 1 to 2,147,483,647"),
         ("supply-chain --transport zeromq --network gige --interactions 6", "nothing would cross it without a broker"),
+        (
+            "latency --transport tcp,zeromq --delivery durable",
+            "durable, which tcp, zeromq cannot have: use amqp or amqps",
+        ),
+        ("suite --transport tcp --amqp-client pika", "--amqp-client is pika, which tcp cannot have: use amqp"),
         ("de-nothing", "No such command"),
     ],
 )

@@ -15,6 +15,7 @@ from experiments.capacity.curve import Outcome
 from experiments.capacity.exchange_rates import objective_of
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from messaging.turned_up import load_again, load_of
+from runs.errors import UserError
 from tests.exchange_command import exchange, exchange_here
 
 WORKLOAD = "supply-chain --transport zeromq --interactions 5 --warm-up 0.1 --duration 0.3"
@@ -52,6 +53,11 @@ def test_a_search_is_made_again_from_its_record(searched: tuple[Path, dict[str, 
     folder, record = searched
     again = exchange("results", "rerun", folder, "--results", tmp_path, "--name", "again", "--json").record
     assert (again["settings"], again["subject"]) == (record["settings"], record["subject"])
+
+
+def test_a_setting_that_the_benchmark_s_transport_lacks_is_refused() -> None:
+    with pytest.raises(UserError, match="--delivery is durable, which tcp cannot have: use amqp or amqps"):
+        load_of("de-spsc --transport tcp --sizes 64 --delivery durable", None)
 
 
 def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: Path) -> None:

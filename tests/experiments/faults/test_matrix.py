@@ -170,6 +170,12 @@ def test_a_matrix_without_a_cell_or_with_one_twice_is_refused(transports: list[s
         planned(transports, ["lossy"], faults, Load(), [])
 
 
+def test_a_guarantee_that_no_transport_has_is_refused_where_it_is_typed(tmp_path: Path) -> None:
+    said = exchange_here("faults", "--transports", "tcp,zeromq", "--delivery", "durable,acked", "--results", tmp_path)
+    assert said.code == 2
+    assert "--delivery is durable,acked, which tcp, zeromq cannot have: use amqp or amqps" in said.err
+
+
 def test_the_list_has_every_fault_with_what_it_does() -> None:
     said = exchange_here("faults", "--list").out.splitlines()
     assert [line.split()[0] for line in said] == list(FAULTS)

@@ -131,6 +131,10 @@ def test_a_files_mistake_is_told_with_its_place(text: str, said: str, tmp_path: 
         (["--transports", "memory,tcp"], "memory runs in threads of one process, tcp in processes"),
         (["--rates", "1", "--orders", "1000000"], "127 days"),
         (["--resume", "it", "sweep.toml"], "leave out FILE.toml"),
+        (
+            ["--transports", "tcp,zeromq", "--vary", "delivery=lossy,durable"],
+            "delivery is lossy,durable, which tcp, zeromq",
+        ),
         (["none.toml"], "cannot read none.toml: No such file"),
     ],
 )
