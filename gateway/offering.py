@@ -93,9 +93,9 @@ class Offering:
         self.resent += self._resumed_at - received
 
     def take_over(self, orders: int, reported: int, first_handed_ns: int, since_ns: int) -> None:
-        """Count a killed gateway's orders as this one's own. The times of the first `reported` are known.
+        """Count a killed gateway's orders as this one's own. It has reported the times of the first `reported`.
 
-        When the others were handed over is not: it counts as when they were due, without a schedule as `since_ns`.
+        When it handed over the others is not known: their due times stand for that, or `since_ns` without a schedule.
         """
         self.first_handed_ns = first_handed_ns
         self._completion.skip(min(reported, orders))
@@ -184,9 +184,10 @@ class Offering:
         self.on_sent(self.sent)
 
     def look_ahead(self) -> Ahead | None:
-        """The orders that go next, to the first after which Python has something to do; None if some wait for the link.
+        """The orders that go next; None if some wait for the link.
 
-        That is the one at three quarters, the last one, or the last that lies ready.
+        They end where Python has something to do: at three quarters of the run, at its end, or at the last that lies
+        ready.
         """
         if self.pending or self._goes_again or not self._pacer.scheduled:
             return None
@@ -197,7 +198,7 @@ class Offering:
         return self._next(min(wanted, self._lay_ready(wanted)))
 
     def _lay_ready(self, wanted: int) -> int:
-        """See that half of the room is filled, or as many orders as are wanted. Returns how many lie ready."""
+        """Prepare orders until half of the room is full, or all that are wanted lie ready. Returns how many do."""
         gone, left = self.sent - self._ahead_after, self._ahead_until - self.sent
         if left < min(wanted, self._ahead_orders // 2) or gone % self._packing:
             left = min(self.limit - self.sent, self._ahead_orders)

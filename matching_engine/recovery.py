@@ -162,7 +162,8 @@ class Recovery:
         self._follower = follower
         self.is_resumed = self.is_confirmed = False
         self.stale_frames = 0
-        self._known, self._checksum = 0, StreamChecksum()
+        self._to_pass_over, self._checksum = 0, StreamChecksum()
+        """How many of the next answers the gateway has; and the checksum of those before them."""
         self._theirs = Resume(0, 0, 0)
         self._sessions = self._replayed = 0
         self._replay_ns = 0
@@ -180,14 +181,14 @@ class Recovery:
 
     def begin(self, theirs: Resume) -> None:
         """The gateway has these answers: they are made again, compared, and not sent again."""
-        self._theirs, self._known, self._checksum = theirs, theirs.messages, StreamChecksum()
+        self._theirs, self._to_pass_over, self._checksum = theirs, theirs.messages, StreamChecksum()
         self.journal.begin(theirs)
         self._began_ns = time.monotonic_ns()
         self._sessions += 1
 
-    def owe_nothing(self) -> None:
+    def send_none(self) -> None:
         """Note that the gateway has every answer."""
-        self._known = EVERY_ANSWER
+        self._to_pass_over = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
     def take_follower(self) -> tuple[Follower, list[Recent]] | None:
@@ -197,7 +198,7 @@ class Recovery:
         if follower is None or answers is None:
             return None
         if answers:
-            self._known, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
+            self._to_pass_over, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
         return follower, answers
 
     def done(self, replayed: int) -> None:
@@ -207,19 +208,19 @@ class Recovery:
         self._replay_ns += time.monotonic_ns() - self._began_ns
 
     @property
-    def owes_nothing(self) -> bool:
-        """Whether orders come whose answers the gateway lacks."""
-        return self.is_resumed and not self._known
+    def sends_all(self) -> bool:
+        """Whether the gateway lacks every answer from now on, so that all of them are sent."""
+        return self.is_resumed and not self._to_pass_over
 
     def pass_over(self, answers: FrameBatch, first: int) -> int:
         """The first frame from `first` on that the gateway lacks. Disagreement if the gateway's answers are others."""
-        if not self._known:
+        if not self._to_pass_over:
             return first
-        end, found = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._known)
+        end, found = _count_answers(answers.buffer, answers.offsets, first, answers.count, self._to_pass_over)
         self._checksum.update(answers.span(first, end))
-        self._known -= found
-        is_between = self._known > 0 and end < answers.count
-        if is_between or (self._known == 0 and self._checksum.value != self._theirs.checksum):
+        self._to_pass_over -= found
+        is_between = self._to_pass_over > 0 and end < answers.count
+        if is_between or (self._to_pass_over == 0 and self._checksum.value != self._theirs.checksum):
             raise Disagreement(
                 f"{self.journal.path} gives other answers than the {self._theirs.messages:,} that the gateway has: "
                 "it is the journal of another gateway"

@@ -109,7 +109,7 @@ class ResumingEngine(EngineService):
 
     @property
     def _may_take_turns(self) -> bool:
-        is_plain = self._recovery.owes_nothing and self._gateway_end is None
+        is_plain = self._recovery.sends_all and self._gateway_end is None
         return self._started and is_plain and self._recovery.journal.is_compiled
 
     @property
@@ -180,7 +180,7 @@ class ResumingEngine(EngineService):
 
     def _finish(self) -> EngineResult:
         if self._left_with is not None:
-            self._recovery.owe_nothing()
+            self._recovery.send_none()
             self._match_again()
             self._gateway_end = self._left_with
         self._recovery.pulse.rest()
