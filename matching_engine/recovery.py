@@ -96,6 +96,11 @@ class Recent(NamedTuple):
     offsets: Longs
 
     def copy_into(self, answers: FrameBatch) -> None:
+        """Fill the batch with these frames; it grows where the batch in which they were written had to."""
+        if len(self.buffer) > len(answers.buffer):
+            answers.buffer = np.zeros(len(self.buffer), np.uint8)
+        if len(self.offsets) > len(answers.offsets):
+            answers.offsets = np.zeros(len(self.offsets), np.int64)
         answers.buffer[: len(self.buffer)] = self.buffer
         answers.offsets[: len(self.offsets)] = self.offsets
         answers.count = len(self.offsets) - 1

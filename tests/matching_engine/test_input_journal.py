@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Message, Order, encode
 from matching_engine.journal import InputJournal, JournalRefused
 from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
-from matching_engine.recovery import Pulse
+from matching_engine.recovery import Pulse, Recent
 from tests.machine import until
-from transports.frames import Bytes
+from transports.frames import Bytes, FrameBatch
 
 IDENTITY = {"run": "first", "pair": 1}
 
@@ -223,6 +224,13 @@ def test_a_disk_that_cannot_sync_is_told_by_the_next_look(tmp_path: Path, monkey
         with pytest.raises(OSError, match=r"cannot sync .*j: Input/output error"):
             look()
     journal.abandon()
+
+
+def test_answers_of_a_standby_whose_batch_had_to_grow_go_into_a_batch_that_did_not() -> None:
+    sent = FrameBatch.of(*[bytes([number]) * 40 for number in range(10)])
+    answers = FrameBatch(4, 64, 64)
+    Recent(0, StreamChecksum(), sent.span(0, 10), sent.offsets[:11]).copy_into(answers)
+    assert list(answers) == list(sent)
 
 
 def test_a_standby_that_opens_the_pulse_as_the_engine_makes_it_leaves_it_beating(
