@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # its kernels are loaded where a task runs, not where a bench
 REPORT_EVERY_NS = 100_000_000
 """Interval at which a consumer, or an agent of the supply chain, reports how much it has."""
 FIRST_LOOK_NS = 1_000_000
-"""A role that shares queues serves its links after this time, then after twice as long, up to REPORT_EVERY_NS: where
-there is no broker, no peer gets through to it before."""
+"""A role that shares queues serves its links after this time, or a tenth of its rest, then after twice as long, up to
+REPORT_EVERY_NS: where there is no broker, no peer gets through to it before."""
 WAKE_UPS_PER_S = 1_000
 """How often the idle roles that share queues wake up, all together, at the most."""
 UNDER_WAY_NS = 2_000_000_000
@@ -276,7 +276,8 @@ class ConsumeShared:
         return _with_receipt(result, receipt, session.links[-1])
 
     def _work(self, session: Session, out: Outbound | None, receipt: Receipt, result: RoleResult) -> None:
-        batch, reported, for_ns = receipt.empty_batch(), 0, FIRST_LOOK_NS
+        batch, reported = receipt.empty_batch(), 0
+        for_ns = max(FIRST_LOOK_NS, int(self.rest_s * 1e9) // 10)
         while not session.must_stop:
             self._work_for_a_while(session.links[-1], out, receipt, batch, result, for_ns)
             for_ns = min(2 * for_ns, REPORT_EVERY_NS)

@@ -146,7 +146,7 @@ def test_a_subscriber_lets_its_peers_in_soon(monkeypatch: pytest.MonkeyPatch) ->
     """Without a broker it first did so after 100 ms, which were four fifths of a quick perftest."""
     monkeypatch.setattr("messaging.flow.time", Clock())
     result = ConsumeShared(64, 1, 0.06, count=7)(Shy(7))  # type: ignore[arg-type]
-    assert result.last_ns - result.first_ns < 3_000_000
+    assert result.last_ns - result.first_ns < 10_000_000
 
 
 def test_what_was_delivered_was_published_before() -> None:
