@@ -56,6 +56,8 @@ def typed_errors(run_folder: Path | str) -> Iterator[None]:
     """Raise a SparkError, one sentence, in place of an exception of Spark's with a Java stack trace."""
     try:
         yield
+    except BrokenPipeError:  # stdout's, as in `| head`: of a lost JVM py4j makes an error of its own
+        raise
     except (PySparkException, Py4JError, pa.ArrowException, OSError) as failure:
         cause = root_cause(failure)
         if "No space left on device" in cause or "Disk quota exceeded" in cause:

@@ -151,10 +151,8 @@ def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
         return
     there = {(run.name, run.fingerprint) for run in runs}
     with suppress(UserError):
-        missing = [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]
-        if missing:
-            words = f"the tables lack {counted(len(missing), 'runs')} of {results}"
-            click.echo(f"{words}; to add: exchange spark ingest {results}", err=True)
+        if missing := [each for each in find_runs(results).sources if (each.name, each.fingerprint) not in there]:
+            click.echo(f"the tables lack {counted(len(missing), 'runs')}: exchange spark ingest {results}", err=True)
 
 
 @contextmanager
@@ -225,11 +223,10 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     """Group the rows by experiment, in their order; an arm's name is its transport and its settings."""
-    table = plain_table(key("arm"), *COLUMNS, gap=1)
+    table = plain_table(key("arm"), key("offered/s", from_right=True), *list(COLUMNS)[1:], gap=1)
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
-            name = f"  {arm['transport']} {arm['arm']}".rstrip()
             cells = (ABSENT if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
-            table.add_row(Text(name), *cells)
+            table.add_row(Text(f"  {arm['transport']} {arm['arm']}".rstrip()), *cells)
     return table

@@ -123,3 +123,9 @@ def test_a_java_stack_trace_becomes_one_sentence(spark: SparkSession, java_says:
         failing.collect()
     assert "results/a-run" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_reader_of_stdout_that_goes_away_is_no_dead_jvm() -> None:
+    """`exchange spark summary results | head -3` asked whether there was enough memory."""
+    with pytest.raises(BrokenPipeError), typed_errors(Path("results/a-run")):
+        raise BrokenPipeError
