@@ -100,7 +100,7 @@ def _counted_runs(plan: Plan, observed: dict[str, Observations], resumed: int) -
     failed = [(arm, repeat) for arm in observed.values() for repeat, _ in arm.excluded]
     again = sum(repeat in arm.runs for arm, repeat in failed)
     parts = [
-        *([f"{counted(len(failed), 'runs')} dropped out, {again} of them made again"] if failed else []),
+        *([f"{counted(len(failed), 'runs')} dropped out, {again} made again"] if failed else []),
         *([f"the trial was resumed {'once' if resumed == 1 else f'{resumed} times'}"] if resumed else []),
     ]
     if valid < planned or parts:
@@ -121,7 +121,7 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
     some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
     if some:
         arms = [f"{arm.arm.label} ({arm.saturated} of {len(arm.runs)} runs{_delayed(arm)})" for arm in some]
-        yield f"compared although some runs saturated: {', '.join(arms)}"
+        yield f"counted although some runs saturated: {', '.join(arms)}"
 
 
 def _delayed(arm: Observations) -> str:

@@ -119,7 +119,7 @@ def test_a_run_that_failed_is_left_out_with_its_repeat_and_said(tmp_path: Path) 
     assert found["status"] == "partial"
     assert told(tmp_path, plan())["repeats"] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
     assert [arm["metrics"]["due_p50_us"]["low"] for arm in found["arms"]] == [100.0, 100.0]
-    assert found["caveats"][0] == "19 of 20 planned runs are there; 1 run dropped out, 0 of them made again"
+    assert found["caveats"][0] == "19 of 20 planned runs are there; 1 run dropped out, 0 made again"
     assert "b at 1,000 orders/s: left out 1 invalid: answers differ" in found["caveats"]
 
 
@@ -195,7 +195,7 @@ def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path
     put_all(tmp_path, plan(), {"a": STEADY, "b": STEADY})
     put(tmp_path, plan().steps[3], status="partial", reasons=["interrupted"])
     found = results(tmp_path, replace(plan(), resumed=1))
-    first = "20 of 20 planned runs are there; 1 run dropped out, 1 of them made again; the trial was resumed once"
+    first = "20 of 20 planned runs are there; 1 run dropped out, 1 made again; the trial was resumed once"
     assert (found["caveats"][0], found["resumed"]) == (first, 1)
 
 
