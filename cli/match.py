@@ -44,7 +44,8 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     from matching_engine.tape import match_tape
     from runs.files import whole_file
 
-    _keep_apart(tape, answers)
+    if answers is not None and answers.exists() and answers.samefile(tape):
+        raise UserError(f"--answers {answers} is the tape itself: choose another file")
     orders, checksum = _read(tape), StreamChecksum()
     try:
         engine = MatchingEngine(OrderBook(**book))
@@ -65,11 +66,6 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     except (ValueError, MemoryError) as error:
         raise UserError(str(error)) from error
     return _figures(engine, orders, checksum.hex, seconds)
-
-
-def _keep_apart(tape: Path, answers: Path | None) -> None:
-    if answers is not None and answers.exists() and answers.samefile(tape):
-        raise UserError(f"--answers {answers} is the tape itself: choose another file")
 
 
 def _read(tape: Path) -> Bytes:

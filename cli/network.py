@@ -46,7 +46,9 @@ def list_networks(as_json: bool) -> None:
         return
     click.echo(f"{'network':8} {'rate':>13} {'one way':>10}  here")
     for row in rows:
-        click.echo(f"{row['name']:8} {_rate(row):>13} {_delay(row):>10}  {_HOW[row['mechanism']]}")
+        rate = "" if row["rate_bit_per_s"] is None else f"{row['rate_bit_per_s'] // 1_000_000:,} Mbit/s"
+        delay = "" if row["delay_us"] is None else f"{row['delay_us']:,g} us"
+        click.echo(f"{row['name']:8} {rate:>13} {delay:>10}  {_HOW[row['mechanism']]}")
     for finding in missing:
         click.echo(f"not here: {finding}")
 
@@ -57,11 +59,3 @@ def _row(profile: Profile, machine: Machine) -> dict[str, Any]:
         return {**row, "mechanism": machine.mechanism(profile)}
     except UserError as error:
         return {**row, "mechanism": None, "reason": error.message}
-
-
-def _rate(row: dict[str, Any]) -> str:
-    return "" if row["rate_bit_per_s"] is None else f"{row['rate_bit_per_s'] // 1_000_000:,} Mbit/s"
-
-
-def _delay(row: dict[str, Any]) -> str:
-    return "" if row["delay_us"] is None else f"{row['delay_us']:,g} us"

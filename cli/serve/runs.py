@@ -14,7 +14,7 @@ import click
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.files import run_name
-from runs.options import RUN, TABLE, Option, run_settings
+from runs.options import RUN, TABLE, run_settings
 from runs.process_group import ProcessGroup
 
 Asked = dict[str, str]
@@ -115,8 +115,5 @@ def words_of(asked: Asked) -> list[str]:
     options = {option.field: option for option in FORM}
     if strange := sorted(asked.keys() - options.keys()):
         raise click.UsageError(f"a run has no option for {', '.join(strange)}")
-    return [_word(options[name], value) for name, value in asked.items() if value.strip()]
-
-
-def _word(option: Option, value: str) -> str:
-    return option.name if option.is_flag else f"{option.name}={value.strip()}"
+    given = [(options[field], value.strip()) for field, value in asked.items() if value.strip()]
+    return [option.name if option.is_flag else f"{option.name}={value}" for option, value in given]

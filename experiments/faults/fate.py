@@ -140,12 +140,9 @@ def service(samples: Samples | None, window: Window) -> dict[str, Any]:
         "during": (samples.due_ns >= window.began_ns) & (samples.due_ns < over_ns),
         "after": samples.due_ns >= over_ns,
     }
-    p99 = {phase: _p99(took_us[chosen]) for phase, chosen in phases.items()}
+    took = {phase: took_us[chosen] for phase, chosen in phases.items()}
+    p99 = {phase: float(np.percentile(us, 99)) if us.size >= LEAST_SAMPLES else None for phase, us in took.items()}
     return {"without_service_s": int(gaps[longest]) / 1e9, "came_back": came_back, "p99_us": p99}
-
-
-def _p99(took_us: npt.NDArray[np.float64]) -> float | None:
-    return float(np.percentile(took_us, 99)) if took_us.size >= LEAST_SAMPLES else None
 
 
 def timeline(samples: Samples | None, window: Window, interval: int) -> list[list[float]]:

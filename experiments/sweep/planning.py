@@ -131,7 +131,8 @@ def _run(path: Path, written: dict[str, Any]) -> dict[str, Any]:
 
 def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
     """The plan from a file and from `typed`, by parameter of the command. UserError or BadSetting for a mistake."""
-    described = (read_description(file) if file else Description()).with_typed(*_typed(typed), **_numbers(typed))
+    numbers = {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
+    described = (read_description(file) if file else Description()).with_typed(*_typed(typed), **numbers)
     arms, seed = sweep_arms(described), described.run.get("seed", RunSettings.seed)
     return Plan(arms=arms, repeats=described.repeats, seed=seed, study=SWEEP, pause_s=described.pause_s)
 
@@ -146,10 +147,6 @@ def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if twice:
         raise UserError(f"{', '.join(sorted(set(twice)))} is given twice: vary it, or set it for all runs")
     return vary, run
-
-
-def _numbers(typed: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: typed[name] for name in ("repeats", "pause_s") if name in typed}
 
 
 def confirm(plan: Plan, yes: bool) -> None:

@@ -121,7 +121,8 @@ def _stacked(arms: list[Record]) -> Chart:
     """A bar for each rate, with a part for each component."""
     axes = empty_axes("CPU s per million orders", "orders/s")
     arms = sorted(arms, key=rate_of)
-    heights_of = {name: [_cpu_s(arm, name) for arm in arms] for name in COMPONENTS}
+    metrics = [arm["metrics"] for arm in arms]
+    heights_of = {name: [each.get(cpu_metric(name), {}).get("median", 0.0) for each in metrics] for name in COMPONENTS}
     shown = {name: heights for name, heights in heights_of.items() if any(heights)}
     foot = np.zeros(len(arms))
     for name, heights in shown.items():
@@ -132,10 +133,6 @@ def _stacked(arms: list[Record]) -> Chart:
     rows = [(n, rate_of(arm), h) for n, heights in shown.items() for arm, h in zip(arms, heights, strict=True) if h]
     numbers = Numbers(("series", "orders_per_s", "cpu_s_per_million"), list(rows))
     return Chart(axes, numbers, hover=numbers, x_places={rate_of(arm): place for place, arm in enumerate(arms)})
-
-
-def _cpu_s(arm: Record, component: str) -> float:
-    return float(arm["metrics"].get(cpu_metric(component), {}).get("median", 0.0))
 
 
 def _label_last_bar(axes: Axes) -> None:

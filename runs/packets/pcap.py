@@ -86,7 +86,7 @@ def compare_with_counters(
 def _off_by(directions: Sequence[Mapping[str, Any]], kind: str) -> float | None:
     """The error over all directions together; None if nothing was captured."""
     one, other = (sum(each[name] for each in directions) for name in (kind, f"{kind}_captured"))
-    return _share(one, other) if directions else None
+    return abs(one - other) / max(one, other, 1) if directions else None
 
 
 def _traffic(capture: Path) -> tuple[dict[Direction, Traffic], str | None]:
@@ -107,10 +107,6 @@ def _both(row: PacketRow, seen: Traffic) -> dict[str, Any]:
         "bytes": row.bytes,
         "bytes_captured": seen.payload_bytes,
     }
-
-
-def _share(one: float, other: float) -> float:
-    return abs(one - other) / max(one, other) if one != other else 0.0
 
 
 def counts(path: Path) -> dict[Direction, Traffic]:

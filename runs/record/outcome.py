@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -164,12 +164,8 @@ def checksums(outcome: Outcome) -> dict[str, str]:
     if not outcome.gateways:
         return {"hash": NAME}
     streams = [(gateway.orders.checksum, gateway.answers.checksum) for gateway in outcome.gateways.values()]
-    orders, answers = (_sum(of_direction) for of_direction in zip(*streams, strict=True))
-    return {"hash": NAME, "orders": orders, "answers": answers}
-
-
-def _sum(checksums: Iterable[str]) -> str:
-    return f"{sum(int(checksum, 16) for checksum in checksums) % 2**64:016x}"
+    sums = [sum(int(each, 16) for each in of_direction) % 2**64 for of_direction in zip(*streams, strict=True)]
+    return {"hash": NAME, "orders": f"{sums[0]:016x}", "answers": f"{sums[1]:016x}"}
 
 
 def recovered(outcome: Outcome) -> dict[str, Any] | None:

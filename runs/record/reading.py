@@ -89,11 +89,10 @@ def settings_as_written(written: Mapping[str, Any]) -> RunSettings:
     known = {field.name for field in fields(RunSettings)}
     if unknown := sorted(written.keys() - known - FOUND_ANEW):
         raise UnknownSettings(f"this version of exchange has no setting {', '.join(unknown)}")
-    return RunSettings(**{name: _from_json(written[name]) for name in known & written.keys()})
-
-
-def _from_json(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value := written[name], list) else value for name in known & written.keys()
+    }
+    return RunSettings(**values)
 
 
 def records(run_folder: Path) -> Iterator[Record]:

@@ -125,7 +125,8 @@ def _rows(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
                 run = _only_run(file.metadata.row_group(number))
                 read = [name for name in columns if name != RUN or run is None]
                 for rows in file.iter_batches(ROWS_AT_ONCE, [number], read, use_threads=False):
-                    named = rows if run is None else rows.append_column(RUN, _repeated(run, len(rows)))
+                    repeated = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [run], safe=False)
+                    named = rows if run is None else rows.append_column(RUN, repeated)
                     timed = named.filter(named["time_ns"].is_valid()) if named["time_ns"].null_count else named
                     if len(timed):
                         yield timed
@@ -140,10 +141,6 @@ def _only_run(rows: pq.RowGroupMetaData) -> str | None:
     if known is None or not known.has_min_max or known.null_count:
         return None
     return str(known.min) if known.min == known.max else None
-
-
-def _repeated(run: str, rows: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [run], safe=False)
 
 
 def _stretches(rows: pa.RecordBatch, table: str, every_ns: int) -> Columns:

@@ -9,7 +9,7 @@ once Spark has read its files. As a Spark plan of joins and windows 100 runs too
 
 from __future__ import annotations
 
-from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
 from exchange.measurements import CLOCKS
 from exchange.second_figures import METERS
@@ -30,16 +30,15 @@ FACTS = (
 """Figures of a run from its run.json; null if not measured."""
 
 
-def _typed(name: str) -> DataType:
-    return LongType() if name in COUNTS else DoubleType()
-
-
 ROWS = StructType(
     [
         *(StructField(name, StringType(), nullable=False) for name in KEYS),
         StructField("second", IntegerType()),
         *(StructField(name, StringType()) for name in ("status", "transport", "arm")),
-        *(StructField(name, _typed(name)) for name in (OFFERED, RATE, *MEASURED, *FACTS)),
+        *(
+            StructField(name, LongType() if name in COUNTS else DoubleType())
+            for name in (OFFERED, RATE, *MEASURED, *FACTS)
+        ),
     ]
 )
 """A row for each second, and one with a null second for each run. A figure that was not measured is null, never 0."""
