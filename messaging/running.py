@@ -88,7 +88,7 @@ def run_suite(settings: Settings, output: Output) -> int:
     if not jobs:
         raise UserError(f"no benchmark can be measured over {', '.join(settings['transport'])}")
     check_some_have(settings, dict.fromkeys(transport for _, own in jobs for transport in own["transport"]))
-    return _show(_measured(SUITE, partial(record_of_suite, jobs, settings), output.results, output.name), output)
+    return _show(_measured(SUITE, partial(_record_of_suite, jobs, settings), output.results, output.name), output)
 
 
 def run_again(record: Record, output: Output) -> int:
@@ -267,7 +267,7 @@ def _able(benchmark: Benchmark, settings: Settings, transports: Iterable[str]) -
         return tuple(transport for transport in transports if is_able(transport))
 
 
-def record_of_suite(
+def _record_of_suite(
     jobs: Iterable[Job], settings: Settings, name: str, brokers: Brokers, on_growth: OnGrowth
 ) -> Record:
     """Measure one benchmark after the other until one is interrupted; one that fails does not keep others from theirs.
