@@ -153,7 +153,7 @@ def test_they_are_listed_and_shown_and_compared(results: Path, outcomes: dict[st
 
 
 def test_the_list_has_a_line_for_each_with_its_paper() -> None:
-    listed = CliRunner().invoke(main, ["bench"]).output.splitlines()
+    listed = CliRunner().invoke(main, ["bench"], env={"COLUMNS": "250"}).output.splitlines()
     assert [line.split()[0] for line in listed] == names()
     assert all(f"[{benchmark_of(name).paper}]" in line for name, line in zip(names(), listed, strict=True))
 
