@@ -77,7 +77,7 @@ def test_a_rate_that_is_none_is_refused_with_what_is_allowed(rate: str, tmp_path
         (["--live-spark", "--json"], "--live-spark draws for a person"),
         (["--live-spark", "--live"], "leave one of them out"),
         (["--transport", "tcp://127.0.0.1:0?nodelay=maybe"], "it takes on or off"),
-        pytest.param(["--transport", "tcp?quickack=maybe"], "it takes on or off", marks=pytest.mark.long),
+        pytest.param(["--transport", "tcp?quickack=maybe"], "it takes off, on", marks=pytest.mark.long),
         (["--topology", "simplex", "--transport", "zeromq+ipc"], "no connection for each direction"),
         pytest.param(["--transport", "zeromq?back=7001"], "second port of topology=simplex", marks=pytest.mark.long),
         (["--sync", "always"], "--sync is always; allowed is batch, unless a journal is kept, by recover or journal"),
