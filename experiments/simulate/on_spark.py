@@ -72,7 +72,7 @@ def _written(
     spark: SparkSession, files: DataFrame, events: Events, tables: str
 ) -> tuple[pa.Table, dict[str, WrittenTable]]:
     """Write the files; return the rows of all instruments, and what was written by table."""
-    with job_errors():
+    with job_errors(f"Spark could not write {tables}"):
         folder = dataset_folder(spark, tables)
         refuse_older(folder)
         refuse_existing(events, tables, [name for name in events.tables if folder.files(f"{name}/{events.folder}")])
