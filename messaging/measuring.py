@@ -267,16 +267,16 @@ def _without_buckets(details: Any) -> Any:
 
 
 def _alike_together(links: Sequence[Record]) -> list[Record]:
-    """One record with the sums of links that differ in counts only; `many` is their number. Places are left out."""
+    """One record with the sums of links that differ in counts alone; `many` is their number."""
     found: dict[str, Record] = {}
     for link in links:
-        key = repr({name: value for name, value in link.items() if name not in OWN | COUNTERS})
+        shared = {name: value for name, value in link.items() if name not in OWN}
+        key = repr({name: value is None if name in COUNTERS else value for name, value in shared.items()})
         if (before := found.get(key)) is None:
             found[key] = link
             continue
         sums = {name: before[name] + value for name, value in link.items() if name in COUNTERS and value is not None}
-        common = {name: value for name, value in before.items() if name not in OWN}
-        found[key] = {**common, **sums, "many": before.get("many", 1) + 1}
+        found[key] = {**shared, **sums, "many": before.get("many", 1) + 1}
     return list(found.values())
 
 

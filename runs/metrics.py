@@ -125,7 +125,7 @@ def _completion(clock: str, percentile: str, judged: frozenset[str]) -> Metric:
 
 
 def _cpu_s_per_million(*components: str) -> Read:
-    """Of those components that the run had, per million answered orders."""
+    """CPU seconds per million answered orders, of those components that the run had."""
     return ratio(total(*(used_by(name, "cpu_s") for name in components), may_lack=True), ORDERS_ANSWERED, 1e6)
 
 

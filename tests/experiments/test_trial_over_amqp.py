@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -53,7 +52,7 @@ class Comparison:
         return bool(list(self.folder.glob("00-*/run.json")))
 
     def records(self) -> list[dict[str, Any]]:
-        """Of each run that met a broker."""
+        """The records of the runs that met a broker."""
         records = [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("*/run.json"))]
         return [record for record in records if record.get("broker")]
 
@@ -116,7 +115,7 @@ def test_a_node_that_died_costs_one_run_at_most_and_is_replaced(comparison: Comp
     assert "Traceback" not in err
     assert len(set(comparison.brokers())) == 2, "its successor serves what is left"
     runs = comparison.folder.glob("0[12]-*/run.json")
-    assert "complete" in [json.loads(path.read_bytes())["status"] for path in runs]
+    assert "complete" in [orjson.loads(path.read_bytes())["status"] for path in runs]
 
 
 def test_the_standing_node_serves_who_asks_for_its_nodelay_and_nobody_else(rabbitmq_node: Node) -> None:

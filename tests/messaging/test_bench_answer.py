@@ -35,7 +35,7 @@ def test_of_one_repeat_there_is_no_interval_so_none_is_said_to_overlap() -> None
     (4, ""), (5, " The 95 % intervals of the two are apart at 1 of 1 point."),
 ])  # fmt: skip
 def test_the_range_of_a_few_repeats_is_no_95_percent_interval(repeats: int, sentence: str) -> None:
-    """Of two repeats, whose range holds the true median in half of all cases, intervals were said to be apart."""
+    """The range of two repeats, which holds the true median in half of all cases, was called an interval."""
     found = record((90.0, 110.0), (340.0, 410.0))
     for row in found["rows"]:
         row["figures"]["messages_per_s"]["n"] = repeats

@@ -167,7 +167,7 @@ def test_a_consumer_for_each_pattern_and_one_of_them_gets_everything(outcomes: d
 
 
 def test_a_record_has_the_sums_of_links_that_differ_in_counts_only() -> None:
-    """Of request-reply's 2,160 cells it had 92 MB, nearly all of it connections, one by one."""
+    """A record of many roles consisted mostly of their connections, one by one."""
     sockets = [
         {"local": f"here:{port}", "peer": "there:1", "tcp_nodelay": port < 12, "segments_out": port, "segments_in": 1}
         for port in range(10, 13)
@@ -179,6 +179,8 @@ def test_a_record_has_the_sums_of_links_that_differ_in_counts_only() -> None:
         {"local": "here:12", "peer": "there:1", "tcp_nodelay": False, "segments_out": 12, "segments_in": 1},
     ]
     assert record["facts"] == [{"published": 15, "confirmed": None, "knobs": {"queue": "classic"}, "many": 3}]
+    uncounted = RoleResult(sockets=[{"segments_out": None}, {"segments_out": 3}])
+    assert _as_record(uncounted)["sockets"] == [{"segments_out": None}, {"segments_out": 3}]
     for has_broker, packets in ((True, 36), (False, 33)):
         for own in (sockets, record["sockets"]):
             assert _packets({"roles": {"client": {"sockets": own}}}, has_broker) == packets

@@ -168,7 +168,7 @@ def test_the_default_is_the_papers_60_clients_that_do_both_and_its_total() -> No
 
 
 def test_a_quick_perftest_has_two_clients_on_each_queue_however_many_queues_there_are() -> None:
-    """Of three queues it refused its own four clients."""
+    """With three queues it refused the four clients that it had chosen itself."""
     perftest = benchmark_of("perftest")
     for words, roles in (("--quick", 4), ("--quick --qt 3", 6), ("--quick --qt 3 --clients 9", 9)):
         settings, _ = settings_in_words(perftest, words.split())

@@ -95,7 +95,7 @@ def test_all_interactions_of_the_supply_chain_stay_on() -> None:
 
 @pytest.mark.parametrize("bench", ["supply-chain", "de-spsc --transport tcp"])
 def test_a_recorded_load_is_the_same_again(bench: str) -> None:
-    """Of a rate it had no `count`, which the user had not given."""
+    """The record of a load at a rate lacked `count`, which the user had not given."""
     known = load_of(bench, None).known()
     again = load_again(json.loads(json.dumps(known)), lambda _: None)  # type: ignore[arg-type, return-value]
     assert again.known()["subject"] == known["subject"]
