@@ -22,6 +22,7 @@ from transports.lending import (
     SOCKETS_ARE_COMPILED,
     Lent,
     lendable,
+    move_bytes,
     poll,
     pollfd,
     receive_bytes,
@@ -48,7 +49,7 @@ def split_frames(
         if used - at - PREFIX < length or end + length > len(buffer):
             break
         at += PREFIX
-        buffer[end : end + length] = stream[at : at + length]
+        move_bytes(buffer[end:].ctypes, stream[at:].ctypes, length)
         at += length
         end += length
         count += 1
@@ -63,7 +64,7 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
         length = offsets[i + 1] - offsets[i]
         for k in range(PREFIX):
             scratch[k] = (length >> (8 * k)) & 0xFF
-        scratch[PREFIX : PREFIX + length] = buffer[offsets[i] : offsets[i + 1]]
+        move_bytes(scratch[PREFIX:].ctypes, buffer[offsets[i] :].ctypes, length)
         written = send_bytes(fd, scratch.ctypes, length + PREFIX, AT_ONCE)
         if written < length + PREFIX:
             return i, max(written, 0)
@@ -83,8 +84,8 @@ def _lent_receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, 
         used += max(came, 0)
         numbers[NOTICE] |= came == 0  # the stream has ended
     at, count, too_long = split_frames(inbound, used, buffer, offsets, count, largest)
-    for i in range(at, used):
-        inbound[i - at] = inbound[i]
+    if at and used > at:
+        move_bytes(inbound.ctypes, inbound[at:].ctypes, used - at)
     numbers[_USED] = used - at
     numbers[NOTICE] |= too_long > 0
     return count
