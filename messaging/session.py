@@ -1,13 +1,12 @@
-"""Sessions, in which a role uses its links with patience; and round trips, compiled if a link offers that.
+"""Sessions, in which a role uses its links with patience; and round trips, compiled over a link that lends its calls.
 
-Everything works by the calls that every link has. A link may offer faster or better calls of its own besides: it has
-the methods of `CompiledRoundTrips`, or of `CountsSubscribers`, and imports nothing for that.
+Everything works by the calls that every link has. A link may offer better calls of its own besides: it has the methods
+of `CountsSubscribers`, and imports nothing for that.
 """
 
 from __future__ import annotations
 
 import time
-from functools import cached_property
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
@@ -87,16 +86,18 @@ class Session:
         """
         if min(answers.capacity_frames, len(took_ns)) < questions.count:
             raise ValueError(f"no room for {questions.count} answers")
-        while (number := answers.count) < questions.count:
-            sent_ns = self._compiled.ask_ahead(questions, answers, took_ns) if self._compiled else 0
-            if answers.count > number and not sent_ns:
-                continue
-            number = answers.count
-            self.progressed()
-            sent_ns = sent_ns or self._send_one(questions, number)
-            took_ns[number] = self.receive(self.link, answers, "no answer came") - sent_ns
-            if answers.count > number + 1:  # the numbers of what follows would be wrong
-                raise Silence(f"more than one answer came to question {number + 1} of {questions.count}")
+        from messaging import round_trips  # its kernels are loaded where a task runs
+
+        while (before := answers.count) < questions.count:
+            until_ns = time.monotonic_ns() + TICK_NS
+            number, sent_ns = round_trips.ask(self.link, questions, answers, took_ns, until_ns)
+            if number == before or sent_ns:
+                self.progressed()
+                sent_ns = sent_ns or self._send_one(questions, number)
+                took_ns[number] = self.receive(self.link, answers, "no answer came") - sent_ns
+                number += 1
+            if answers.count > number:  # the numbers of what follows would be wrong
+                raise Silence(f"more than one answer came to question {number} of {questions.count}")
 
     def _send_one(self, batch: FrameBatch, number: int) -> int:
         """Returns when it was sent."""
@@ -113,8 +114,10 @@ class Session:
 
         `batch` is scratch space. It may go back whole, and so make it more than `most`.
         """
+        from messaging import round_trips
+
         batch.clear()
-        done = self._compiled.echo_ahead(batch, most, time.monotonic_ns() + TICK_NS) if self._compiled else 0
+        done = round_trips.echo(self.link, batch, most, time.monotonic_ns() + TICK_NS)
         if done:
             self.progressed()
         if done < most and (batch.count or self.link.receive(batch)):
@@ -123,10 +126,6 @@ class Session:
         elif not done:
             self.wait(self.link, "nothing came")
         return done
-
-    @cached_property
-    def _compiled(self) -> CompiledRoundTrips | None:
-        return self.link if isinstance(self.link, CompiledRoundTrips) else None
 
     def drain(self, link: Link) -> None:
         """Wait until what was sent has left and a broker has taken it, which takes as long as everybody's messages."""
@@ -144,34 +143,11 @@ class Session:
 
 
 @runtime_checkable
-class CompiledRoundTrips(Protocol):
-    """Round trips with no Python between a call and the next: `zeromq` and `tcp` offer them."""
-
-    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Do what `Session.ask` does, from question `answers.count` on, as far as compiled code can, for a moment.
-
-        Returns the send time (monotonic, ns) of the question that still waits for its answer; 0 if none does.
-        """
-
-    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """Do what `Session.echo` does, as far as compiled code can; returns how many frames went back.
-
-        `batch` is empty before; afterwards it may hold a frame that came and could not be sent back yet.
-        """
-
-
-@runtime_checkable
 class CountsSubscribers(Protocol):
     """A publisher's link that counts its subscribers, since no broker does: `zeromq` has such a link."""
 
     def await_peers(self, count: int, until_ns: int) -> None:
         """Wait until `count` subscribers will miss nothing that is sent from now on. PeerGone after `until_ns`."""
-
-
-def load_compiled(link: Link) -> None:
-    """Load the link's compiled round trips, if it has any, so that the first one is as fast as the others."""
-    if isinstance(link, CompiledRoundTrips):
-        link.echo_ahead(FrameBatch(1), 0, 0)
 
 
 def await_subscribers(link: Link, count: int, until_ns: int) -> None:

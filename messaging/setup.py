@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
 from exchange.words import counted
+from messaging import round_trips
 from messaging.benchmark import Benchmark, Cell, Settings, size_in_words
 from messaging.flow import ceiling_per_s
 from messaging.payload import Receipt, Source
 from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_link
-from messaging.session import load_compiled
 from runs.component import settle_down
 from runs.errors import UserError, users_mistake
 from runs.launch.broker_watch import accepted_by
@@ -195,6 +195,7 @@ class Setup:
                 stack.enter_context(interpreter_shared())
             for transport in self._patterns:
                 self._load(transport)
+            round_trips.load()  # a fork that loaded them itself took 10 ms for its first round trip
             settle_down()  # forks share what is there now: nothing is collected, or moved, from now on
             stack.callback(gc.enable)
             self._stack = stack.pop_all()
@@ -286,10 +287,7 @@ def _check(transport: str) -> None:
 
 
 def _warm(links: Links) -> None:
-    """Send a message there and one back in this process: kernels are loaded, and a mistake in an address shows.
-
-    Load those of round trips, too: a fork that loaded them itself took 10 ms for its first round trip.
-    """
+    """Send a message there and one back in this process: kernels are loaded, and a mistake in an address shows."""
     for one_way in (True, False):
         listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
         with contextlib.ExitStack() as stack:
@@ -297,8 +295,6 @@ def _warm(links: Links) -> None:
             connector = open_link(connector_end, stack)
             for sender, receiver in ((connector, listener), (listener, connector)):
                 _pass_on(sender, receiver)
-            for link in (listener, connector):
-                load_compiled(link)
 
 
 def _load(links: Links, pattern: Pattern) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone
-from transports.frames import FrameBatch, Longs
+from transports.frames import FrameBatch
 from transports.lending import NOTICE, Lent
 from transports.sockets import connected, read_back, set_buffers
 from transports.tcp.door import Door
@@ -22,7 +22,6 @@ from transports.tcp.stream import Stream, lent_calls, warm
 from transports.waiting import READABLE, Sleeper
 
 if TYPE_CHECKING:
-    from transports.tcp.round_trips import RoundTrips
     from transports.tcp.tls import Tls
 
 DUPLEX, THERE, BACK = b"exchange", b"exchang>", b"exchang<"
@@ -42,7 +41,6 @@ class TcpLink(Link):
         self._streams: list[Stream] = []
         self._outbound: Stream | None = None
         """The one of `_streams` on which this end sends; a fan-in sends on all."""
-        self._compiled_round_trips: RoundTrips | None = None
         self._is_open = True
         warm()
 
@@ -88,27 +86,6 @@ class TcpLink(Link):
             stream.numbers[NOTICE] = 0
         if self._door:
             self._admit(self._door)
-
-    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        compiled = self._round_trips
-        return 0 if compiled is None else compiled.ask(questions, answers, took_ns)
-
-    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:  # noqa: ARG002
-        """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        compiled = self._round_trips
-        return 0 if compiled is None else compiled.echo(most, until_ns)
-
-    @property
-    def _round_trips(self) -> RoundTrips | None:
-        """The compiled round trips of its one stream; None if the stream has other things to do."""
-        if self._outbound is None or len(self._streams) > 1 or not self._outbound.is_idle:
-            return None
-        if self._compiled_round_trips is None:
-            from transports.tcp.round_trips import RoundTrips
-
-            self._compiled_round_trips = RoundTrips(self._outbound)
-        return self._compiled_round_trips
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]

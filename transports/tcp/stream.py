@@ -182,11 +182,6 @@ class Stream:
             raise PeerGone(f"the peer announced a frame of {too_long} bytes; {batch.largest_frame} is the limit")
 
     @property
-    def is_idle(self) -> bool:
-        """True if compiled round trips may use the connection: no byte waits to be split or sent."""
-        return self.is_compiled and not (self._used or self.unsent)
-
-    @property
     def is_compiled(self) -> bool:
         """True if compiled calls serve the connection."""
         return SOCKETS_ARE_COMPILED and HAS_PPOLL and not self._quickack

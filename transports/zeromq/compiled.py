@@ -59,10 +59,10 @@ def send_part(handle: int, at: int, length: int, flags: int) -> tuple[bool, int]
 
 
 @njit(inline="always")
-def receive_part(handle: int, at: int, most: int, flags: int) -> tuple[int, int]:
+def receive_part(handle: int, at: int, most: int) -> tuple[int, int]:
     """Receive to an address; returns (the length, which may be more than `most`, or -1; errno or 0 if none came)."""
     while True:
-        length = _recv(handle, at, most, flags)
+        length = _recv(handle, at, most, DONTWAIT)
         if length >= 0:
             return length, 0
         error = _errno()
@@ -88,7 +88,7 @@ def _receive_frames(handle: int, buffer: Bytes, offsets: Longs, count: int, larg
     end = offsets[count]
     dropped = 0
     while count + 1 < len(offsets) and end + largest <= len(buffer):
-        length, error = receive_part(handle, start + end, largest, DONTWAIT)
+        length, error = receive_part(handle, start + end, largest)
         if length < 0:
             return count, dropped, error
         if length > largest:
@@ -178,10 +178,6 @@ class CompiledCalls(PlainCalls):
         self.receive(no_room)
         self.events()
         self.sleep(0, 0)
-
-    def block_for(self, longest_ms: int) -> None:
-        """Set the time after which a blocking call returns; no call of this class blocks."""
-        self._socket.rcvtimeo = longest_ms
 
     def check(self, error: int) -> None:
         """Raise an errno other than 0 as ZMQError."""

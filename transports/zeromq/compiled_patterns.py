@@ -35,7 +35,7 @@ def _receive_keyed(
     """Append frames without their keys; returns (the new count, frames dropped as too long or keyless, errno or 0)."""
     dropped = 0
     while count + 1 < len(offsets) and offsets[count] + largest <= len(buffer):
-        length, error = receive_part(handle, scratch.ctypes.data, len(scratch), DONTWAIT)
+        length, error = receive_part(handle, scratch.ctypes.data, len(scratch))
         if length < 0:
             return count, dropped, error
         begin = 1
@@ -91,10 +91,10 @@ def _receive_requests(
         and ends[RECEIVED] - ends[ANSWERED] < len(lengths)
     ):
         place = ends[RECEIVED] % len(lengths)
-        identity, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1], DONTWAIT)
+        identity, error = receive_part(handle, addresses[place].ctypes.data, addresses.shape[1])
         if identity < 0:
             return count, dropped, error
-        length, error = receive_part(handle, start + offsets[count], largest, DONTWAIT)
+        length, error = receive_part(handle, start + offsets[count], largest)
         if length < 0:
             return count, dropped, error
         if length > largest:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from transports.base import Address, Link, Pattern, PeerGone
-from transports.frames import FrameBatch, Longs
+from transports.frames import FrameBatch
 from transports.sockets import read_back
 from transports.waiting import HAS_PPOLL
 from transports.zeromq.calls import FanInCalls, FirstCalls, PlainAnswerCalls, PlainCalls, PlainTopicCalls, Socket
@@ -19,7 +19,6 @@ from transports.zeromq.doorman import SECOND_DOOR, Audience, Context, Credential
 if TYPE_CHECKING:
     from transports.keys import Curve
     from transports.lending import Lent
-    from transports.zeromq.round_trips import RoundTrips
 
 HIGH_WATER_MARK = 100_000
 """Messages that a socket holds in memory each way. libzmq's default of 1,000 costs a fifth of the top speed."""
@@ -49,7 +48,6 @@ class ZeroMqLink(Link):
         self._audience = Audience(outbound) if outbound.type == zmq.XPUB else None
         self._was_refused = False
         self._is_pair = address.pattern is Pattern.PAIR
-        self._compiled_round_trips: RoundTrips | None = None
         self._lent: Lent | None = None
         self._receive = _receive_nothing if inbound.type == zmq.PUSH else self._calls.receive
 
@@ -137,29 +135,6 @@ class ZeroMqLink(Link):
         if woken:
             self._serve()
         self._check_peer(IN)
-
-    def ask_ahead(self, questions: FrameBatch, answers: FrameBatch, took_ns: Longs) -> int:
-        """Ask by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        compiled = self._round_trips
-        return 0 if compiled is None else compiled.ask(questions, answers, took_ns)
-
-    def echo_ahead(self, batch: FrameBatch, most: int, until_ns: int) -> int:
-        """Send frames back by compiled code; see CompiledRoundTrips of messaging/session.py."""
-        compiled = self._round_trips
-        return 0 if compiled is None else compiled.echo(batch, most, until_ns)
-
-    @property
-    def _round_trips(self) -> RoundTrips | None:
-        """The compiled round trips of a pair's one socket, once its first frame has come; None without them."""
-        if not self._has_compiled_pair or self._inbound is not self._outbound:
-            return None
-        if self._compiled_round_trips is None:
-            from transports.zeromq.compiled import CompiledCalls
-            from transports.zeromq.round_trips import RoundTrips
-
-            assert isinstance(self._calls, CompiledCalls)
-            self._compiled_round_trips = RoundTrips(self._calls)
-        return self._compiled_round_trips
 
     def _is_full(self) -> bool:
         """True if nothing can be sent. An XPUB always reports room, so only a refused frame shows, and only once."""
