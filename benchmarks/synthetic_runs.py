@@ -20,7 +20,7 @@ from exchange.measurements import CLOCKS, PERCENTS, LogBuckets, Meter
 from spark.dataset.runs import RUNS as RUNS_TABLE
 from spark.dataset.runs import RUNS_A_FILE, RUNS_SCHEMA, IngestedRun
 from spark.run_facts import RunFacts
-from spark.summary.rows import READ
+from spark.summary import READ
 from spark.tables.schemas import table_schema
 
 RUNS, SECONDS, ORDERS_PER_S = 100, 125, 8_000

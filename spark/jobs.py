@@ -15,7 +15,7 @@ from spark.live.query import FollowedRun
 from spark.run_facts import RunFacts, read_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
-from spark.summary.rows import RecordsFile, runs_table, seconds_table, summary_rows
+from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
 from spark.tables.files import tables_folder, write_table
 from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
 from spark.tables.spool import ingest

@@ -7,13 +7,16 @@ from pathlib import Path
 from exchange.json_records import Record
 from reports.comparison.answer import headline, other_answers, ratio_plot
 from reports.comparison.figures import trial_figures
-from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
 from reports.comparison.paper_figures import paper_figures, published, transports
 from reports.comparison.sentences import (
+    FIGURES_8,
+    NOT_BESIDE,
+    TABLE_1,
     circumstances,
     common_settings,
     cpu_beyond,
     cpu_metric,
+    has_its_roles,
     own_settings,
     sureness,
     title,

@@ -15,8 +15,7 @@ from reports.comparison.figures import (
     rate_of,
     with_rate,
 )
-from reports.comparison.paper import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE
-from reports.comparison.sentences import beside_the_rate
+from reports.comparison.sentences import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE, beside_the_rate
 from reports.drawing.canvas import empty_axes, linear_x, linear_y
 from reports.drawing.chart import Chart, EndLabel, label_ends
 from reports.drawing.colours import MUTED

@@ -9,8 +9,17 @@ from rich.text import Text
 
 from exchange.json_records import Record
 from reports.comparison.answer import Mark, RatioPlot, headline, other_answers, ratio_plot, scale_of_strips, strip
-from reports.comparison.paper import FIGURES_8, NOT_BESIDE, TABLE_1, has_its_roles
-from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, rate_and_name, sureness
+from reports.comparison.sentences import (
+    FIGURES_8,
+    NOT_BESIDE,
+    TABLE_1,
+    completion,
+    cpu_beyond,
+    cpu_metric,
+    has_its_roles,
+    rate_and_name,
+    sureness,
+)
 from reports.formats import number, rate, rounded, with_middle_half
 from reports.tables import Column, FoldingTable, key, plain_table, terminal, warning
 from runs.metrics import COMPONENTS

@@ -21,7 +21,7 @@ from spark.dataset.folder import DatasetFolder, experiment_and_part, local_uri
 from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
 from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
 from spark.run_facts import RunFacts
-from spark.summary.rows import local_rows
+from spark.summary import local_rows
 from spark.tables.files import escaped, spark_path
 from spark.tables.schemas import INT, KEYS, KINDS
 from spark.tables.spool import is_copy, read_records, rows_of_kind

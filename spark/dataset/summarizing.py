@@ -23,8 +23,18 @@ from spark.dataset.replacing import changing, staged
 from spark.dataset.runs import IngestedRun, read_runs
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
-from spark.summary import FACTS, OFFERED, RATE, TIMES
-from spark.summary.rows import READ, RecordsFile, run_facts, runs_table, seconds_table, summary_rows
+from spark.summary import (
+    FACTS,
+    OFFERED,
+    RATE,
+    READ,
+    TIMES,
+    RecordsFile,
+    run_facts,
+    runs_table,
+    seconds_table,
+    summary_rows,
+)
 
 MEASURED = (RATE, *FACTS, *TIMES)
 ARM = ("experiment", "arm", "transport", OFFERED)

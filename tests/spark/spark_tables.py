@@ -1,4 +1,4 @@
-"""Records as tables of their kind, as spark.summary.rows takes them: of one run, no Spark."""
+"""Records as tables of their kind, as spark.summary takes them: of one run, no Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from spark_runs import Record
 
 from spark.run_facts import RunFacts
-from spark.summary.rows import READ, rows_of_run
+from spark.summary import READ, rows_of_run
 from spark.tables.schemas import ORIGIN, TABLE_ORIGIN, table_schema
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, MapType, StringType, StructField, StructType
 
 from spark.errors import SparkJobError, typed_errors
-from spark.summary.rows import local_rows
+from spark.summary import local_rows
 
 SCHEMA = StructType(
     [

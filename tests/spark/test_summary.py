@@ -13,8 +13,7 @@ from spark_tables import column, run_record, summarized, tables
 
 from exchange.measurements import CLOCKS, Meter
 from exchange.second_figures import PlacedMeters
-from spark.summary import MEASURED, RATE, ROWS
-from spark.summary.rows import as_table, rows_of_run
+from spark.summary import MEASURED, RATE, ROWS, as_table, rows_of_run
 from tests.spark.conftest import Analysed
 
 CPU = "gateway_cpu_cores"

@@ -14,7 +14,7 @@ from spark_tables import Row, run_record, table, tables
 
 from spark.errors import SparkJobError, typed_errors
 from spark.run_facts import RunFacts
-from spark.summary.rows import READ, RecordsFile, as_table, rows_of_run, summary_rows
+from spark.summary import READ, RecordsFile, as_table, rows_of_run, summary_rows
 
 NAMES = ("first", "second [1] *", "third")
 

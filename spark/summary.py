@@ -1,6 +1,11 @@
-"""The rows of runs: Spark reads the files of all runs and hands out one run at a time, which Python summarizes.
+"""The figures of a run and of each of its seconds, from its records; for a batch of runs and for the live table.
 
-A run's completion times and lag come from its log buckets:
+    traffic, process, throughput ──facts──▶ counts, rates, cores ─┐
+    completion ──times──▶ figures of its log buckets ─────────────┴─measured─▶ a row a second, a row for the run
+
+Spark reads the files of all runs and hands out one run at a time, which Python summarizes: a run has few records,
+however many its orders were. As a Spark plan of joins and windows 100 runs took 22 s in place of 13. `exchange.seconds`
+says what a second is. A run's completion times and lag come from its log buckets:
 
     tables of records of seconds --each--> figures of seconds, one histogram of the run --together--> figures of both
 
@@ -19,17 +24,44 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
+from exchange.measurements import CLOCKS
 from exchange.records import COMPLETION, PROCESS, THROUGHPUT, TRAFFIC
-from exchange.second_figures import Fact, Facts
+from exchange.second_figures import METERS, Fact, Facts
 from exchange.seconds import RATES
 from spark.errors import DatasetUnreadableError
 from spark.run_facts import RunFacts
-from spark.summary import FACTS, MEASURED, OFFERED, RATE, ROWS
 from spark.tables.files import CONTENT, PATH, ROWS_AT_ONCE, decoded, escaped, whole_files
-from spark.tables.histograms import EXACT, OF_SECOND, figures, figures_by_second, merged_histograms
+from spark.tables.histograms import EXACT, FIGURES, OF_SECOND, figures, figures_by_second, merged_histograms
 from spark.tables.schemas import KEYS, ORIGIN
+
+CPU = ("gateway_cpu_cores", "engine_cpu_cores")
+TIMES = tuple(f"{clock}_{figure}" for clock in CLOCKS for figure in FIGURES)
+COUNTS = (*RATES, *(f"{clock}_count" for clock in CLOCKS))
+RATE = "orders_per_s"
+OFFERED = "offered_orders_per_s"
+MEASURED = (*RATES, *METERS.values(), *CPU, *TIMES)
+FACTS = (
+    "answers_per_s", "broker_cpu_percent", "gateway_cpu_percent", "engine_cpu_percent",
+    "cpu_s_per_million", "packets", "packet_bytes", "packet_gap_us",
+)  # fmt: skip
+"""Figures of a run from its run.json; null if not measured."""
+
+
+ROWS = StructType(
+    [
+        *(StructField(name, StringType(), nullable=False) for name in KEYS),
+        StructField("second", IntegerType()),
+        *(StructField(name, StringType()) for name in ("status", "transport", "arm")),
+        *(
+            StructField(name, LongType() if name in COUNTS else DoubleType())
+            for name in (OFFERED, RATE, *MEASURED, *FACTS)
+        ),
+    ]
+)
+"""A row for each second, and one with a null second for each run. A figure that was not measured is null, never 0."""
+
 
 Row = dict[str, Any]
 COMPLETION_COLUMNS = (*OF_SECOND, "last_order", *EXACT, "bucket", "bucket_count")

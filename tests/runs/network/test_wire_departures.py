@@ -1,4 +1,4 @@
-from runs.network.wire_kernel import departure_ns
+from runs.network.wire import departure_ns
 
 GIGABIT_PS = 1000
 """A bit's time at 1 Gbit/s."""
