@@ -13,6 +13,7 @@ from typing import Any
 
 from pika.channel import Channel
 from pika.connection import Parameters
+from pika.spec import Basic
 
 from transports.amqp import layout, scanner, wire
 from transports.amqp.address import Delivery
@@ -271,7 +272,7 @@ class CompiledClient(Client):
 
     def acknowledge(self, count: int) -> None:
         """The broker numbers deliveries from 1."""
-        self.stream.write(wire.acknowledgement(CHANNEL, count))
+        self.stream.write(wire.method_frame(CHANNEL, Basic.Ack(count, multiple=True)))
 
     @property
     def confirmed(self) -> int:

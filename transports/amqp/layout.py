@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import int64, njit
+from pika.spec import Basic
 
 from transports.amqp import wire
 from transports.amqp.wire import (
@@ -253,7 +254,7 @@ class AnswerLayout:
         self, exchange: str, key: str, mandatory: bool, persistent: bool, channel: int, frame_max: int,
         returns: ReturnAddresses,
     ) -> None:  # fmt: skip
-        begin = struct.pack(">HHH", wire.BASIC, wire.PUBLISH, 0) + wire.short_string(exchange)
+        begin = struct.pack(">IH", Basic.Publish.INDEX, 0) + wire.short_string(exchange)
         self._exchange = np.frombuffer(begin, np.uint8)
         self._key = np.frombuffer(wire.short_string(key) if key else b"", np.uint8).copy()
         self._tail = np.frombuffer(bytes([wire.MANDATORY * mandatory]), np.uint8)

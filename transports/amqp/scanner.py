@@ -11,27 +11,23 @@ from enum import Enum
 
 import numpy as np
 from numba import int64, njit
+from pika.spec import Basic
 
 from transports.amqp.wire import (
-    ACK,
-    BASIC,
     BODY,
     BODY_LENGTH_AT,
-    DELIVER,
     FRAME_END,
-    GET_EMPTY,
-    GET_OK,
     HEAD_BYTES,
     HEADER,
     METHOD,
-    NACK,
     OVERHEAD_BYTES,
     PROPERTIES_AT,
 )
 from transports.frames import ANSWERED, LONGEST_FRAME, RECEIVED, Bytes, FrameBatch, Longs, ReturnAddresses, untouched
 
 _MORE, _FOREIGN, _FULL, _BROKEN = range(4)
-_DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (BASIC << 16 | each for each in (DELIVER, GET_OK, GET_EMPTY, ACK, NACK))
+_METHODS = Basic.Deliver, Basic.GetOk, Basic.GetEmpty, Basic.Ack, Basic.Nack
+_DELIVER, _GET_OK, _GET_EMPTY, _ACK, _NACK = (int(each.INDEX) for each in _METHODS)
 _METHOD_NEXT, _HEADER_NEXT, _BODY_NEXT = range(3)
 # Indexes of the scanner's state: its channel and limit, the message that it reads, and its counters.
 _CHANNEL, _FRAME_MAX, _STEP, _LEFT, _HAVE, _KEEP, _TAG, _REDELIVERED, TOO_LONG, _CONFIRMED, _NACKED, _EMPTY = range(12)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import random
 import time
 
+from pika.spec import Basic
+
 from transports.amqp import wire
 from transports.amqp.compiled import CHANNEL, CompiledClient
 from transports.amqp.layout import DIGITS, correlation_id
@@ -67,7 +69,7 @@ class ScanningLink(AmqpLink):
         """Look at the one message that came: take it if it is ours, else hold it."""
         self._is_getting, self.looked_at = False, self.looked_at + 1
         if batch.count > before and self._is_awaited(self._scanning.returns.take()):
-            self._scanning.stream.write(wire.acknowledge_one(CHANNEL, self._scanning.scanner.delivery_tag))
+            self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Ack(self._scanning.scanner.delivery_tag)))
             self._give_back()
         else:
             batch.count, self._last_other_tag = before, self._scanning.scanner.delivery_tag
@@ -81,12 +83,13 @@ class ScanningLink(AmqpLink):
 
     def _give_back(self) -> None:
         if self._last_other_tag:
-            self._scanning.stream.write(wire.give_back(CHANNEL, self._last_other_tag))
+            others = Basic.Nack(self._last_other_tag, multiple=True)  # each returns to its place in the queue
+            self._scanning.stream.write(wire.method_frame(CHANNEL, others))
             self._last_other_tag = 0
 
     def _get(self) -> None:
         if self._awaited and not self._is_getting and time.monotonic_ns() >= self._again_ns:
-            self._scanning.stream.write(wire.get_method(CHANNEL, self._queues[0]))
+            self._scanning.stream.write(wire.method_frame(CHANNEL, Basic.Get(queue=self._queues[0])))
             self._is_getting = True
         self._loop.flush()
 

@@ -169,7 +169,7 @@ def test_a_nack_settles_and_is_counted() -> None:
     [
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         frame.Heartbeat().marshal()[:-1] + b"\x00",
-        wire.frame(wire.METHOD, CHANNEL, b"\x00\x3c\x00\x3c" + b"\xff" * 20),  # a consumer's tag beyond the frame
+        b"\x01\x00\x07\x00\x00\x00\x18\x00\x3c\x00\x3c" + b"\xff" * 20 + b"\xce",  # a consumer's tag beyond the frame
         b"".join(delivery(b"abc", 1)[:1]) + frame.Body(CHANNEL, b"abc").marshal(),  # a body without its header
         b"".join(delivery(b"abc", 1)[:2]) + frame.Body(CHANNEL, b"abcd").marshal(),  # longer than its header said
         frame.Method(CHANNEL, spec.Basic.Ack(10**6, False)).marshal(),  # a confirm of what was never published

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pika.amqp_object import Method
+from pika.spec import Basic
 
 from tests.machine import EXAMPLES
 from transports.amqp import wire
@@ -18,14 +21,18 @@ CHANNEL, FRAME_MAX, WINDOW = 7, 256, 30
 AROUND = 64
 """Bytes before and behind what the scanner may read or write."""
 
-METHODS = (wire.PUBLISH, wire.RETURN, wire.DELIVER, wire.ACK, wire.NACK)
+METHODS = (Basic.Publish, Basic.Return, Basic.Deliver, Basic.Ack, Basic.Nack)
 CHANNELS = st.sampled_from([0, 3, CHANNEL, CHANNEL, CHANNEL])
 NUMBERS = st.integers(0, 40) | st.integers(0, 2**64 - 1)
 
 
-def _payload(method: int, tag: int, rest: bytes) -> bytes:
-    consumer = bytes([len(rest)]) + rest if method == wire.DELIVER else b""
-    return wire.BASIC.to_bytes(2, "big") + method.to_bytes(2, "big") + consumer + tag.to_bytes(8, "big") + b"\x01"
+def _payload(method: type[Method], tag: int, rest: bytes) -> bytes:
+    consumer = bytes([len(rest)]) + rest if method is Basic.Deliver else b""
+    return method.INDEX.to_bytes(4, "big") + consumer + tag.to_bytes(8, "big") + b"\x01"
+
+
+def _frame(channel: int, kind: int, payload: bytes) -> bytes:
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + bytes([wire.FRAME_END])
 
 
 PAYLOADS = st.tuples(
@@ -37,7 +44,7 @@ PAYLOADS = st.tuples(
         NUMBERS.map(lambda length: bytes([0, wire.BASIC, 0, 0]) + length.to_bytes(8, "big") + bytes(2)),
     ),
 )
-FRAMES = st.builds(lambda channel, one: wire.frame(one[0], channel, one[1]), CHANNELS, PAYLOADS)
+FRAMES = st.builds(lambda channel, one: _frame(channel, *one), CHANNELS, PAYLOADS)
 CLAIMS = st.builds(
     lambda kind, channel, size: bytes([kind]) + channel.to_bytes(2, "big") + size.to_bytes(4, "big"),
     st.integers(0, 9), CHANNELS, st.integers(0, 2**32 - 1),
