@@ -26,13 +26,16 @@ class Benchmarks(LoadingGroup):
         return [*names(), "suite", "coverage", "role"]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        from cli.bench_role import role_command
         from messaging.benchmarks import benchmark_of
 
         if name not in self.list_commands(ctx):
             return None
-        if name in ("coverage", "role"):
-            return role_command() if name == "role" else coverage_command
+        if name == "role":
+            from messaging.by_hand import role_command
+
+            return role_command()
+        if name == "coverage":
+            return coverage_command
         return command_of(None if name == "suite" else benchmark_of(name))
 
 

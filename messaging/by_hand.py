@@ -20,8 +20,9 @@ import orjson
 
 from exchange.results import Usage
 from messaging.benchmark import Figures
-from messaging.benchmarks.te_spsc import patterns_of
+from messaging.benchmarks.te_spsc import BINDING, KEY, patterns_of
 from messaging.flow import Consume, ConsumeShared, Publish, rest_s
+from messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from messaging.report import short
 from messaging.requests import Answer, AnswerAll, Ask, AskOwn, bounce_figures, reply_figures
 from messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_link
@@ -29,10 +30,79 @@ from messaging.session import OPEN_NS, Session
 from messaging.streams import flow_figures
 from runs.component import settle_down
 from runs.errors import UserError, sentence
+from runs.option_types import Count
+from runs.options import json_option, options_for, together
 from runs.services import link_token
+from runs.transport_settings import check_exposure, with_keys
 from transports.base import PUBLISHED, BadAddress, CannotListen, Link, Pattern, PeerGone, TransportError
 
-NO_CHECKSUM = f"{0:016x}"
+_LISTENER = {
+    Pattern.QUEUE: "consume", Pattern.FANOUT: "publish", Pattern.TOPIC: "publish", Pattern.REQUESTS: "answer",
+}  # fmt: skip
+"""The role that listens, by pattern; in a pair either role may listen."""
+_PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "requests")}
+_PATTERNS |= {"consume": _PATTERNS["publish"], "answer": _PATTERNS["ask"]}
+_MANY = click.IntRange(1, 10_000)
+_options = together([
+    click.argument("part", type=click.Choice(list(_PATTERNS))),
+    click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(_PATTERNS.values(), ())))), default="pair",
+                 show_default=True, help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ..."),
+    click.option("--listen", metavar="URL", help="Listen here: for consume, answer, and publish to many."),
+    click.option("--connect", metavar="URL", help="Connect to the listener; over a broker both roles name the broker."),
+    click.option("--run", "token", required=True, help="A name; a peer that does not know it is refused."),
+    click.option("--size", type=SIZE, default="64", show_default=True, help="Of a message."),
+    click.option("--count", type=Count(2, 1 << 39), default="100k", show_default=True,
+                 help="Messages of each publisher, or of a pair."),
+    click.option("--consumers", type=_MANY, default=1, show_default=True, help="Subscribers that publish waits for."),
+    click.option("--publishers", type=_MANY, default=1, show_default=True, help="Of a queue; consumers need it too."),
+    click.option("--number", type=_MANY, default=1, show_default=True, help="Of a queue: which of its publishers."),
+    click.option("--patterns", type=_MANY, default=1, show_default=True, help="Of a topic's consumer."),
+    click.option("--threads", type=_MANY, default=1, show_default=True,
+                 help="Threads of ask; for answer, the threads of all that ask."),
+    click.option("--warm-up", "warm_up_s", type=SAMPLE_SECONDS, default=0.5, show_default=True,
+                 help="Seconds of ask before its sample."),
+    click.option("--sample", "sample_s", type=SAMPLE_SECONDS, default=2.0, show_default=True,
+                 help="Seconds of ask's sample."),
+    options_for("secure", "insecure"),
+    timeout_option,
+    json_option,
+])  # fmt: skip
+
+
+def role_command() -> click.Command:
+    @_options
+    def run(
+        part: str, pattern: str, listen: str | None, connect: str | None, as_json: bool, secure: str | None,
+        insecure: bool, **given: Any,
+    ) -> None:  # fmt: skip
+        """One role on a host of its own: publish, consume, ask or answer.
+
+        Example: exchange bench role consume --listen tcp://0.0.0.0:7000 --run first --secure DIR
+        """
+        _check(part, Pattern(pattern), listen, connect)
+        listen, connect = (url and with_keys(url, secure) for url in (listen, connect))
+        if listen:
+            check_exposure(listen, insecure)
+        raise SystemExit(_play_and_show(part, Pattern(pattern), listen, connect, given, as_json))
+
+    command = click.command("role", short_help="one role on a host of its own")(run)
+    command.params += [BINDING, KEY]
+    return command
+
+
+def _check(part: str, pattern: Pattern, listen: str | None, connect: str | None) -> None:
+    if pattern.value not in _PATTERNS[part]:
+        raise click.UsageError(f"--pattern {pattern.value} is not of {part}, which has {', '.join(_PATTERNS[part])}")
+    if (listen is None) == (connect is None):
+        raise click.UsageError("give one of --listen and --connect: where this role is, or where the other one is")
+    listener = _LISTENER.get(pattern, part if listen else "")
+    if (part == listener) != (listen is not None):
+        raise click.UsageError(
+            f"with --pattern {pattern.value} the role {listener} takes --listen, and the other role --connect"
+        )
+
+
+_NO_CHECKSUM = f"{0:016x}"
 """The checksum of zero messages."""
 Given = Mapping[str, Any]
 """Values of the command's options."""
@@ -53,7 +123,7 @@ for _pattern in PUBLISHED:
     TASKS["consume", _pattern] = TASKS["consume", Pattern.PAIR]
 
 
-class SessionAlone(Session):
+class _SessionAlone(Session):
     """A session without a launcher: a role that shares a queue ends once patience is over.
 
     Before the first message it waits longer, for as long as other roles may take to come.
@@ -75,7 +145,7 @@ class SessionAlone(Session):
         return time.monotonic_ns() > self._until_ns + self._others_come_ns
 
 
-def play_by_hand(
+def _play_and_show(
     part: str, pattern: Pattern, listen: str | None, connect: str | None, given: Given, as_json: bool
 ) -> int:
     """Play one role and print its result; returns the exit code: 1 if the role did not finish."""
@@ -107,7 +177,7 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
         start = Usage.now()
-        result = TASKS[part, end.pattern](given)(SessionAlone(links, Pipe()[0], given["timeout_s"]))
+        result = TASKS[part, end.pattern](given)(_SessionAlone(links, Pipe()[0], given["timeout_s"]))
         result.usage = Usage.now().since(start)
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
@@ -136,5 +206,5 @@ def _show(part: str, pattern: Pattern, given: Given, result: RoleResult, as_json
         click.echo(orjson.dumps({"part": part, **counts, "figures": figures, "usage": result.usage}))
         return
     for name, value in (*counts.items(), *((name, short(value)) for name, value in figures.items())):
-        if value and value != NO_CHECKSUM:
+        if value and value != _NO_CHECKSUM:
             click.echo(f"{name:<24} {value}")

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from exchange.json_records import Record
 from reports.comparison.answer import NAGLE
-from reports.comparison.figures import (
-    contender_colours,
-    contender_of,
-    draw_arms,
-    numbers_of_arms,
-    rate_of,
-    with_rate,
-)
+from reports.comparison.figures import contender_colours, contender_of, draw_arms, numbers_of_arms, rate_of, with_rate
 from reports.comparison.sentences import IPOIB_CPU_PERCENT, IPOIB_MEAN_US, IPOIB_RATE, beside_the_rate
 from reports.drawing.canvas import empty_axes, linear_x, linear_y
 from reports.drawing.chart import Chart, EndLabel, label_ends

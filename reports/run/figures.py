@@ -11,14 +11,7 @@ from reports.drawing.chart import Chart
 from reports.drawing.figures import Drawing, Figure, drawing_of
 from reports.formats import three_digits
 from reports.run import completion, heat, load
-from reports.run.run_folder import (
-    RunFolder,
-    is_long_enough,
-    is_scheduled,
-    lasts_a_second,
-    length_s,
-    seconds_begun,
-)
+from reports.run.run_folder import RunFolder, is_long_enough, is_scheduled, lasts_a_second, length_s, seconds_begun
 
 
 @dataclass(frozen=True)

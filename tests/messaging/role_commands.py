@@ -68,7 +68,6 @@ def _ended(pid: int, out: Path, err: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from cli import bench_role as role_command  # noqa: F401 - once, for all forks
     from messaging import by_hand  # noqa: F401 - once, for all forks
     from messaging.setup import Setup
     from runs.launch.brokers import Brokers
