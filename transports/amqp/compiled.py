@@ -34,6 +34,7 @@ from transports.lending import (
     Lent,
     lendable,
     monotonic_ns,
+    move_bytes,
     poll,
     pollfd,
     receive_bytes,
@@ -57,8 +58,7 @@ def _receive(numbers: Longs, memory: Bytes, buffer: Bytes, offsets: Longs, count
     if begin == end:
         begin = end = 0
     elif end == INCOMING_BYTES:
-        for i in range(begin, end):
-            memory[i - begin] = memory[i]
+        move_bytes(memory.ctypes, memory[begin:].ctypes, end - begin)
         begin, end = 0, end - begin
     if end < INCOMING_BYTES:
         came = receive_bytes(numbers[_FD], memory[end:].ctypes, INCOMING_BYTES - end, AT_ONCE)
