@@ -66,6 +66,12 @@ def check(part: Record, kind: type) -> None:
         raise UnusableRecord(DAMAGED, f"is damaged: {error}") from error
 
 
+def section(record: Record, name: str) -> Record:
+    """A nested object of a record; empty if it is absent or null."""
+    found = record.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 Figures = dict[str, float | None]
 """Figures by name; the unit is in the name."""
 

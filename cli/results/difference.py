@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rich.padding import Padding
 from rich.text import Text
 
-from exchange.json_records import Record
+from exchange.json_records import Record, section
 from experiments.trials.conditions import DIFFERS_BY_RUN
 from reports.formats import condition, number
 from reports.tables import figure, key, plain_table, terminal, words
@@ -54,16 +54,10 @@ def differing(
             yield {"field": f"{prefix}{name}", **values}
 
 
-def part_of(record: Record, part: str) -> dict[str, Any]:
-    """The fields of a record's part; none if the record has no such part."""
-    fields = record.get(part)
-    return fields if isinstance(fields, dict) else {}
-
-
 def differing_parts(first: Record, second: Record, parts: Parts) -> Iterator[Record]:
     """Yield what differs in these parts, without the fields that differ between any two runs."""
     for part, names in parts.items():
-        for found in differing(part_of(first, part), part_of(second, part), names=names):
+        for found in differing(section(first, part), section(second, part), names=names):
             if (part, found["field"]) not in DIFFERS_BY_RUN:
                 yield {**found, "field": f"{part}.{found['field']}"}
 

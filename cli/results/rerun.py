@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from cli.results.difference import ABSENT, differing_parts, part_of
+from cli.results.difference import ABSENT, differing_parts
 from exchange.allowed import BadSetting
-from exchange.json_records import Record
+from exchange.json_records import Record, section
 from exchange.settings import RunSettings
 from reports.formats import plain
 from runs.errors import UserError
@@ -45,7 +45,7 @@ def warn_of_differences(then: Record, settings: RunSettings | None = None) -> No
 def unlike_then(then: Record, settings: RunSettings | None = None) -> Iterator[str]:
     """Yield what differs in host, versions and meeting place; `then` is a run's record, or a trial's conditions."""
     now = {"host": host_facts(), "versions": versions()}
-    for found in differing_parts(then, now, {part: None for part in now if part_of(then, part)}):
+    for found in differing_parts(then, now, {part: None for part in now if section(then, part)}):
         yield f"{found['field']} was {_value(found, 'first')}, is {_value(found, 'second')}"
     if settings is not None and (place := _elsewhere(then, settings)):
         yield f"the components met at {place}, and now do on this machine"
@@ -60,7 +60,7 @@ def _elsewhere(record: Record, settings: RunSettings) -> str | None:
     if "://" in settings.transport or settings.network != "local":
         return None
     try:
-        url = urlsplit(str(part_of(record, "settings").get("url")))
+        url = urlsplit(str(section(record, "settings").get("url")))
         return None if url.port is None or url.hostname in LOOPBACK else f"{url.hostname}:{url.port}"
     except ValueError:
         return None

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.results.difference import Parts, differing, part_of, print_lines, print_rows
+from cli.results.difference import Parts, differing, print_lines, print_rows
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
-from exchange.json_records import Record, RunRecord
+from exchange.json_records import Record, RunRecord, section
 from exchange.settings import RunSettings
 from reports.formats import condition, is_told, number, plain
 from reports.tables import key, plain_table, terminal, words
@@ -60,7 +60,7 @@ class Run(Kind):
         show_conditions(record)
 
     def head(self, record: Record) -> Record:
-        load = part_of(record, "host").get("load_before")
+        load = section(record, "host").get("load_before")
         head = {"name": record["name"], "status": record["status"], "reasons": record["reasons"]}
         started = {"started_at": record.get("started_at"), "load_before": load}
         return {**head, **started, "orders_measured": orders_measured(record)}
@@ -74,7 +74,7 @@ class Run(Kind):
     def found(self, first: Record, second: Record) -> Record:
         """Counts, streams and figures. A value that was not measured is absent; `ratio` is second over first."""
         return {
-            "counts": list(differing(part_of(first, "counts"), part_of(second, "counts"))),
+            "counts": list(differing(section(first, "counts"), section(second, "counts"))),
             "same_streams": {name: _is_same_stream(first, second, name) for name in ("orders", "answers")},
             "figures": list(_figures(first, second)),
         }
@@ -161,7 +161,7 @@ def _network(record: Record) -> str:
 
 def _is_same_stream(first: Record, second: Record, name: str) -> bool | None:
     """True if the checksums agree; None if either is unknown."""
-    sums = [part_of(record, "checksums").get(name) for record in (first, second)]
+    sums = [section(record, "checksums").get(name) for record in (first, second)]
     return None if None in sums else sums[0] == sums[1]
 
 

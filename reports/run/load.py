@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from exchange.json_records import Record
+from exchange.json_records import Record, section
 from exchange.measurements import Meter
 from exchange.workload import is_steady
 from reports.drawing.canvas import empty_axes, linear_y, time_x
 from reports.drawing.chart import Chart, EndLabel, Line, draw, label_ends, level, numbers_of, series_id
 from reports.drawing.colours import INK, MUTED, ROLE_COLOURS
 from reports.formats import is_number
-from reports.run.run_folder import RunFolder, is_long_enough, mean_cores, middles_s, seconds_per_point, section, span_s
+from reports.run.run_folder import RunFolder, is_long_enough, mean_cores, middles_s, seconds_per_point, span_s
 from reports.run.seconds import Seconds
 
 SENT, ANSWERED = ROLE_COLOURS["gateway"], ROLE_COLOURS["engine"]

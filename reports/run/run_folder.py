@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exchange.json_records import Record, RunRecord
+from exchange.json_records import Record, RunRecord, section
 from exchange.records import PAYLOADS
 from reports.drawing.colours import BLUE, transport_colour
 from reports.formats import is_number
@@ -51,12 +51,6 @@ def _read_spool(folder: Path) -> Spool:
         if record["kind"] in spool:
             spool[record["kind"]].append(record)
     return spool
-
-
-def section(record: Record, name: str) -> Record:
-    """A nested object of a record; empty if it is absent or null."""
-    found = record.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def is_scheduled(run: Record) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from exchange.json_records import Record
+from exchange.json_records import Record, section
 from exchange.measurements import LogBuckets
 from exchange.second_figures import Facts
 from exchange.seconds import is_analysed, is_full, merged
 from exchange.workload import is_steady
 from reports.formats import COLUMNS, cells, is_number, not_told, number
-from reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second, section
+from reports.run.run_folder import RunFolder, is_scheduled, lasts_a_second
 from reports.tables import FoldingTable, key, plain_table, terminal
 
 Row = dict[str, Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from exchange.json_records import Record
+from exchange.json_records import Record, section
 from exchange.words import counted, each_of
 from reports.formats import date_and_time, is_number, is_told, plain, rate, three_digits, time_in_words
-from reports.run.run_folder import is_scheduled, mean_cores, section
+from reports.run.run_folder import is_scheduled, mean_cores
 from runs.record.noise import MOST_SHARE, noise_words
 from transports.registry import scheme_of
 
