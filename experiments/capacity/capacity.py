@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -74,7 +74,7 @@ class Prober:
     def probe(self, value: float) -> Outcome:
         """Make the probe, and make it again while it is noisy, as far as the rule allows; the quietest try counts."""
         tries = [self._measured(value)]
-        while self._wants_again(tries):
+        while self.rule and self.rule.wants(list(map(_noise_of, tries)), len(self.set_aside) + len(tries) - 1):
             say(f"{self.load.axis.in_words(f'{value:,.0f}'):>21}: again, since {noise_words(_noise_of(tries[-1]))}")
             tries.append(self._measured(value))
         quietest = (self.rule.choose(list(map(_noise_of, tries))) if self.rule else None) or tries[0]
@@ -83,10 +83,6 @@ class Prober:
         self.probes.append(found)
         self.on_probe(found)
         return Outcome(found[self.load.axis.name], found["holds"], found["log_ratio"])
-
-    def _wants_again(self, tries: list[Record]) -> bool:
-        extra = len(self.set_aside) + len(tries) - 1
-        return self.rule is not None and self.rule.wants(list(map(_noise_of, tries)), extra)
 
     def _measured(self, value: float) -> Record:
         """UserError if the probe cannot be made; KeyboardInterrupt if Ctrl-C ended it early."""
@@ -144,7 +140,8 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
         found = search.as_dict(is_over)
         shares = [share for probe in prober.probes if (share := probe["noise_share"]) is not None]
         noisy = noisy_words(shares, MOST_SHARE, counted(len(prober.probes), "probes"))
-        flags = [*found["flags"], *_set_aside(prober), *filter(None, [noisy])]
+        aside = set_aside_words(list(map(_noise_of, prober.set_aside)), rule) if rule and prober.set_aside else ""
+        flags = [*found["flags"], *filter(None, [aside, noisy])]
         record = {**known, **found, "flags": flags, "probes": prober.probes, "redo_noisy": rule and asdict(rule),
                   "set_aside": prober.set_aside}  # fmt: skip
         write_json(folder / FILE, record)
@@ -161,11 +158,6 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
         _run(search, prober)
     record = write_record(is_over=True)
     return MeasuredCapacity(record, write_page(folder, record), is_whole=not search.stopped)
-
-
-def _set_aside(prober: Prober) -> Iterator[str]:
-    if prober.rule and prober.set_aside:
-        yield set_aside_words(list(map(_noise_of, prober.set_aside)), prober.rule)
 
 
 def _run(search: CapacitySearch, prober: Prober) -> None:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from exchange.words import counted
 from experiments.pipeline.run_sources import RunSources, find_runs
-from reports.formats import ABSENT
+from reports.formats import cells
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError, users_mistake
 from spark.dataset.folder import DatasetFolder, dataset_folder, served_to_change
@@ -52,7 +52,11 @@ def ingest(results: Path, tables: str | None, again: bool, events: bool, setting
     found, url = _finished_runs(results), tables or default_tables(results)
     make_events = _event_tables() if events else None
     with open_dataset(INGEST_MASTER, url, settings) as (spark, folder):
-        print_ingest(ingest_runs(spark, folder, found.sources, again, make_events), found.left_out, folder.url)
+        ingested = ingest_runs(spark, folder, found.sources, again, make_events)
+        for sentence in _not_in_tables(ingested, found.left_out):
+            click.echo(sentence, err=True)
+        went_in = f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records"
+        click.echo(f"{went_in}; {ingested.runs} are there\ntables: {folder.url}")
     if events and (plain := [source for source in found.sources if not source.has_streams]):
         click.echo(f"{counted(len(plain), 'runs')} without events: exchange run --record keeps them", err=True)
     return 1 if found.left_out else 0
@@ -191,15 +195,8 @@ def _in_sentences() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
-def print_ingest(ingested: Ingested, left_out: Mapping[str, str], url: str) -> None:
-    """Print how many runs went in, which did not and why, and how many lines are in quarantine."""
-    for sentence in _not_in_tables(ingested, left_out):
-        click.echo(sentence, err=True)
-    click.echo(f"{counted(ingested.new_runs, 'runs')} went in, {ingested.records:,} records; {ingested.runs} are there")
-    click.echo(f"tables: {url}")
-
-
 def _not_in_tables(ingested: Ingested, left_out: Mapping[str, str]) -> Iterator[str]:
+    """Which runs did not go in and why, and how many lines are in quarantine."""
     for reason in list(left_out.values())[:MOST_REASONS]:
         yield f"left out: {reason}"
     if len(left_out) > MOST_REASONS:
@@ -215,10 +212,12 @@ def print_summary(folder: DatasetFolder, runs: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"tables": folder.url, "runs": runs, "arms": rows}, indent=2))
         return
+    repeats, left_out = (sum(row[name] for row in rows) for name in ("repeats", "left_out"))
     terminal().print(_table(rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         click.echo(f"... and {len(rows) - MOST_ROWS} more arms in the table")
-    click.echo(f"medians of {counted(runs, 'runs')}; tables: {folder.url}")
+    without = f", without {counted(left_out, 'runs')} that do not count" if left_out else ""
+    click.echo(f"medians of {counted(repeats, 'runs')}{without}; tables: {folder.url}")
 
 
 def _table(rows: list[dict[str, Any]]) -> FoldingTable:
@@ -227,6 +226,5 @@ def _table(rows: list[dict[str, Any]]) -> FoldingTable:
     for experiment, arms in groupby(rows, lambda row: row["experiment"]):
         table.add_row(Text(experiment, "bold"))
         for arm in arms:
-            cells = (ABSENT if arm[column] is None else form.format(arm[column]) for column, form in COLUMNS.values())
-            table.add_row(Text(f"  {arm['transport']} {arm['arm']}".rstrip()), *cells)
+            table.add_row(Text(f"  {arm['transport']} {arm['arm']}".rstrip()), *cells(arm, "due", COLUMNS))
     return table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.settings import RunSettings
-from experiments.trials.observations import is_warm_up
+from experiments.trials.observations import is_warm_up, set_aside
 from runs.errors import UserError
 from runs.files import run_folders
 from runs.metrics import COMPARISON_METRICS, NAGLE_METRICS, packets
@@ -43,21 +43,25 @@ def find_runs(results: Path) -> RunSources:
     if not folders:
         raise UserError(f"{results} holds no runs: give the folder of a run, of a trial, or one that holds some")
     sources, left_out = [], {}
+    aside = {trial: set_aside(trial) for trial in {folder.parent for folder in folders}}
     for folder in folders:
         try:
-            sources.append(source_of(folder))
+            sources.append(source_of(folder, folder.name in aside[folder.parent]))
         except (RunUnfinishedError, RunUnreadableError) as error:
             left_out[str(folder)] = str(error)
     return RunSources(tuple(sources), left_out)
 
 
-def source_of(folder: Path) -> RunSource:
+def source_of(folder: Path, is_set_aside: bool) -> RunSource:
     """Read a finished run's record. RunUnfinishedError, RunUnreadableError."""
     record, status = finished_record(folder), (folder / "run.json").stat()
     measured = {name: READERS[name](record) for name in FACTS}
     facts = {name: None if value is None else float(value) for name, value in measured.items()}
     complete = replace(facts_of(folder, record), arm=_arm(record.get("settings") or {}), facts=facts)
-    return RunSource(record=complete, spool=folder / "spool", fingerprint=f"{status.st_size}-{status.st_mtime_ns}")
+    fingerprint = f"{status.st_size}-{status.st_mtime_ns}"
+    if is_set_aside:  # a trial that goes on may change its mind
+        complete, fingerprint = replace(complete, status="set aside"), f"{fingerprint}-aside"
+    return RunSource(record=complete, spool=folder / "spool", fingerprint=fingerprint)
 
 
 def _arm(settings: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ plan's rule on noisy runs chooses; the others stay.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 from collections import Counter
@@ -15,7 +16,8 @@ from pathlib import Path
 from exchange.json_records import NEWER, SCHEMA, Record, RunRecord, UnusableRecord, decode
 from experiments.trials.arms import Arm
 from experiments.trials.plan import FILE as PLAN
-from experiments.trials.plan import WARM_UP, Plan, Step
+from experiments.trials.plan import WARM_UP, Plan, Step, read_plan
+from runs.errors import UserError
 from runs.files import new_run_folder
 from runs.metrics import Metric
 from runs.record.status import is_gateways_own
@@ -123,6 +125,14 @@ class Observations:
             read = {repeat: metric.read(record) for repeat, record in self.runs.items()}
             self._read[metric] = {repeat: value for repeat, value in read.items() if value is not None}
         return self._read[metric]
+
+
+def set_aside(folder: Path) -> set[str]:
+    """The names of usable runs that are in no figure of their trial; none in a folder without a usable plan."""
+    with contextlib.suppress(UserError):
+        arms = observe(folder, read_plan(folder)).values()
+        return {run["name"] for arm in arms for _, run in (*arm.set_aside, *arm.excluded) if is_valid(run)}
+    return set()
 
 
 def observe(trial: Path, plan: Plan) -> dict[str, Observations]:

@@ -5,8 +5,8 @@ The tables of arms hold the paper's figures and table over repeats, and arms tha
     figure 8 (a)      orders_per_s, answers_per_s              figure 9    broker_, gateway_, engine_cpu_percent
     figure 8 (b, c)   handed_over_mean_us                      table 1     packets, packet_bytes, packet_gap_us
 
-They are medians over the repeats of an arm. A run that is neither complete nor saturated is counted, and is in no
-median. Intervals and verdicts are those of the trial's own page; tables hold only what was measured.
+They are medians over the repeats of an arm. A run that its trial set aside, or that is neither complete nor saturated,
+is counted, and is in no median. Intervals and verdicts are those of the trial's own page.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from rich.console import Console
 from sample_trials import plan, record_of
 
 from exchange.settings import RunSettings
+from experiments.pipeline.run_sources import find_runs
 from experiments.trials.execution import Progress, execute, to_do
 from experiments.trials.observations import observe
 from experiments.trials.plan import Plan, read_plan, write_plan
@@ -71,6 +72,22 @@ def test_a_noisy_run_is_made_again_at_the_end_of_its_repeat_and_set_aside(tmp_pa
     assert (tmp_path / aside["run"] / "run.json").exists()
     assert (aside["repeat"], aside["share_of_all_cpus"], arm["excluded"]) == (1, NOISY, [])
     assert to_do(tmp_path, MADE) == []
+
+
+def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
+    """The medians of Spark's arms held runs that the trial had set aside."""
+    ran(tmp_path, Machine(after_warm_ups(NOISY)))
+    write_plan(tmp_path, MADE)
+    for run in tmp_path.glob("*/run.json"):
+        (run.parent / "spool").mkdir()
+    [aside] = [run["run"] for arm in results(tmp_path, MADE)["arms"] for run in arm["set_aside"]]
+    sources = {source.record.run: source for source in find_runs(tmp_path).sources}
+    assert {name for name, source in sources.items() if source.record.status == "complete"} == sources.keys() - {aside}
+    assert (len(sources), sources[aside].record.status) == (5, "set aside")
+    (tmp_path / "plan.json").unlink()
+    [counted] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
+    assert counted.record.status == "complete"
+    assert counted.fingerprint != sources[aside].fingerprint, "an ingest reads it anew"
 
 
 def test_the_page_counts_and_links_the_runs_that_were_set_aside(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -71,3 +72,15 @@ def test_a_master_that_does_not_answer_is_told_before_a_jvm_starts(
     done = CliRunner().invoke(main, ["spark", *(word.format(tmp_path) for word in arguments)])
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_a_summary_says_of_how_many_runs_its_medians_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """It counted those that are in no median, and showed a p99 of so few orders that it was nearly their maximum."""
+    arm = {"experiment": "e", "arm": "", "transport": "tcp", "repeats": 2, "left_out": 3, "due_p99_us": 71.0}
+    rows = [dict.fromkeys((name for name, _ in jobs.COLUMNS.values())) | arm | {"due_count": 499.0}]
+    folder = SimpleNamespace(url="tables", files=lambda _: ["arms"], rows=lambda _: rows)
+    jobs.print_summary(folder, 5, as_json=False)
+    printed = capsys.readouterr().out
+    assert "medians of 2 runs, without 3 runs that do not count; tables: tables" in printed
+    assert "max of 499" in printed
+    assert "71" not in printed
