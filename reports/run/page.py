@@ -40,7 +40,7 @@ def page_html(folder: RunFolder) -> str:
 
 
 def report_run(folder: Path, options: ReportOptions) -> int:
-    """Show and write the report; the exit code is 1 if Spark could make no tables."""
+    """Show and write the report; the exit code is 1 if Spark could make no tables. An export takes those there are."""
     finished = (folder / "run.json").exists()
     if options.quiet and not finished:
         raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
@@ -53,9 +53,10 @@ def report_run(folder: Path, options: ReportOptions) -> int:
         click.echo(f"{what}: {path}", err=options.quiet)
     if not finished or not options.with_spark:
         return 0
-    from reports.run.spark_tables import make_tables
+    from reports.run.spark_tables import are_made, make_tables
 
-    return 0 if make_tables(folder, options.quiet) else 1
+    is_export = options.quiet or options.figures or options.hlog
+    return 0 if (is_export and are_made(folder)) or make_tables(folder, options.quiet) else 1
 
 
 def _show(folder: Path, record: dict[str, Any], options: ReportOptions) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from cli.main import main
+from reports.run import spark_tables
 from tests.reports.run.synthetic_run import SyntheticRun
 
 FIGURES = ("completion", "heat", "percentiles", "rates", "cpu")
@@ -119,3 +120,27 @@ def test_a_killed_run_has_a_page_but_no_record_to_print(run: Path) -> None:
 
 def test_two_forms_at_once_are_refused(run: Path) -> None:
     assert report(run, "--json", "--csv").exit_code == 2
+
+
+def test_an_export_has_spark_make_its_tables_only_if_they_are_missing_or_older_than_the_run(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each export waited some ten seconds for tables that were there."""
+    made: list[Path] = []
+
+    def make(folder: Path, _quiet: bool) -> bool:
+        made.append(folder)
+        (folder / "tables").mkdir(exist_ok=True)
+        (folder / "tables" / "seconds.parquet").write_bytes(b"")
+        return True
+
+    def reported(*words: str) -> int:
+        result = CliRunner().invoke(main, ["report", str(run), *words])
+        assert result.exit_code == 0, result.output
+        return len(made)
+
+    monkeypatch.setattr(spark_tables, "make_tables", make)
+    assert [reported("--csv"), reported("--csv"), reported("--hlog"), reported("--json")] == [1, 1, 1, 1]
+    assert reported() == 2, "the report itself makes them anew"
+    (run / "run.json").write_bytes((run / "run.json").read_bytes())
+    assert [reported("--csv"), reported("--csv")] == [3, 3]
