@@ -48,7 +48,7 @@ def answer(record: Record) -> list[str]:
     planned = "" if record["status"] == "complete" else f" (of {record['planned_cells']} planned)"
     skipped = len(record["cells"]) - len(cells)
     head = f"{counted(lost, 'orders') if lost else 'no order'} {'were' if lost > 1 else 'was'} lost"
-    head += f" in {where or 'any'} of {counted(len(cells), 'runs')}"
+    head = f"{head} in {where or 'any'} of {counted(len(cells), 'runs')}" if cells else "no fault could be tried"
     head += f"{planned}{_silent(cells) or (', all counted in the records' if lost else '')}"
     head += f"; {skipped} not possible here" if skipped else ""
     return [head, *(_over(over, [cell for cell in cells if cell["over"] == over]) for over in columns_of(record))]
@@ -98,20 +98,16 @@ def _matrix(record: Record) -> FoldingTable:
 
 
 def in_short(cell: Record | None) -> str:
-    """12 of 6,000, 1.52 s"""
+    """12 of 6,000, 1.52 s; "end" in place of the seconds where no answer came any more."""
     if cell is None:
         return ABSENT
     if "skipped" in cell:
         return "not possible here"
     orders = cell["orders"]
     mark = "! " if is_unreported(cell) else ""
-    return f"{mark}{orders['lost']:,} of {orders['sent']:,}, {without_service(cell)}"
-
-
-def without_service(cell: Record) -> str:
-    """1.52 s, or end where no answer came any more."""
     seconds = cell["without_service_s"]
-    return ABSENT if seconds is None else f"{seconds:.2f} s" if cell["came_back"] else "end"
+    silence = ABSENT if seconds is None else f"{seconds:.2f} s" if cell["came_back"] else "end"
+    return f"{mark}{orders['lost']:,} of {orders['sent']:,}, {silence}"
 
 
 def _details(record: Record) -> FoldingTable:

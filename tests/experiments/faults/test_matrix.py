@@ -130,6 +130,7 @@ def test_a_loss_that_nobody_was_told_of_comes_first_and_fails_the_matrix() -> No
         "6 orders were lost in 1 of 1 run, all counted in the records; 1 not possible here", False
     )  # fmt: skip
     nothing = answer({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
+    assert nothing[0] == "no fault could be tried; 1 not possible here", "it said that no order was lost"
     assert nothing[1] == "over tcp, no fault could be tried: the details say why"
     assert fails({**record, "cells": [{"over": "tcp", "skipped": "no"}]})
     assert fails(record | {"status": "interrupted"})
