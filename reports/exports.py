@@ -17,6 +17,7 @@ from runs.files import json_bytes
 
 Row = dict[str, Any]
 Some = TypeVar("Some")
+ENDS = ("median", "low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ def grouped(records: Iterable[Some], name_of: Callable[[Some], str]) -> dict[str
 
 
 def trial_rows(record: Row) -> list[Row]:
-    """A row for each arm: its name, the settings in which arms differ, and every metric."""
+    """A row for each arm: its name, the settings in which arms differ, and every metric, null where unmeasured."""
     settings = [orjson.loads(json_bytes(arm["settings"])) for arm in record["arms"]]
     varying = [name for name in settings[0] if any(other.get(name) != settings[0][name] for other in settings)]
     return [
@@ -91,15 +92,12 @@ def trial_rows(record: Row) -> list[Row]:
             "runs": len(arm["runs"]),
             "saturated": arm["saturated"],
             "held": arm["held"],
-            "metrics": {name: _estimate(arm["metrics"].get(name)) for name in record["metrics"]},
+            "metrics": {
+                name: {end: arm["metrics"].get(name, {}).get(end) for end in ENDS} for name in record["metrics"]
+            },
         }
         for arm, own in zip(record["arms"], settings, strict=True)
     ]
-
-
-def _estimate(found: Row | None) -> Row:
-    """Median and interval; null, each, if no run measured the metric."""
-    return {name: (found or {}).get(name) for name in ("median", "low", "high")}
 
 
 def flat(row: Row) -> Row:

@@ -198,5 +198,5 @@ def _arm_lines(difference: Record) -> Iterator[str]:
     for letter, side in (("A", "first"), ("B", "second")):
         if only := difference["only_in"][side]:
             yield f"only in {letter}: {', '.join(only)}"
-        if not_held := [arm["label"] for arm in difference["arms"] if not arm[side]["held"]]:
+        if not_held := [arm["label"] for arm in difference["arms"] if arm[side]["held"] is False]:
             yield f"in {letter} the rate was not held by: {', '.join(not_held)}"

@@ -120,12 +120,9 @@ def _saturated(observed: dict[str, Observations]) -> Iterator[str]:
     """The compared arms of which some runs did not keep up."""
     some = [arm for arm in observed.values() if arm.saturated and arm.kept_rate]
     if some:
-        arms = [f"{arm.arm.label} ({arm.saturated} of {len(arm.runs)} runs{_delayed(arm)})" for arm in some]
+        late = [f"; in {arm.delayed} only the gateway was late" if arm.delayed else "" for arm in some]
+        arms = [f"{a.arm.label} ({a.saturated} of {len(a.runs)} runs{why})" for a, why in zip(some, late, strict=True)]
         yield f"counted although some runs saturated: {', '.join(arms)}"
-
-
-def _delayed(arm: Observations) -> str:
-    return f"; in {arm.delayed} only the gateway was late" if arm.delayed else ""
 
 
 def _streams(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:

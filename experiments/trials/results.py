@@ -82,7 +82,7 @@ def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
         "contender": arm.arm.contender,
         "block": arm.arm.block,
         "settings": arm.arm.settings.as_dict(),
-        "held": arm.kept_rate,
+        "held": arm.kept_rate if arm.runs else None,
         "saturated": arm.saturated,
         "delayed_by_gateway": arm.delayed,
         "orders_measured": _orders_measured(arm),

@@ -50,7 +50,9 @@ def hurts_or_helps(found: Finding) -> str:
 def cannot_tell(found: Finding) -> str:
     """cannot tell: tcp / zeromq is 1.02 (0.95..1.08), below 1 in 4 of 10 repeats."""
     how_often = f"below 1 in {found.lower} of {counted(found.repeats, 'repeats')}"
-    lead = "cannot tell" if holds_one(found.ratio) else "too close to call, less than percentiles resolve"
+    low, high = found.ratio.low, found.ratio.high
+    holds_one = low is None or high is None or low <= 1.0 <= high
+    lead = "cannot tell" if holds_one else "too close to call, less than percentiles resolve"
     return f"{lead}: {found.first} / {found.second} is {times(found.ratio.value)} {interval(found.ratio)}, {how_often}"
 
 
@@ -60,10 +62,6 @@ def too_few_repeats(found: Finding, needed: int) -> str:
         f"cannot tell from {counted(found.repeats, 'repeats')}, {needed} are needed: {found.first} / {found.second} "
         f"is {times(found.ratio.value)}, below 1 in {found.lower} of {found.repeats}"
     )
-
-
-def holds_one(ratio: Estimate) -> bool:
-    return ratio.low is None or ratio.high is None or ratio.low <= 1.0 <= ratio.high
 
 
 def inverse(ratio: Estimate) -> Estimate:

@@ -20,7 +20,7 @@ from exchange.json_records import ComparisonRecord, Record, decode
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan
-from experiments.trials.sign_flips import LogRatio, estimate_together, hodges_lehmann, repeats_needed
+from experiments.trials.sign_flips import CAUTION, LogRatio, estimate_together, hodges_lehmann, repeats_needed
 from experiments.trials.study import Finding, cannot_tell, too_few_repeats
 from runs.metrics import Metric
 
@@ -113,8 +113,8 @@ def unreachable(plan: Plan) -> str | None:
     if most >= needed or not planned_rows(plan):
         return None
     return (
-        f"{counted(most, 'repeats')} cannot reach a verdict: {needed} are needed, since fewer would agree by chance "
-        f"in over {ALPHA:.0%} of trials"
+        f"{counted(most, 'repeats')} cannot reach a verdict: {needed} are needed, since {needed - 1} agree by chance "
+        f"in {100 * 2.0 ** (2 - needed):.2g}% of trials, and at most {100 * CAUTION * alpha_of(plan):.2g}% are allowed"
     )
 
 
@@ -200,11 +200,8 @@ def detectable(plan: Plan, results: Path | None) -> str | None:
         return None
     earlier = list(deviations(results)) if results else []
     deviation = median(earlier) if earlier else ASSUMED_DEVIATION
-    source = (
-        f"as in {counted(len(earlier), 'rows')} of earlier trials"
-        if earlier
-        else "an assumption, as there is no earlier trial"
-    )
+    as_before = f"as in {counted(len(earlier), 'rows')} of earlier trials"
+    source = as_before if earlier else "an assumption, as there is no earlier trial"
     smallest = {
         repeats: f"from about {smallest_ratio(repeats, len(rows), deviation, alpha_of(plan)) - 1:.0%}"
         for repeats in (plan.repeats, max(plan.repeats, *plan.looks, 0))

@@ -22,6 +22,7 @@ P50 = "due_p50_us"
 SAYS = {metric.name: metric.says for metric in COMPARISON_METRICS if metric.says}
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 TOO_FEW = "too few repeats to tell"
+WITHOUT_DIFFERENCE = {"no difference found": "cannot tell", TOO_FEW: TOO_FEW, "not compared": "not compared"}
 MOST_ROWS = 30
 NARROWEST = 0.5, 2.0
 """The scale shows at least these ratios, so that a small difference looks small."""
@@ -42,10 +43,12 @@ def _alone(contender: str, arms: list[Record]) -> str:
     )
     unpaced = [arm for arm in arms if arm["settings"]["orders_per_s"] is None and "orders_per_s" in arm["metrics"]]
     flat_out = [f"{with_middle_half(arm['metrics']['orders_per_s'])} orders/s {arm['block']}" for arm in unpaced]
-    lost = [arm["block"] for arm in arms if not arm["held"]]
+    lost, unmeasured = ([arm["block"] for arm in arms if arm["held"] is held] for held in (False, None))
     clauses = [
         *([f"completion p50 from due {', to '.join(ends)}"] if ends else []), *flat_out,
-        *([f"the rate was not kept {', '.join(lost)}"] if lost else ["every rate was kept"] if ends else []),
+        *([f"the rate was not kept {', '.join(lost)}"] if lost else []),
+        *([f"nothing was measured {', '.join(unmeasured)}"] if unmeasured else []),
+        *(["every rate was kept"] if ends and not (lost or unmeasured) else []),
     ]  # fmt: skip
     return f"{contender}: {'; '.join(clauses) or 'nothing was measured'}"
 
@@ -73,9 +76,7 @@ def headline(record: Record) -> str:
         return found[0] if found else "Nothing was measured"
     differ = [verdict for verdict in record["verdicts"] if verdict["outcome"] == "differ"]
     if not differ:
-        is_told = any(verdict.get("low") is not None for verdict in record["verdicts"])
-        words = "No difference was found" if is_told else TOO_FEW.capitalize()
-        return f"{words} in {counted(len(record['verdicts']), 'comparisons')}"
+        return ", ".join(_rest(record["verdicts"], others=False)).capitalize()
     most = max(differ, key=lambda verdict: abs(log(verdict["ratio"])))
     words = f"{len(differ)} of {counted(len(record['verdicts']), 'comparisons')} differ"
     title = record["metrics"][most["metric"]]["title"]
@@ -119,17 +120,14 @@ def _of_side(record: Record, differ: list[Record], cases: int) -> str:
 
 
 def _rest(verdicts: list[Record], others: bool) -> Iterator[str]:
-    found = Counter(map(_without_difference, verdicts))
+    found = Counter(
+        TOO_FEW if verdict["outcome"] == "cannot tell" and verdict.get("low") is None else verdict["outcome"]
+        for verdict in verdicts
+    )
     in_all = f" of {counted(len(verdicts), 'cases')}" if not others else ""
-    for words in ("no difference found", TOO_FEW, "not compared"):
-        if number := found[words]:
+    for words, outcome in WITHOUT_DIFFERENCE.items():
+        if number := found[outcome]:
             yield words if len(verdicts) == 1 else f"{words} in {number}{in_all}"
-
-
-def _without_difference(verdict: Record) -> str | None:
-    if verdict["outcome"] == "cannot tell":
-        return "no difference found" if verdict.get("low") is not None else TOO_FEW
-    return "not compared" if verdict["outcome"] == "not compared" else None
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def ratio_plot(record: Record) -> RatioPlot | None:
     scale = _Scale(min(ends) / 1.05, max(ends) * 1.05)
     return RatioPlot(
         [(f"{tick:g}", scale.place(tick)) for tick in TICKS if scale.low <= tick <= scale.high],
-        {name: [_mark(verdict, scale) for verdict in own] for name, own in _by_metric(record).items()},
+        {name: [_mark(record, verdict, scale) for verdict in own] for name, own in _by_metric(record).items()},
     )
 
 
@@ -189,21 +187,24 @@ class _Scale:
         return round(100 * log(ratio / self.low) / log(self.high / self.low), 2)
 
 
-def _mark(verdict: Record, scale: _Scale) -> Mark:
+def _mark(record: Record, verdict: Record, scale: _Scale) -> Mark:
     label, outcome, sentence = verdict["block"], verdict["outcome"], verdict["sentence"]
     ratio, ends = verdict.get("ratio"), (verdict.get("low"), verdict.get("high"))
     if not ratio:
         return Mark(label, outcome, "", outcome, sentence)
     words = f"{times(ratio)} {interval(Estimate(ratio, *ends))}".rstrip()
     low, high = (None if end is None else scale.place(end) for end in ends)
-    return Mark(label, words, _agree(verdict), outcome, sentence, scale.place(ratio), low, high)
+    return Mark(label, words, _agree(record, verdict), outcome, sentence, scale.place(ratio), low, high)
 
 
-def _agree(verdict: Record) -> str:
-    """9 of 10. The share is a multiple of half a repeat, since equal values count half; such a half is left out."""
-    share, repeats = verdict["share_of_repeats_first_lower"], len(verdict["repeats"])
-    halves = round(2 * repeats * (share if verdict["ratio"] < 1 else 1 - share))
-    return f"{halves // 2} of {repeats}"
+def _agree(record: Record, verdict: Record) -> str:
+    """9 of 10, as in the verdict's sentence; a repeat with equal values is on neither side of 1."""
+    arms = {arm["label"]: arm["metrics"] for arm in record["arms"]}
+    low, high = (arms[verdict[side]][verdict["metric"]]["by_repeat"] for side in ("first", "second"))
+    if verdict["ratio"] >= 1:
+        low, high = high, low
+    agreed = sum(low[str(repeat)] < high[str(repeat)] for repeat in verdict["repeats"])
+    return f"{agreed} of {len(verdict['repeats'])}"
 
 
 def strip(mark: Mark, ticks: list[tuple[str, float]], width: int) -> str:

@@ -45,7 +45,8 @@ def sureness(record: Record) -> str:
     rows = sum(verdict.get("low") is not None for verdict in record["verdicts"])
     confidence = record["statistics"]["confidence"]
     if not rows:
-        return "There is no interval: too few repeats."
+        few = any(verdict["outcome"] == "cannot tell" for verdict in record["verdicts"])
+        return f"There is no interval: {'too few repeats' if few else 'nothing was compared'}."
     if rows == 1:
         return f"The interval holds the true ratio in {confidence:.0%} of trials."
     all_of_them = "Both" if rows == 2 else f"All {rows}"

@@ -97,7 +97,7 @@ def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:
 
 
 def _completion(record: Record) -> FoldingTable:
-    """Medians over repeats, with their 95 % intervals in brackets."""
+    """Medians over repeats, with the middle half of the repeats in brackets."""
     saturated = any(arm["saturated"] for arm in record["arms"])
     titles = ("p50 us from due", "p99 us", "achieved/s", *(["saturated"] if saturated else []))
     table = plain_table(key("orders/s", from_right=True), key(), *titles)

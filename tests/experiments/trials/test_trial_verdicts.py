@@ -16,6 +16,7 @@ from exchange.settings import RunSettings
 from experiments.trials.arms import Arm
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
+from experiments.trials.verdicts import unreachable
 from reports.exports import trial_rows
 from reports.formats import interval
 
@@ -71,7 +72,11 @@ def test_too_few_repeats_give_an_estimate_and_say_how_many_are_needed(tmp_path: 
     few = told(tmp_path / "five", plan(repeats=5))
     assert (few["outcome"], few["low"], few["p"]) == ("cannot tell", None, None)
     assert few["sentence"] == "cannot tell from 5 repeats, 6 are needed: a / b is 0.33, below 1 in 5 of 5"
-    assert "5 repeats cannot reach a verdict: 6 are needed" in caveats(tmp_path / "five", plan(repeats=5))
+    assert "5 repeats cannot reach a verdict: 6 are needed, since 5 agree by chance in 6.2% of trials" in caveats(
+        tmp_path / "five", plan(repeats=5)
+    )
+    looks = unreachable(plan(repeats=2).with_looks(7)) or ""
+    assert looks.endswith("8 are needed, since 7 agree by chance in 1.6% of trials, and at most 1.3% are allowed")
     assert told(tmp_path / "six", plan(repeats=6))["outcome"] == "differ"
     assert caveats(tmp_path / "six", plan(repeats=6)) == ""
 
@@ -197,6 +202,11 @@ def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path
     found = results(tmp_path, replace(plan(), resumed=1))
     first = "20 of 20 planned runs are there; 1 run dropped out, 1 made again; the trial was resumed once"
     assert (found["caveats"][0], found["resumed"]) == (first, 1)
+
+
+def test_an_arm_without_a_run_neither_held_its_rate_nor_lost_it(tmp_path: Path) -> None:
+    """It was called held, in the record and in the rows of --json and --csv."""
+    assert {row["held"] for row in trial_rows(results(tmp_path, plan()))} == {None}
 
 
 def test_the_warm_ups_tell_how_often_a_trial_of_an_older_version_was_resumed(tmp_path: Path) -> None:

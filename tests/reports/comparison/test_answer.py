@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
-from reports.comparison.sentences import completion, cpu_beyond
+from reports.comparison.sentences import completion, cpu_beyond, sureness
 from reports.comparison.table import _ratios
 from reports.formats import rounded
 from reports.tables import terminal
 
 P50 = "due_p50_us"
+ONES = {str(repeat): 1.0 for repeat in range(10)}
+BY_REPEAT = {"b": {str(repeat): 2.0 if repeat < 8 else 0.5 for repeat in range(10)}}
+"""In 8 of 10 repeats the first arm is lower than b."""
 
 
 def verdict(ratio: float | None, outcome: str = "differ", block: str = "at 1", first: str = "a", second: str = "b"):
@@ -26,7 +29,11 @@ def verdict(ratio: float | None, outcome: str = "differ", block: str = "at 1", f
 
 def record(*verdicts: dict[str, Any], study: str = "compare") -> dict[str, Any]:
     names = {end[side]: end[side].partition(" ")[0] for end in verdicts for side in ("first", "second")}
-    arms = [{"label": label, "contender": name} for label, name in names.items()]
+    measured = {verdict["metric"] for verdict in verdicts}
+    arms = [
+        {"label": label, "contender": name, "metrics": {m: {"by_repeat": BY_REPEAT.get(name, ONES)} for m in measured}}
+        for label, name in names.items()
+    ]
     metrics = {P50: {"title": "completion p50 from due time"}}
     return {"study": study, "verdicts": list(verdicts), "arms": arms, "metrics": metrics}
 
@@ -56,7 +63,7 @@ def test_what_is_the_same_of_several_metrics_is_said_once() -> None:
     assert answers(made) == ["a and b: no difference found (completion p50 from due time, p99)"]
 
 
-def alone(rate: float | None, held: bool = True, **figures: float) -> dict[str, Any]:
+def alone(rate: float | None, held: bool | None = True, **figures: float) -> dict[str, Any]:
     """An arm of the only contender; each figure is of one repeat."""
     block = f"at {rate:,.0f} orders/s" if rate else "as fast as it goes"
     estimates = {name: {"median": value, "by_repeat": {"1": value}} for name, value in figures.items()}
@@ -73,6 +80,8 @@ def alone(rate: float | None, held: bool = True, **figures: float) -> dict[str, 
          "a: completion p50 from due 200 us at 1,000 orders/s; the rate was not kept at 90,000 orders/s"),
         ([alone(None, orders_per_s=1_300_000)], "a: 1,300,000 orders/s as fast as it goes"),
         ([alone(1_000, held=False)], "a: the rate was not kept at 1,000 orders/s"),
+        ([alone(1_000, due_p50_us=200), alone(2_000, held=None)],
+         "a: completion p50 from due 200 us at 1,000 orders/s; nothing was measured at 2,000 orders/s"),
         ([], "Nothing was measured"),
     ],
 )  # fmt: skip
@@ -89,6 +98,32 @@ def test_nagle_s_answer_says_whether_it_hurts() -> None:
 def test_with_many_contenders_the_headline_names_the_largest_difference() -> None:
     said = headline(record(verdict(0.5), verdict(0.1, second="c"), verdict(1.0, "cannot tell", first="b", second="c")))
     assert said.startswith("2 of 3 comparisons differ, most of all at 1: told")
+
+
+def test_of_many_comparisons_without_a_difference_those_that_were_not_compared_are_counted_apart() -> None:
+    """All three were called comparisons without a difference, though two had no figures at all."""
+    lacking = [verdict(None, "not compared", second=name) for name in "cd"]
+    assert headline(record(verdict(1.0, "cannot tell"), *lacking)) == (
+        "No difference found in 1 of 3 cases, not compared in 2 of 3 cases"
+    )
+    assert headline(record(*lacking)) == "Not compared in 2 of 2 cases", "it said: too few repeats"
+
+
+def test_a_page_gives_too_few_repeats_as_the_reason_only_where_they_are() -> None:
+    told = {"statistics": {"confidence": 0.95}}
+    few = {**verdict(0.5, "cannot tell"), "low": None, "high": None}
+    assert sureness(record(few) | told) == "There is no interval: too few repeats."
+    assert sureness(record(verdict(None, "not compared")) | told) == "There is no interval: nothing was compared."
+    assert sureness(record() | told) == "There is no interval: nothing was compared."
+
+
+def test_repeats_with_equal_values_are_on_neither_side_of_1() -> None:
+    """The plot counted half of them, where the verdict's sentence counts none."""
+    made = record(verdict(0.5))
+    made["arms"][1]["metrics"][P50]["by_repeat"] = {**BY_REPEAT["b"], "0": 1.0, "1": 1.0}
+    plot = ratio_plot(made)
+    assert plot is not None
+    assert [mark.agree for mark in next(iter(plot.groups.values()))] == ["6 of 10"]
 
 
 def test_a_row_of_the_plot_shows_the_estimate_between_its_ends_and_on_its_side_of_1() -> None:
