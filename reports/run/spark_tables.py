@@ -26,9 +26,9 @@ def make_tables(folder: Path, quiet: bool) -> bool:
 
 def are_made(folder: Path) -> bool:
     """True if the last of a run's tables is there, and newer than the files that they are made of."""
-    made = folder / "tables" / "seconds.parquet"
+    last = folder / "tables" / "seconds.parquet"
     read = (folder / "run.json", folder / "spool", *(folder / "spool").glob("*.jsonl"))
-    return made.exists() and all(path.exists() and path.stat().st_mtime_ns < made.stat().st_mtime_ns for path in read)
+    return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
 
 
 def _summarize(folder: Path) -> str | None:
