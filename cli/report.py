@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 @no_spark_option
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the record: run.json, bench.json, or a row for each arm of a trial or probe of a capacity.",
-)
+@click.option("--json", "as_json", is_flag=True,
+              help="Print the record; of a trial or capacity, a row for each arm or probe.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV.")
 def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bool, as_csv: bool) -> None:
     """Make the page of a run, trial, benchmark, capacity or fault matrix again from its FOLDER. A run by

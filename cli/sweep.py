@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import Command, configured
-from cli.trial_options import folder_options, make_or_resume, redo_option, typed, until_decided_options
+from cli.trial_options import OF_A_TRIAL, folder_options, make_or_resume, redo_option, typed, until_decided_options
 from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
 from runs.options import json_option
 
@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from experiments.trials.plan import Plan
 
 
+def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+    """Take no default of the plan from exchange.toml or the environment if a file has the plan."""
+    if file and ctx.default_map:
+        ctx.default_map = {name: value for name, value in ctx.default_map.items() if name in OF_A_TRIAL}
+    return file
+
+
 @click.command(cls=Command)
-@click.argument("file", required=False, metavar="[FILE.toml]", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", required=False, metavar="[FILE.toml]", type=click.Path(dir_okay=False, path_type=Path),
+                is_eager=True, callback=_plan_alone)  # fmt: skip
 @click.option("--example", is_flag=True, help="Print a file to start from: the paper's sweep.")
 @click.option("--transports", metavar="SCHEME[,...]", help="Short for --vary transport=SCHEME[,...].")
 @click.option("--rates", metavar="RATE[,...]", help="Short for --vary rate=RATE[,...].")
@@ -44,7 +52,7 @@ def command(ctx: click.Context, /, file: Path | None, example: bool, dry_run: bo
         return
 
     def plan_of(_: dict[str, Any]) -> Plan:
-        plan = planned(file, typed(ctx) if file else {**configured(ctx), **typed(ctx)})
+        plan = planned(file, {**configured(ctx), **typed(ctx)})
         if not dry_run:
             confirm(plan, yes)
         return plan

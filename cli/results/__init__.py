@@ -37,15 +37,12 @@ def command() -> None:
 @command.command("list")
 @results_option
 @click.option("--transport", metavar="SCHEME", help="Only what went over it.")
-@click.option(
-    "--status",
-    type=click.Choice(STATUSES),
-    help="Only those with this status. Unfinished: no record yet. Damaged, newer: its record cannot be read.",
-)
+@click.option("--status", type=click.Choice(STATUSES),
+              help="Only this status. Unfinished: no record yet. Damaged, newer: it cannot be read.")  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest so many.")
 @json_option
 def list_results(results: str, transport: str | None, status: str | None, last: int | None, as_json: bool) -> None:
-    """A line each, the newest last.
+    """List runs and trials, a line each, the newest last.
 
     p50 and p99 are of completion from due time.
 
@@ -83,7 +80,7 @@ def show(name: str, results: str, as_json: bool) -> None:
 @results_option
 @json_option
 def diff(first: str, second: str, results: str, as_json: bool) -> None:
-    """What differs between two runs, or two trials.
+    """Show what differs between two runs, or two trials.
 
     Example: exchange results diff first second
     """
@@ -134,7 +131,7 @@ def repair(name: str | None, results: str) -> None:
 @no_spark_option
 @json_option
 def rerun(name: str, results: str, new_name: str | None, no_spark: bool, as_json: bool) -> None:
-    """Once more, with a run's settings or a trial's plan.
+    """Measure again, with a run's settings or a trial's plan.
 
     Example: exchange results rerun first --name second
     """

@@ -67,6 +67,12 @@ def test_a_sweep_s_own_file_counts_alone():
     assert "2 repeats" in plans[1]
 
 
+def test_a_sweep_of_a_file_names_only_the_defaults_that_it_uses(capsys: pytest.CaptureFixture[str]):
+    Path("exchange.toml").write_text('repeats = 2\nseed = 9\nresults = "mine"\n')
+    assert parsed("sweep", "own.toml")["results"] == "mine"
+    assert capsys.readouterr().err == "from exchange.toml: --results mine\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
