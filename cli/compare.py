@@ -21,7 +21,7 @@ from runs.options import json_option, session_options
 @session_options
 @click.option("--warm-up", "warm_up_s", type=float, default=0.0, show_default=True,
               help="Seconds at a run's start that no figure counts.")  # fmt: skip
-@click.option("--cpus", type=Cpus(), default={}, help="Where components stay, as gateway=0,engine=1.")
+@click.option("--cpus", type=Cpus(), default={}, help="Processor of each component, as gateway=0,engine=1.")
 @folder_options
 @json_option
 @click.pass_context

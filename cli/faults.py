@@ -13,9 +13,9 @@ from runs.options import json_option, results_option, was_typed
 @click.option("--transports", type=Listed(Scheme()), default="zeromq,tcp,amqp", show_default=True,
               metavar="SCHEME[,...]", help="What carries the orders.")  # fmt: skip
 @click.option("--delivery", "deliveries", type=Listed(click.STRING), default="lossy,confirmed,durable",
-              show_default=True, metavar="WORD[,...]", help="With which guarantees, over a broker.")  # fmt: skip
+              show_default=True, metavar="WORD[,...]", help="Delivery guarantees to try over a broker.")  # fmt: skip
 @click.option("--faults", type=Listed(click.STRING), default="all", show_default=True, metavar="FAULT[,...]",
-              help="Which ones: see --list.")  # fmt: skip
+              help="Faults to try; --list names them.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Shorter runs, and over amqp one guarantee, confirmed.")
 @click.option("--list", "listing", is_flag=True, help="List the faults, and run nothing.")
 @results_option

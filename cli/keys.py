@@ -12,7 +12,7 @@ from runs.errors import UserError, sentence
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--days", type=click.IntRange(1, 36_500), default=365, show_default=True, help="How long they are valid.")
+@click.option("--days", type=click.IntRange(1, 36_500), default=365, show_default=True, help="Days of validity.")
 def command(folder: Path, days: int) -> None:
     """Make keys in a new folder DIR, for --secure DIR: CURVE for ZeroMQ, certificates for TCP and AMQP.
 

@@ -13,9 +13,9 @@ from runs.options import json_option, market_options, naming_options, results_op
 
 @click.command()
 @click.option(
-    "--instruments", type=Count(), default="1000", show_default=True, help="How many, each with its own book."
+    "--instruments", type=Count(), default="1000", show_default=True, help="Instruments, each with its own book."
 )
-@click.option("--orders", type=Count(), default="1e8", show_default=True, help="How many, all instruments together.")
+@click.option("--orders", type=Count(), default="1e8", show_default=True, help="Orders of all instruments together.")
 @stream_options
 @market_options
 @click.option("--master", default="local[2]", show_default=True, metavar="URL",

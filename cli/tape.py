@@ -12,7 +12,7 @@ from runs.options import options_for, run_settings
 
 
 @click.command()
-@click.option("--orders", type=Count(), default="1M", show_default=True, help="How many.")
+@click.option("--orders", type=Count(), default="1M", show_default=True, help="Number of orders.")
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
 @options_for("seed", "prices", "price_model", "max_price")
 @click.option("--rate", "orders_per_s", type=Rate(),

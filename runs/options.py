@@ -112,7 +112,7 @@ TABLE = (
            "more are allowed.", float, 60.0),
     Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
            click.IntRange(1, MAX_CAPACITY)),
-    Option("--ids", "with_ids", ENGINE, "Keep an index of ids: cancels, and duplicates refused.", is_flag=True),
+    Option("--ids", "with_ids", ENGINE, "Keep an index of ids, to take cancels and refuse duplicates.", is_flag=True),
     Option("--transport", "transport", RUN, "What carries the messages: zeromq, amqp, tcp, memory, ...; ports, and a "
            "broker, are found unless told where.", type=Scheme(), default="zeromq",
            metavar="SCHEME[://PLACE]"),
@@ -126,15 +126,15 @@ TABLE = (
            OneOf(TOPOLOGIES), "duplex"),
     Option("--network", "network", RUN, "What joins the components: see exchange network list.",
            Suggested(_networks), "local", metavar="PROFILE"),
-    Option("--secure", "secure", RUN | COMPONENTS, "Encrypt, and admit nobody else, by the keys in DIR, which exchange "
-           "keys makes: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
+    Option("--secure", "secure", RUN | COMPONENTS, "Encrypt with the keys in DIR, made by exchange keys, and admit "
+           "only who has them: CURVE, TLS, amqps.  [default: none]", KeysFolder(), metavar="DIR"),
     Option("--insecure", "insecure", RUN | ENGINE | REPORTER, "Listen for other hosts although nothing is encrypted.",
            is_flag=True),
     Option("--capture", "capture", RUN, "Check packet counters by tcpdump, which slows the run.", is_flag=True),
     Option("--rate", "orders_per_s", LOAD, "Offered load, orders a second, or max.", Rate(), "8000"),
     Option("--arrivals", "arrivals", LOAD, "When orders arrive: fixed, poisson, bursts:100, ramp:0.1..1.",
            Suggested(lambda: ARRIVALS), "fixed", metavar="WORD"),
-    Option("--orders", "orders", LOAD, "How many.  [default: a tape's, what --duration allows, 80000]", Count()),
+    Option("--orders", "orders", LOAD, "Their number.  [default: a tape's, what --duration allows, 80000]", Count()),
     Option("--duration", "duration_s", LOAD, "Stop offering after so many seconds.", float, other_name="--seconds"),
     Option("--seed", "seed", LOAD, "The same seed, the same orders.", int, 1),
     Option("--prices", "prices", LOAD, "Order prices, lowest and highest, ticks.", Prices(), "450..549"),
@@ -153,7 +153,7 @@ TABLE = (
            "answered twice.", is_flag=True),
     Option("--recover", "recover", REPORTER, "Go on behind the spool files that are there.", is_flag=True, hidden=True),
     Option("--standby", "standby", RUN | ENGINE, "A second engine follows the first one's journal, and takes its place "
-           "once that is gone.", is_flag=True),
+           "once the first is gone.", is_flag=True),
     Option("--journal", "journal", RUN | ENGINE, "Keep every order in DIR before it is answered.  [default: none; the "
            "run's own folder with --recover]", click.Path(file_okay=False), metavar="DIR"),
     Option("--sync", "sync", RUN | ENGINE, "When the journal is synced to the disk: within 10 ms, before every answer, "
@@ -170,12 +170,12 @@ TABLE = (
     Option("--sampling-interval", "sampling_interval", TERMS, "Sample every so many orders.", Count(), 10_000),
     Option("--timeout", "timeout_s", TERMS, "Longest wait for a peer or an answer, seconds.", float, 10.0),
     Option("--warm-up", "warm_up_s", RUN, "Seconds at the start that no figure counts.", float, 0.0),
-    Option("--cpus", "cpus", RUN, "Where components stay, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
+    Option("--cpus", "cpus", RUN, "Processor of each component, as gateway=0,engine=1,engine.2=2.", Cpus(), {}),
     Option("--results", "results", RUN, "Where the run's folder is made.",
            default="results", metavar="DIR"),
-    Option("--instance", "instance", GATEWAY | ENGINE, "Which of the run's pairs it is of.",
+    Option("--instance", "instance", GATEWAY | ENGINE, "The number of its pair.",
            click.IntRange(1, MAX_PAIRS), 1),
-    Option("--instance", "instance", REPORTER, "Which of the run's reporters it is.", click.IntRange(1, MAX_PAIRS), 1),
+    Option("--instance", "instance", REPORTER, "The number of this reporter.", click.IntRange(1, MAX_PAIRS), 1),
     Option("--cpu", "cpu", COMPONENTS, "Stay on this processor.", click.IntRange(0, 4095)),
     Option("--launched", "launched", COMPONENTS, "Speak to a launcher, in events.", is_flag=True, hidden=True),
 )  # fmt: skip

@@ -106,7 +106,7 @@ def conditions_here(name: str) -> Conditions:
 def record_by_hand(
     folder: Path, before: Conditions, reporter: ReporterResult, instance: int, settings: RunSettings, cpu: int | None
 ) -> int:
-    """Write run.json on a reporter's host, of the pairs that report to it; the exit code.
+    """Write run.json of the pairs that report to a reporter on this host; return the exit code.
 
     `settings` are the reporter's own: the numbers of pairs and of reporters. `cpu` is its processor.
     """
