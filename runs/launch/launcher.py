@@ -64,8 +64,7 @@ def launch(
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
-    for name in lineup.processes:
-        log = folder / f"{name}.log"
+    for log in folder.glob("*.log"):
         if not log.stat().st_size:
             log.unlink()
     return places.engines[1], outcome

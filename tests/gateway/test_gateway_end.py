@@ -247,3 +247,12 @@ def test_an_engine_that_takes_no_end_is_given_up_after_the_timeout(clock):
     result = session.run()
     assert result.stopped == "the engine said nothing for 1 s"
     assert result.orders_answered == 100
+
+
+def test_the_launcher_knows_a_gateway_before_its_first_order_is_sent(clock) -> None:
+    """Else a gateway that takes the place of one killed in between takes the journal for that of another run."""
+    session = Session(clock, recover=True)
+    sent: list[int] = []
+    session.gateway.on_progress = lambda progress: sent.append(len(session.engine.orders))
+    session.run()
+    assert sent[0] == 0
