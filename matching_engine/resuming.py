@@ -169,6 +169,8 @@ class ResumingEngine(EngineService):
         self._engine = self._engine.renewed()
         self._sums = Sums()
         for orders in self._recovery.journal.batches():
+            if self._left_with is None:  # the gateway takes a long silence for the engine's end
+                self._gateway.send(FrameBatch.of(b""), 0)
             first = 0
             while first < orders.count and self._stopped is None:
                 self._answers.clear()

@@ -49,7 +49,7 @@ def test_the_stream_is_the_answers_without_what_is_foreign(link, intake):
 def test_junk_is_counted_and_changes_nothing(link, intake, junk):
     put(link, junk, junk)
     intake.take()
-    assert intake.junk == 2
+    assert intake.junk == 2 * bool(junk), "an empty frame only says that the engine is there"
     assert (intake.end, intake.last_answer_ns, intake.completion.by_type.sum()) == (None, 0, 0)
     assert intake.stream.value == StreamChecksum().value
 

@@ -5,6 +5,8 @@ A failure names its seed: `pytest tests/simulation -k SEED` makes the same run a
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from broken_sessions import BrokenSession
 
 from gateway.recovery import Progress, Recovery
 from matching_engine.journal import InputJournal
+from transports.frames import FrameBatch
 
 SEEDS, MANY = 40, 500
+JOURNALED = InputJournal.batches
 
 
 def check(seed: int, folder: Path) -> None:
@@ -53,6 +57,20 @@ def test_a_seed_makes_the_same_run_again(tmp_path: Path) -> None:
             gateway, engine = session.run()
         ends.append((session.world.now_ns, session.world.chance.random(), gateway.recovery, engine and engine.orders))
     assert ends[0] == ends[1]
+
+
+def _matches_for_half_a_minute(journal: InputJournal) -> Iterator[FrameBatch]:
+    for _ in range(10):
+        time.sleep(3)
+        yield FrameBatch(1)
+    yield from JOURNALED(journal)
+
+
+def test_a_journal_that_takes_longer_than_the_timeout_to_match_again_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InputJournal, "batches", _matches_for_half_a_minute)
+    check(5, tmp_path)
 
 
 def _writes_later(monkeypatch: pytest.MonkeyPatch) -> None:
