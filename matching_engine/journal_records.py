@@ -162,10 +162,10 @@ def read_records(
 
 @cached_kernel()
 def find_record(data: Bytes, at: int, sequence: int) -> int:
-    """Find the next whole record of later orders, from byte `at` on; return where it begins, -1 if there is none."""
+    """Find the next whole record behind so many orders, from byte `at` on; return where it begins, -1 if none is."""
     while at + HEADER_BYTES < len(data):
         number = signed(load_u64(data, at))
-        if sequence < number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):
+        if sequence <= number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):
             return at
         at += 1
     return -1

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exchange.checksum import StreamChecksum
-from exchange.messages import Cancel, Message, Order, encode
+from exchange.messages import Cancel, Message, Order, Resume, encode
 from matching_engine.journal import InputJournal, JournalRefused
 from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
 from matching_engine.recovery import Pulse, Recent
@@ -127,6 +127,17 @@ def test_damage_in_the_middle_is_refused_with_its_offset_and_salvage_goes_on_bef
     assert len(frames(path, salvage=True, on_cut=sentences.append)) == 3
     assert (tmp_path / "j.rest").read_bytes() == rest
     assert sentences == [f"{path}: cut {end - second} bytes behind order 3, which are in j.rest"]
+
+
+def test_a_damaged_start_of_a_session_is_no_torn_tail_if_one_record_of_orders_is_behind_it(tmp_path: Path) -> None:
+    journal = InputJournal(tmp_path / "j", IDENTITY)
+    begins = (tmp_path / "j").stat().st_size
+    journal.begin(Resume(1, 0, 0))
+    journal.append(orders(1, 3))
+    journal.close()
+    flip(tmp_path / "j", begins + HEADER_BYTES + 1)
+    with pytest.raises(JournalRefused, match=f"damaged at offset {begins}, behind order 0"):
+        frames(tmp_path / "j")
 
 
 @pytest.mark.parametrize(
