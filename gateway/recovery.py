@@ -28,8 +28,6 @@ LOOK_NS = 10_000_000
 """Between two attempts to find the engine."""
 ASK_AGAIN_NS = 5_000_000_000
 """Longest wait for a hello on an open link. Then another link is opened, since this one may have lost messages."""
-
-
 SESSIONS_SINCE_S = 1_700_000_000
 """Session numbers count tenths of a second from here, so they fit until 2037."""
 FURTHER_SESSIONS = 1000
@@ -175,7 +173,7 @@ class Recovery:
         elif orders > self._offering.sent + self._offering.unsure:
             raise Disagreement(
                 f"the engine's journal has {orders:,} orders, and this gateway sent {self._offering.sent:,}: "
-                "it is the journal of another gateway"
+                "it is the journal of an earlier run; give another folder with --journal, or remove that file"
             )
         self._intake.asked_to_resume, self._intake.end = False, None
         self._offering.resume(orders)

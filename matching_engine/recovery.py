@@ -228,7 +228,7 @@ class Recovery:
         if is_between or (self._to_pass_over == 0 and self._checksum.value != self._theirs.checksum):
             raise Disagreement(
                 f"{self.journal.path} gives other answers than the {self._theirs.messages:,} that the gateway has: "
-                "it is the journal of another gateway"
+                "it is the journal of another gateway; give another folder with --journal, or remove that file"
             )
         return end
 

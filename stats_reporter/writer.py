@@ -177,7 +177,7 @@ class SpoolWriter:
     def _recover(self) -> None:
         while self._path(self.files + 1).exists():
             self.files += 1
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError):  # or it was killed as it wrote its first
             self.state_before = orjson.loads(self._state_path(self.files).read_bytes())
 
     def _path(self, number: int) -> Path:

@@ -167,3 +167,8 @@ def test_nothing_is_lost_doubled_or_moved_however_files_roll(steps):
         assert lines_of(folder) == written
         assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
         assert all(path.read_bytes().endswith(b"\n") for path in files_of(folder))
+
+
+def test_a_reporter_killed_as_it_wrote_its_first_state_leaves_one_that_begins_anew(tmp_path: Path) -> None:
+    (tmp_path / ".000000.jsonl.state").touch()
+    assert SpoolWriter(tmp_path, recovers=True).state_before is None
