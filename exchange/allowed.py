@@ -27,6 +27,20 @@ def whole(name: str, value: object, low: int, high: int) -> None:
         raise BadSetting(name, value, f"a whole number from {low:,} to {high:,}")
 
 
+def one_of(name: str, value: object, words: Collection[str], allowed: str = "") -> None:
+    """Raise BadSetting unless the value is one of the words; `allowed` says which in other words than a list."""
+    if value not in words:
+        raise BadSetting(name, value, (allowed or " or ".join(words)) + meant(value, words))
+
+
+def meant(value: object, words: Collection[str]) -> str:
+    """The end of a refusal: the word that the value is probably a slip of; empty if it is close to none."""
+    import difflib  # components start without it
+
+    close = difflib.get_close_matches(str(value), words, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
 def check_registry(registry: str, entries: Collection[str], words: Collection[str]) -> None:
     """Raise LookupError, naming the words, unless the registry has exactly these words as keys."""
     missing, unknown = sorted(set(words) - set(entries)), sorted(set(entries) - set(words))

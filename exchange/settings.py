@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from exchange.allowed import BadSetting, between, whole
+from exchange.allowed import BadSetting, between, one_of, whole
 from exchange.instances import MAX_PAIRS, named
 from exchange.workload import (
     MAX_PRICE,
@@ -160,8 +160,7 @@ class RunSettings:
 
     def _check_words(self) -> None:
         for name, words in WORDS.items():
-            if getattr(self, name) not in words:
-                raise BadSetting(name, getattr(self, name), " or ".join(words))
+            one_of(name, getattr(self, name), words)
         for name, allowed in OPTIONAL_TEXTS.items():
             if not isinstance(getattr(self, name), str | None):
                 raise BadSetting(name, getattr(self, name), allowed)
@@ -183,8 +182,7 @@ class RunSettings:
         several = {"gateway": self.pairs, "engine": self.pairs, "reporter": self.reporters}
         names = {named(role, instance) for role, number in several.items() for instance in range(1, number + 1)}
         for name, cpu in self.cpus.items():
-            if name not in names:
-                raise BadSetting("cpus", name, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
+            one_of("cpus", name, names, f"one of {', '.join(ROLES)}, or one of several, as gateway.2")
             whole("cpus", cpu, 0, 4095)
 
     def _settle_workload(self) -> None:
@@ -198,8 +196,7 @@ class RunSettings:
     def _settle_nagle(self) -> None:
         """Put the roles in the order of NAGLE_ROLES."""
         for role in self.nagle:
-            if role not in NAGLE_ROLES:
-                raise BadSetting("nagle", role, f"{', '.join(ROLES)}, and broker where there is one")
+            one_of("nagle", role, NAGLE_ROLES, f"{', '.join(ROLES)}, and broker where there is one")
         object.__setattr__(self, "nagle", tuple(role for role in NAGLE_ROLES if role in self.nagle))
 
     @property

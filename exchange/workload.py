@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from exchange.allowed import BadSetting, between
+from exchange.allowed import BadSetting, between, one_of
 
 MAX_PRICE = 65_534
 """Prices travel as u16, and one more than the highest price of a book stands for no ask."""
@@ -140,8 +140,7 @@ def check_prices(prices: object) -> None:
 
 def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
     """The range of a run's prices. BadSetting for an unknown model, or for prices that a wide model cannot have."""
-    if model not in PRICE_MODELS:
-        raise BadSetting("price_model", model, " or ".join(PRICE_MODELS))
+    one_of("price_model", model, PRICE_MODELS)
     if not PRICE_MODELS[model].spans_book:
         return prices
     if tuple(prices) not in (USUAL_PRICES, (1, max_price)):

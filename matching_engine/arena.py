@@ -24,7 +24,7 @@ from exchange.compiled import as_i64, as_u32, as_u64, inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
-Longs = npt.NDArray[np.uint64]
+Arena = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 
 ASK, BID = 0, 1  # a side within the book; on the wire the number is one higher
@@ -38,7 +38,6 @@ STATE_WORDS = 32
 # The bitmap, in 8-byte words, those of the two sides alternating.
 BITMAP = STATE_WORDS  # a bit for each level that holds orders
 SUMMARY = BITMAP + 2 * 1024  # a bit for each word of the bitmap that is not 0
-BITMAP_END = SUMMARY + 2 * 16
 
 # Levels and orders, in 4-byte words.
 LARGEST_VOLUME = 0xFFFF
@@ -63,7 +62,7 @@ class Book(NamedTuple):
     """The arena in words of three kinds, and the index of resting orders by id."""
 
     records: Words
-    bitmap: Longs
+    bitmap: Arena
     state: Offsets
     ids: Words
     limit: int
@@ -72,7 +71,7 @@ class Book(NamedTuple):
 
 
 @inlined
-def book_in(arena: Longs, index: Words, kind: Kind) -> Book:
+def book_in(arena: Arena, index: Words, kind: Kind) -> Book:
     state = as_i64(arena)
     return Book(as_u32(arena), as_u64(arena), state, as_u32(index), state[LIMIT], kind.exact, kind.keeps_ids)
 
@@ -95,7 +94,7 @@ def first_order(limit: int) -> int:
 
 
 @kernel
-def lay_out(arena: Longs, limit: int, bounded: bool) -> None:
+def lay_out(arena: Arena, limit: int, bounded: bool) -> None:
     """Make an empty book: every level a ring of itself, the sentinels' bits set, no record free yet."""
     records, state = arena.view(np.uint32), arena.view(np.int64)
     state[BEST + ASK] = state[BEST + BID] = state[LIMIT] = limit
@@ -109,7 +108,7 @@ def lay_out(arena: Longs, limit: int, bounded: bool) -> None:
 
 
 @kernel
-def free_records(arena: Longs, first: int) -> None:
+def free_records(arena: Arena, first: int) -> None:
     """Chain the records from `first` to the arena's end in front of the free ones, lowest first."""
     records, state = arena.view(np.uint32), arena.view(np.int64)
     last = len(records) - RECORD

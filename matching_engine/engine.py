@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from exchange.allowed import whole
 from exchange.messages import ASK, LAYOUTS, Cancelled, Confirmation, Order, Quote, Rejection, encode
 from matching_engine import arena as a
 from matching_engine import encoding
@@ -63,8 +64,7 @@ class MatchingEngine:
     """Matches frames of up to `packing` records each; with packing, all answers to a frame make one frame."""
 
     def __init__(self, book: OrderBook, packing: int = 1) -> None:
-        if not 1 <= packing <= HIGHEST_PACKING:
-            raise ValueError(f"packing is {packing!r}: takes 1..{HIGHEST_PACKING} records a frame")
+        whole("packing", packing, 1, HIGHEST_PACKING)
         self.book, self.packing = book, packing
         self.kernel = k.handler(exact=IS_EXACT[book.policy], keeps_ids=book.with_ids, packed=packing > 1)
 

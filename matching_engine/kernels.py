@@ -25,10 +25,10 @@ from matching_engine.arena import (
     NEXT,
     NOTHING,
     ORDERS,
+    Arena,
     Book,
     Bytes,
     Kind,
-    Longs,
     Offsets,
     Words,
     book_in,
@@ -238,7 +238,7 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
     def handle(
         orders: Bytes, order_offsets: Offsets, first: int, count: int, resume_at: int, packing: int,
         buffer: Bytes, offsets: Offsets, frames: int, resume_to: int, largest_frame: int,
-        arena: Longs, index: Words,
+        arena: Arena, index: Words,
     ) -> tuple[int, int, int, int, int]:  # fmt: skip
         """Match order frames first..count-1: why it stopped, the frame and byte to go on at, the answers' end.
 
@@ -271,12 +271,12 @@ def handler(*, exact: bool, keeps_ids: bool, packed: bool) -> Callable[..., tupl
 
 
 @cache
-def indexer() -> Callable[[Longs, Words], None]:
+def indexer() -> Callable[[Arena, Words], None]:
     """The kernel that enters every resting order in an empty index."""
     kind = Kind(exact=False, keeps_ids=True, packed=False, sources=SOURCES)
 
     @kernel
-    def fill_index(arena: Longs, index: Words) -> None:
+    def fill_index(arena: Arena, index: Words) -> None:
         book = book_in(arena, index, kind)
         for number in range(2 * (book.limit + 1)):
             level = FIRST_LEVEL + LEVEL_WORDS * number

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exchange.allowed import check_registry
+from exchange.allowed import check_registry, one_of, whole
 from exchange.compiled import cached_kernel, signed
 from exchange.settings import POLICIES
 from exchange.workload import MAX_PRICE
@@ -60,10 +60,10 @@ class OrderBook:
     def __init__(
         self, max_price: int = 999, policy: str = "price-time", capacity: int | None = None, with_ids: bool = False
     ) -> None:
-        _refuse_unless(_within(max_price, MAX_PRICE), "max_price", max_price, f"1..{MAX_PRICE}")
-        _refuse_unless(policy in IS_EXACT, "policy", policy, " or ".join(IS_EXACT))
-        allowed = f"1..{HIGHEST_CAPACITY}, or None for a book that grows"
-        _refuse_unless(capacity is None or _within(capacity, HIGHEST_CAPACITY), "capacity", capacity, allowed)
+        whole("max_price", max_price, 1, MAX_PRICE)
+        one_of("policy", policy, IS_EXACT)
+        if capacity is not None:
+            whole("capacity", capacity, 1, HIGHEST_CAPACITY)
         self.max_price, self.policy, self.with_ids = max_price, policy, with_ids
         self.bounded = capacity is not None
         self.capacity = self.first_capacity if capacity is None else capacity
@@ -77,7 +77,7 @@ class OrderBook:
         """An empty book of the same rules."""
         return OrderBook(self.max_price, self.policy, self.capacity if self.bounded else None, self.with_ids)
 
-    def _arena(self) -> a.Longs:
+    def _arena(self) -> a.Arena:
         return np.zeros((self.first_order + a.RECORD * self.capacity) // 2, np.uint64)
 
     def _index(self) -> None:
@@ -143,12 +143,3 @@ class OrderBook:
             order_id, volume, following, _ = records[place : place + a.RECORD].tolist()
             yield RestingOrder(order_id, price, volume)
             place = following
-
-
-def _within(value: object, highest: int) -> bool:
-    return isinstance(value, int) and 1 <= value <= highest
-
-
-def _refuse_unless(allowed: bool, field: str, value: object, takes: str) -> None:
-    if not allowed:
-        raise ValueError(f"{field} is {value!r}: takes {takes}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from exchange.allowed import meant
 from exchange.instances import role_of
 from exchange.settings import MAX_RATE_PER_S, NAGLE_ROLES, ROLES
 
@@ -136,7 +137,7 @@ class Nagle(SettingType[tuple[str, ...]]):
             return value
         found = () if value == "none" else tuple(part.strip() for part in str(value).split(","))
         if self._roles and (unknown := sorted(set(found) - set(self._roles))):
-            self.fail(f"{unknown[0]!r} is none of {', '.join(self._roles)}", param, ctx)
+            self.fail(f"{unknown[0]!r} is none of {', '.join(self._roles)}{meant(unknown[0], self._roles)}", param, ctx)
         return found
 
     def write(self, value: tuple[str, ...]) -> str:
@@ -162,11 +163,7 @@ class OneOf(click.Choice[str]):
     """One of some words; a slip gets a suggestion."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        import difflib
-
-        close = difflib.get_close_matches(str(value), self.choices, n=1)
-        meant = f" Did you mean {close[0]!r}?" if close else ""
-        return super().get_invalid_choice_message(value, ctx) + meant
+        return super().get_invalid_choice_message(value, ctx).removesuffix(".") + meant(value, self.choices)
 
 
 class Suggested(click.ParamType[str]):

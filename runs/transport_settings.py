@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from exchange.allowed import BadSetting
+from exchange.allowed import BadSetting, one_of
 from exchange.settings import ROLES, TRANSPORT_SETTINGS, RunSettings
 from runs.errors import UserError, users_mistake
 from runs.notices import say
@@ -33,8 +33,8 @@ def settled(settings: RunSettings, patterns: Iterable[Pattern] = ()) -> RunSetti
         words = transport.words(option)
         if not option and value is not None:
             raise BadSetting(name, value, f"nothing: {settings.transport} has {lacks}")
-        if words and value not in (None, *words):
-            raise BadSetting(name, value, " or ".join(words))
+        if words and value is not None:
+            one_of(name, value, words)
         own[name] = words[0] if words and value is None else value
     if "broker" in settings.nagle and not transport.has_broker(scheme):
         raise BadSetting("nagle", "broker", f"{', '.join(ROLES)}; {settings.transport} has no broker")

@@ -69,9 +69,8 @@ class Runs:
 
     def _start(self, asked: Asked) -> str:
         if self.is_under_way():
-            raise UserError(
-                f"{self.name} is under way, and two runs at a time spoil each other's figures: stop it first"
-            )
+            spoils = "two runs at a time spoil each other's figures"
+            raise UserError(f"{self.name} is under way, and {spoils}: stop it first")
         settings = settings_of(asked)
         name = run_name(settings)
         words = [*words_of(asked), "--results", str(self._results), "--name", name, "--no-spark"]

@@ -108,9 +108,8 @@ class Handler(BaseHTTPRequestHandler):
             parts, query = self._checked()
             self._send(answer_of(parts, query))
         except Refused as refused:
-            self._send(
-                Answer(f"{refused.status.value} {refused.status.phrase}\n".encode(), refused.status, "text/plain")
-            )
+            words = f"{refused.status.value} {refused.status.phrase}\n"
+            self._send(Answer(words.encode(), refused.status, "text/plain"))
 
     def _checked(self) -> tuple[list[str], Form]:
         """The parts of the path behind the token, and the query. Refused if the request may not be answered."""

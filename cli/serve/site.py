@@ -71,9 +71,8 @@ class Site:
         try:
             return route(parts[1:], given)
         except click.ClickException as error:
-            return self._page_of(
-                "mistake.html", len(parts) - 1, HTTPStatus.BAD_REQUEST, sentence=error.format_message()
-            )
+            mistake = error.format_message()
+            return self._page_of("mistake.html", len(parts) - 1, HTTPStatus.BAD_REQUEST, sentence=mistake)
 
     def _page_of(self, template: str, depth: int, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Answer:
         """`depth`: how many folders the page lies below the first one."""
@@ -111,9 +110,8 @@ class Site:
         one, other = (self._folder([name]) for name in names)
         kind, other_kind = known_kind(one), known_kind(other)
         if kind is not other_kind:
-            raise UserError(
-                f"{one.name} is a {kind.name} and {other.name} is a {other_kind.name}: choose two of a kind"
-            )
+            kinds = f"{one.name} is a {kind.name} and {other.name} is a {other_kind.name}"
+            raise UserError(f"{kinds}: choose two of a kind")
         shown: list[Part] = []
         with damage_named(one, other), shown_to(shown):
             kind.show_difference(kind.differ(kind.read(one), kind.read(other)))
@@ -140,9 +138,8 @@ class Site:
         if file != (kind.page or "show"):
             return _redirect(kind.page or "show") if file == "" else _not_found()
         if not kind.page:
-            return self._page_of(
-                "side.html", len(parts), names=[folder.name], shown=[], text=self._output_of("results", "show", folder)
-            )
+            text = self._output_of("results", "show", folder)
+            return self._page_of("side.html", len(parts), names=[folder.name], shown=[], text=text)
         return Answer(self._fresh_page(folder, kind).read_bytes(), headers={"Content-Security-Policy": SANDBOX})
 
     def _fresh_page(self, folder: Path, kind: Kind) -> Path:

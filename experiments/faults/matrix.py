@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exchange.allowed import meant
 from exchange.json_records import SCHEMA
 from exchange.words import counted
 from experiments.faults.cell import Cell, Load, measured_cell
@@ -52,8 +53,9 @@ def planned(
     for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
         if not words or len(set(words)) < len(words):
             raise UserError(f"{option} is {','.join(words)!r}: give one or more, and each of them once")
-    if unknown := [name for name in faults if name not in FAULTS]:
-        raise UserError(f"--faults: {unknown[0]!r} is no fault; there are {', '.join(FAULTS)}")
+    for name in faults:
+        if name not in FAULTS:
+            raise UserError(f"--faults: {name!r} is no fault; there are {', '.join(FAULTS)}{meant(name, FAULTS)}")
     columns = [column for scheme in transports for column in _columns(scheme, deliveries)]
     cells = [
         Cell(transport=scheme, delivery=delivery, fault=FAULTS[name])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exchange.allowed import BadSetting, whole
+from exchange.allowed import one_of, whole
 from exchange.checksum import StreamChecksum
 from exchange.messages import ASK, BID
 from exchange.settings import MAX_ORDERS, POLICIES
@@ -55,8 +55,7 @@ class Simulation:
         whole("max_price", self.max_price, 1, MAX_PRICE)
         check_prices(self.prices)
         object.__setattr__(self, "prices", settled_prices(self.prices, self.price_model, self.max_price))
-        if self.policy not in POLICIES:
-            raise BadSetting("policy", self.policy, " or ".join(POLICIES))
+        one_of("policy", self.policy, POLICIES)
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "prices": list(self.prices)}

@@ -71,9 +71,8 @@ def key_of(name: str, where: str) -> Key:
     """The key of that name. UserError suggests the nearest one."""
     found = keys().get(name)
     if name in OF_A_RUN_ALONE:
-        raise UserError(
-            f"{where}: {name} is for a run by itself: it keeps files, or costs time that a trial would measure"
-        )
+        why = "it keeps files, or costs time that a trial would measure"
+        raise UserError(f"{where}: {name} is for a run by itself: {why}")
     if found is None:
         raise UserError(f"{where}: {name!r} is not known{nearest(name, keys())}")
     return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from exchange.allowed import BadSetting
+from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA, PlanRecord
 from exchange.settings import RunSettings
 from experiments.trials.arms import Arm
@@ -68,8 +68,7 @@ class Plan:
     """How often the trial was resumed; None if its plan is of an older version, which did not count that."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.repeats <= MOST_REPEATS:
-            raise BadSetting("repeats", self.repeats, f"a whole number from 1 to {MOST_REPEATS:,}")
+        whole("repeats", self.repeats, 1, MOST_REPEATS)
         if not 0 <= self.pause_s <= MOST_PAUSE_S:
             raise BadSetting("pause", self.pause_s, f"seconds, 0 to {MOST_PAUSE_S:g}")
         slugs = [arm.slug for arm in self.arms]
@@ -82,9 +81,7 @@ class Plan:
 
     def with_looks(self, max_repeats: int) -> Plan:
         """The same plan, which doubles its repeats while rows are undecided; its rule on noise is for `max_repeats`."""
-        if not self.repeats <= max_repeats <= MOST_REPEATS:
-            allowed = f"a whole number from {self.repeats:,}, the repeats, to {MOST_REPEATS:,}"
-            raise BadSetting("max_repeats", max_repeats, allowed)
+        whole("max_repeats", max_repeats, self.repeats, MOST_REPEATS)
         doubled = (self.repeats * 2**times for times in range(max_repeats.bit_length()))
         looks = (*(repeats for repeats in doubled if repeats < max_repeats), max_repeats)
         redo = None if self.redo is None else RedoRule.of_plan(max_repeats * len(self.arms))

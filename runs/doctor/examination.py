@@ -93,11 +93,8 @@ def priority() -> Item:
     """Whether `--priority real-time` is permitted."""
     try:
         with going_first():
-            return Item(
-                name="priority",
-                verdict="good",
-                found="--priority real-time is permitted: it keeps other work out of a run",
-            )
+            permitted = "--priority real-time is permitted: it keeps other work out of a run"
+            return Item(name="priority", verdict="good", found=permitted)
     except UserError:
         return Item(name="priority", verdict="care", found="normal only", why="others' work shows in every percentile",
                     advice="for --priority real-time be root; else ulimit -r 1, or --cap-add SYS_NICE")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
+from exchange.allowed import meant
 from runs.errors import UserError
 
 MBIT = 1_000_000
@@ -57,7 +58,7 @@ def parse(text: str) -> Profile:
     """The profile of a user's words, which are its name. UserError says which part is wrong, and what is allowed."""
     name, question_mark, options = text.partition("?")
     if name not in PROFILES:
-        raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}")
+        raise UserError(f"no network is called {name!r}; there are {', '.join(PROFILES)}{meant(name, PROFILES)}")
     profile = PROFILES[name]
     if question_mark and not profile.is_shaped:
         shaped = [other.name for other in PROFILES.values() if other.is_shaped]
@@ -69,7 +70,7 @@ def parse(text: str) -> Profile:
 
 def _with(profile: Profile, text: str, field: str, value: str) -> Profile:
     if field not in LIMITS:
-        raise UserError(f"{text}: {field!r} is no setting of a network; {', '.join(LIMITS)} are")
+        raise UserError(f"{text}: {field!r} is no setting of a network; {', '.join(LIMITS)} are{meant(field, LIMITS)}")
     low, high = LIMITS[field]
     try:
         number = float(value)

@@ -66,7 +66,7 @@ def _check_bitmap(book: OrderBook, levels: dict[int, list[int]]) -> None:
     _claim(_marked(book.arena[a.SUMMARY : a.BITMAP_END]) == words, "the summary marks the words that are not 0")
 
 
-def _marked(words: a.Longs) -> set[tuple[int, int]]:
+def _marked(words: a.Arena) -> set[tuple[int, int]]:
     """Side and number of each bit that is set; the words of the two sides alternate."""
     bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
     return {(bit >> 6 & 1, bit >> 7 << 6 | bit & 63) for bit in bits.tolist()}

@@ -218,7 +218,7 @@ def test_a_first_frame_behind_the_last_is_a_mistake_of_the_caller():
 
 @pytest.mark.parametrize("packing", [0, 65536])
 def test_a_packing_that_does_not_travel_is_refused(packing):
-    with pytest.raises(ValueError, match=f"packing is {packing}: takes 1..65535"):
+    with pytest.raises(ValueError, match=f"packing is {packing}; allowed is a whole number from 1 to 65,535"):
         MatchingEngine(OrderBook(), packing)
 
 

@@ -14,12 +14,12 @@ from transports.frames import FrameBatch
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_price": 0}, "max_price is 0: takes 1..65534"),
-        ({"max_price": 65535}, "max_price is 65535: takes 1..65534"),
-        ({"max_price": 99.5}, "max_price is 99.5: takes 1..65534"),
-        ({"policy": "pro-rata"}, "policy is 'pro-rata': takes price-time or exact-price"),
-        ({"capacity": 0}, "capacity is 0: takes 1..536870912, or None for a book that grows"),
-        ({"capacity": -3}, "capacity is -3: takes 1..536870912"),
+        ({"max_price": 0}, "max-price is 0; allowed is a whole number from 1 to 65,534"),
+        ({"max_price": 65535}, "max-price is 65535; allowed is a whole number from 1 to 65,534"),
+        ({"max_price": 99.5}, "max-price is 99.5; allowed is a whole number from 1 to 65,534"),
+        ({"policy": "pro-rata"}, "policy is 'pro-rata'; allowed is price-time or exact-price"),
+        ({"capacity": 0}, "capacity is 0; allowed is a whole number from 1 to 536,870,912"),
+        ({"capacity": -3}, "capacity is -3; allowed is a whole number from 1 to 536,870,912"),
     ],
 )
 def test_a_nonsensical_setting_is_refused_by_name_value_and_range(settings, message):

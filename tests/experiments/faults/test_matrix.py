@@ -147,6 +147,7 @@ def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str
     ("transport", "delivery", "fault", "said"),
     [
         ("tcp", "lossy", "engine-klil", "'engine-klil' is no fault; there are gateway-kill"),
+        ("tcp", "lossy", "engine-kil", "; did you mean 'engine-kill'?"),
         ("memory", "lossy", "engine-kill", "'memory' joins threads of one process, and none of them can be broken"),
         ("carrier-pigeon", "lossy", "engine-kill", "--transports: unknown transport 'carrier-pigeon'"),
         ("amqp", "sure", "engine-kill", "'sure' is no guarantee; there are lossy"),
