@@ -11,6 +11,7 @@ certificates say until when all of it is valid. openssl makes them: Python's ssl
 
 from __future__ import annotations
 
+import re
 import shutil
 import ssl
 import stat
@@ -39,6 +40,7 @@ keyUsage = critical, keyCertSign
 """
 EXTENSIONS = "keyUsage = critical, digitalSignature\nextendedKeyUsage = {usage}\nsubjectAltName = DNS:{end}\n"
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-batch")
+CURVE_KEYS = re.compile(rb"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{80}")
 MAKE = "make keys with: exchange keys DIR"
 
 
@@ -67,6 +69,9 @@ class Keys:
         for name in FILES:
             _check_file(folder / name, name in SECRETS)
         keys = cls(folder)
+        for end in USAGE:
+            keys.tls(end)
+            keys.curve(end)
         if (expiry_s := keys.expiry_s) <= (time.time() if now_s is None else now_s):
             day = time.strftime("%Y-%m-%d", time.localtime(expiry_s))
             raise BadAddress(f"the keys in {folder} expired on {day}: {MAKE}")
@@ -75,13 +80,12 @@ class Keys:
     @property
     def expiry_s(self) -> float:
         """When the certificates expire, in seconds of the epoch."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
-        (authority,) = context.get_ca_certs()
+        context = self._certificate("ca.pem")
         try:
+            (authority,) = context.get_ca_certs()
             return ssl.cert_time_to_seconds(str(authority["notAfter"]))
         except ValueError as error:
-            raise BadAddress(f"{self.folder / 'ca.pem'} does not say when it expires: {MAKE}") from error
+            raise BadAddress(f"{self.folder / 'ca.pem'} is no certificate of an authority: {MAKE}") from error
 
     def tls(self, end: str) -> ssl.SSLContext:
         """The TLS of one end: both show certificates, and no version below 1.3 is spoken."""
@@ -92,7 +96,14 @@ class Keys:
             context.num_tickets = 0  # no session is resumed
         certificate, key = (self.folder / f"{end}.{kind}" for kind in ("pem", "key"))
         self._load(lambda: context.load_verify_locations(self.folder / "ca.pem"), "ca.pem")
-        self._load(lambda: context.load_cert_chain(certificate, key), certificate.name)
+        self._certificate(certificate.name)
+        self._load(lambda: context.load_cert_chain(certificate, key), key.name)
+        return context
+
+    def _certificate(self, name: str) -> ssl.SSLContext:
+        """A context that trusts the certificate alone. BadAddress if the file holds none."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._load(lambda: context.load_verify_locations(self.folder / name), name)
         return context
 
     def _load(self, load: Callable[[], object], name: str) -> None:
@@ -108,7 +119,7 @@ class Keys:
     def _curve(self, end: str) -> list[bytes]:
         path = self.folder / f"{end}.curve"
         found = path.read_bytes().split()
-        if [len(key) for key in found] != [40, 40]:
+        if [len(key) for key in found] != [40, 40] or not CURVE_KEYS.fullmatch(b"".join(found)):
             raise BadAddress(f"{path} holds no pair of CURVE keys: {MAKE}")
         return found
 

@@ -71,14 +71,24 @@ def test_keys_that_have_expired_are_refused(own: Path) -> None:
         Keys.checked(own, now_s=expiry_s)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "name"),
-    [("zeromq", "ca.pem"), ("zeromq", "listener.curve"), ("tcp", "listener.pem"), ("tcp", "listener.key")],
-)
-def test_a_file_that_holds_no_key_is_named(scheme: str, name: str, own: Path) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_holds_no_key_is_named_whatever_the_transport_and_the_end(
+    scheme: str, name: str, own: Path
+) -> None:
     (own / name).write_text("no key\n")
-    with pytest.raises(BadAddress, match=rf"{own}/(ca.pem|listener\.\w+) (cannot be used|holds no pair)"):
+    with pytest.raises(BadAddress, match=rf"{own / name} (cannot be used|holds no pair)"):
         listen(f"{scheme}://127.0.0.1:0?keys={own}", TOKEN)
+
+
+def test_a_ca_that_signs_nothing_and_a_curve_key_of_other_letters_are_no_keys(keys: Path, own: Path) -> None:
+    shutil.copy(own / "listener.pem", own / "ca.pem")
+    with pytest.raises(BadAddress, match=rf"{own / 'ca.pem'} is no certificate of an authority: make keys"):
+        Keys.checked(own)
+    shutil.copy(keys / "ca.pem", own / "ca.pem")
+    (own / "listener.curve").write_text(f"{40 * '~'}\n{40 * '~'}\n")
+    with pytest.raises(BadAddress, match=rf"{own / 'listener.curve'} holds no pair"):
+        Keys.checked(own)
 
 
 def test_a_folder_s_name_may_hold_anything(keys: Path, tmp_path: Path) -> None:
