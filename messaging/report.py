@@ -28,19 +28,20 @@ Rows = Sequence[dict[str, Any]]
 
 
 def show(record: Mapping[str, Any], whole: bool = True) -> None:
-    """Print what was found; then a benchmark's tables, or a suite's summary and each of its benchmarks.
+    """Print why it is not complete, and what was found; then tables, or a suite's summary and each of its benchmarks.
 
     If not whole, tables of many rows are left out, and a suite's benchmarks: the page and `exchange report` have them.
     """
+    shown = record.get("parts", []) if whole else []
+    of_parts = {f"{part['benchmark']}: {reason}" for part in shown for reason in part["reasons"]}
+    _show_reasons(record["status"], [reason for reason in record["reasons"] if reason not in of_parts])
     if "parts" in record:
         _show_summary(record)
+        for part in shown:
+            _show(part, True, part["reasons"])
     else:
         terminal().print(f"[bold]{_found(record)}[/bold]", highlight=False)
-    if "parts" not in record or whole:
-        for part in record.get("parts", [record]):
-            _show(part, whole or not is_long(part))
-    else:
-        _show_reasons(record)
+        _show(record, whole or not is_long(record))
 
 
 def is_long(record: Mapping[str, Any]) -> bool:
@@ -115,10 +116,12 @@ def _range(rows: Rows, transport: str, column: Column) -> str:
     return "..".join(dict.fromkeys(map(short, (min(own), max(own))))) if own else ABSENT
 
 
-def _show(record: Mapping[str, Any], with_tables: bool) -> None:
+def _show(record: Mapping[str, Any], with_tables: bool, reasons: Sequence[str] = ()) -> None:
+    """Print a benchmark. `reasons` of its status stand below its name, unless they were said before."""
     console = terminal()
     benchmark, rows = benchmark_of(record["benchmark"]), record["rows"]
     console.print(f"\n[bold]{benchmark.name}[/bold]: {benchmark.about}")
+    _show_reasons(record["status"], reasons)
     for sentence in _sentences(record):
         console.print(sentence)
     if with_tables:
@@ -131,7 +134,6 @@ def _show(record: Mapping[str, Any], with_tables: bool) -> None:
             console.print(Padding(f"[dim]{each.what}: {each.value}[/dim]", (0, 0, 0, 4), expand=False))
     for reason in record.get("left_out", ()):
         console.print(f"left out, {reason}")
-    _show_reasons(record)
 
 
 def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
@@ -146,9 +148,9 @@ def _show_tables(rows: Rows, columns: Sequence[Column]) -> None:
         console.print(_table(shown, own))
 
 
-def _show_reasons(record: Mapping[str, Any]) -> None:
-    for reason in reasons_in_words(record["reasons"]):
-        terminal().print(f"[bold red]{record['status']}[/bold red]: {reason}")
+def _show_reasons(status: str, reasons: Sequence[str]) -> None:
+    for reason in reasons_in_words(reasons):
+        terminal().print(f"[bold red]{status}[/bold red]: {reason}")
 
 
 def _sentences(record: Mapping[str, Any]) -> list[str]:

@@ -45,7 +45,7 @@ LONGEST_SAMPLE_S = 10.0
 """A sample of the user's is made no longer than this."""
 START_S = {True: 0.02, False: 0.01}
 """What it takes to start a role over a broker, or without one, and to end it, where there are many."""
-SAY_LEFT_FROM_S = 60.0
+_SAY_LEFT_FROM_S = 60.0
 SUITE = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery", "network", "nagle", "cpus")
 """Options of the suite that hold for every benchmark."""
@@ -227,7 +227,7 @@ def _may_be_longer(cell: Cell, has_count: bool) -> bool:
 
 def _report_progress(benchmark: Benchmark, cell: Cell, repeat: int, record: Record, left_s: float) -> None:
     outcome = _figures_in_words(benchmark, record["figures"]) or "; ".join(reasons_in_words(record["reasons"]))
-    left = f"; about {duration_in_words(left_s)} left" if left_s >= SAY_LEFT_FROM_S else ""
+    left = f"; about {duration_in_words(left_s)} left" if left_s >= _SAY_LEFT_FROM_S else ""
     say(f"{benchmark.name} {repeat}: {cell}: {outcome}{left}")
 
 

@@ -143,10 +143,11 @@ def flow_figures(size: int, receivers: Sequence[RoleResult]) -> Figures:
     begun = [result for result in receivers if result.received]
     span_ns = max((each.last_ns for each in begun), default=0) - min((each.first_ns for each in begun), default=0)
     messages = sum(each.received for each in begun) - 1
-    return {**_rates(size, messages, span_ns), **latency_figures(receivers, "latency")}
+    return {**rates(size, messages, span_ns), **latency_figures(receivers, "latency")}
 
 
-def _rates(size: int, messages: int, span_ns: int) -> Figures:
+def rates(size: int, messages: int, span_ns: int) -> Figures:
+    """Messages and megabytes a second, and the span's seconds; nothing if it was too short."""
     if span_ns < LEAST_SPAN_NS or messages < 1:
         return {}
     per_s = messages * 1e9 / span_ns
@@ -167,7 +168,7 @@ def _mean_ns(roles: Sequence[RoleResult]) -> int:
 
 def by_publishers_clock(size: int, publisher: RoleResult) -> Figures:
     """The rates as the paper computes them: from the first message to the reply. No rates if that was too short."""
-    return _rates(size, publisher.sent, publisher.details["replied_ns"] - publisher.first_ns)
+    return rates(size, publisher.sent, publisher.details["replied_ns"] - publisher.first_ns)
 
 
 def with_megabits(figures: Figures) -> Figures:

@@ -24,7 +24,7 @@ from messaging.benchmark import Benchmark, Cell, Column, Figures, Makes, Plot, P
 from messaging.flow import ConsumeShared, Publish, rest_s
 from messaging.options import SIZE
 from messaging.roles import LinkEnd, Links, Role, Sharing, check_descriptors, of_kind
-from messaging.streams import latency_figures, wrong_with, wrong_with_each
+from messaging.streams import latency_figures, rates, wrong_with, wrong_with_each
 from runs.errors import UserError
 from runs.option_types import Count, OneOf
 from transports.base import Pattern
@@ -70,9 +70,8 @@ class Shape:
         npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
         is_split = npubs is not None or nsubs is not None or mode_of(settings) != SHARED
         if is_split and clients is not None:
-            raise UserError(
-                "--clients publish to shared queues and subscribe to them: leave out --npubs, --nsubs, --mode"
-            )
+            both = "--clients publish to shared queues and subscribe to them"
+            raise UserError(f"{both}: leave out --npubs, --nsubs, --mode")
         if is_split:
             return cls(npubs or USUAL, nsubs or USUAL)
         usual = QUICK if settings.get("quick") else USUAL
@@ -202,24 +201,25 @@ def figures(cell: Cell, results: Results) -> Figures:
     """Rates of publishes, until a broker has taken the last, and of deliveries, until the last has come; latency.
 
     Both clocks start with the first publisher. All is published once all is delivered, whenever a client saw that.
+    A rate is left out if its clock ran too short.
     """
     publishers, subscribers = (list(of_kind(results, kind).values()) for kind in Shape.of(cell.settings).kinds)
     start_ns, end_ns = min(each.first_ns for each in publishers), max(each.last_ns for each in subscribers)
     published_ns = max(each.details.get("published_ns", each.last_ns) for each in publishers)
-    seconds, publishing_s = (end_ns - start_ns) / 1e9, (min(published_ns, end_ns) - start_ns) / 1e9
     published, delivered = sum(each.sent for each in publishers), sum(each.received for each in subscribers)
-    in_per_s, out_per_s, packing = published / publishing_s, delivered / seconds, cell.settings.get("packing", 1)
-    return {
-        "transfers": published + delivered,
-        "transfers_per_s": (published + delivered) / seconds,
-        "publishes_per_s": in_per_s,
-        "deliveries_per_s": out_per_s,
-        "published_megabytes_per_s": in_per_s * cell.size / 1e6,
-        "megabytes_per_s": out_per_s * cell.size / 1e6,
-        **({"packed_in_per_s": packing * in_per_s, "packed_out_per_s": packing * out_per_s} if packing > 1 else {}),
-        "seconds": seconds,
-        **latency_figures(subscribers, "latency"),
-    }
+    inward = rates(cell.size, published, min(published_ns, end_ns) - start_ns)
+    outward = rates(cell.size, delivered, end_ns - start_ns)
+    found: Figures = {"transfers": published + delivered}
+    if outward:
+        found |= {"transfers_per_s": found["transfers"] / outward["seconds"],
+                  "deliveries_per_s": outward["messages_per_s"], "megabytes_per_s": outward["megabytes_per_s"],
+                  "seconds": outward["seconds"]}  # fmt: skip
+    if inward:
+        found |= {"publishes_per_s": inward["messages_per_s"], "published_megabytes_per_s": inward["megabytes_per_s"]}
+    if (packing := cell.settings.get("packing", 1)) > 1:
+        packed = (("packed_in_per_s", inward), ("packed_out_per_s", outward))
+        found |= {name: packing * own["messages_per_s"] for name, own in packed if own}
+    return {**found, **latency_figures(subscribers, "latency")}
 
 
 def _over_time(title: str, unit: str, **series: str) -> Plot:

@@ -59,7 +59,7 @@ def test_what_all_rows_share_stands_once_below_the_table(capsys: pytest.CaptureF
          "point": {"match": "indexed", "clients": clients, "threads": 1, "size_bytes": 1024, "preloaded": 0}}
         for clients in (1, 8)
     ]  # fmt: skip
-    show({"benchmark": "request-reply", "rows": rows, "settings": {"repeats": 1}, "reasons": []})
+    show({"benchmark": "request-reply", "rows": rows, "settings": {"repeats": 1}, "status": "complete", "reasons": []})
     printed = capsys.readouterr().out
     assert "clients        replies/s" in printed
     assert "each row: match indexed, threads 1, size 1 KiB, preloaded 0" in printed
@@ -72,7 +72,7 @@ def of_one_transport(sizes: int, repeats: int = 1) -> dict[str, Any]:
          "figures": {"messages_per_s": {"median": 10.0 * size, "low": 10.0 * size - 1, "high": 10.0 * size + 1}}}
         for size in range(1, sizes + 1)
     ]  # fmt: skip
-    return {"benchmark": "de-spsc", "rows": rows, "settings": {"repeats": repeats}, "reasons": []}
+    return {"benchmark": "de-spsc", "rows": rows, "settings": {"repeats": repeats}, "status": "complete", "reasons": []}
 
 
 def test_of_one_transport_the_first_line_says_where_its_figure_was_lowest_and_highest(
@@ -81,6 +81,20 @@ def test_of_one_transport_the_first_line_says_where_its_figure_was_lowest_and_hi
     show(of_one_transport(sizes=3))
     first, *_ = capsys.readouterr().out.splitlines()
     assert first == "amqp, messages/s: 10 (9..11) at 2 B, to 30 (29..31) at 8 B"
+
+
+def test_why_a_benchmark_is_not_complete_is_said_first_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    part = {**of_one_transport(sizes=3), "status": "partial", "reasons": ["interrupted"]}
+    show(part)
+    said = capsys.readouterr().out
+    assert (said.splitlines()[0], said.count("interrupted")) == ("partial: interrupted", 1)
+    suite = {"name": "first", "status": "partial", "parts": [part],
+             "reasons": ["de-pp: the disk is full", "de-spsc: interrupted"]}  # fmt: skip
+    for whole in (True, False):
+        show(suite, whole)
+        said = capsys.readouterr().out
+        assert said.startswith("partial: de-pp: the disk is full\n")
+        assert (said.count("disk is full"), said.count("interrupted")) == (1, 1)
 
 
 @pytest.mark.parametrize(("sizes", "whole", "tables"), [(60, False, True), (61, False, False), (61, True, True)])

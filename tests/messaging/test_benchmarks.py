@@ -23,9 +23,9 @@ COMMANDS = {
     "de-spsc": f"de-spsc --transport zeromq,tcp,memory --sizes 8,64 {FLOOD}",
     "de-pp": f"de-pp --transport zeromq,tcp,memory --sizes 1,1MiB {SHORT} 20",
     "de-mpmc": f"de-mpmc --transport zeromq,tcp --sizes 64 --pairs 3 {FLOOD}",
-    "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
-    "perftest, fanout": f"perftest --transport zeromq --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 499",
-    "perftest, topic": f"perftest --transport zeromq+ipc --mode topic --npubs 2 --nsubs 3 --qt 2 {SHORT} 499",
+    "perftest": f"perftest --transport zeromq --npubs 3 --nsubs 2 --qt 2 {SHORT} 19999",
+    "perftest, fanout": f"perftest --transport zeromq --mode fanout --npubs 3 --nsubs 2 --qt 2 {SHORT} 19999",
+    "perftest, topic": f"perftest --transport zeromq+ipc --mode topic --npubs 2 --nsubs 3 --qt 2 {SHORT} 19999",
     "latency": f"latency --transport zeromq,tcp --sizes 64 {SHORT} 20",
     "throughput": "throughput --transport zeromq --sizes 64 --repeats 2 --quick",
     "throughput, simplex": f"throughput --transport zeromq?topology=simplex --sizes 64 {FLOOD}",
@@ -76,25 +76,25 @@ def test_its_page_and_table_have_every_cell(name: str, results: Path, outcomes: 
 
 
 def test_shared_queues_deliver_exactly_what_was_published(outcomes: dict[str, Outcome]) -> None:
-    """499 messages are rounded up to a multiple of the subscribers."""
+    """19,999 messages are rounded up to a multiple of the subscribers."""
     (row,) = outcomes["perftest"]["record"]["rows"]
-    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 500
+    assert row["figures"]["transfers"]["median"] == 2 * 2 * 3 * 20_000
     for repeat in row["repeats"]:
         subscribers = [told for name, told in repeat["roles"].items() if name.startswith("subscriber 1.")]
-        assert sum(told["received"] for told in subscribers) == 3 * 500
+        assert sum(told["received"] for told in subscribers) == 3 * 20_000
 
 
 @pytest.mark.parametrize(("mode", "npubs", "nsubs"), [("fanout", 3, 2), ("topic", 2, 3)])
 def test_every_subscriber_of_an_exchange_has_all_of_each_publisher_of_its(
     mode: str, npubs: int, nsubs: int, outcomes: dict[str, Outcome]
 ) -> None:
-    """499 messages stay as many."""
+    """19,999 messages stay as many."""
     (row,) = outcomes[f"perftest, {mode}"]["record"]["rows"]
     assert row["point"] == {"size_bytes": 256, "exchanges": 2, "mode": mode}
-    assert row["figures"]["transfers"]["median"] == 2 * npubs * 499 * (1 + nsubs)
+    assert row["figures"]["transfers"]["median"] == 2 * npubs * 19_999 * (1 + nsubs)
     roles = row["repeats"][0]["roles"]
     subscribers = [told["received"] for name, told in roles.items() if name.startswith("subscriber")]
-    assert subscribers == [npubs * 499] * 2 * nsubs
+    assert subscribers == [npubs * 19_999] * 2 * nsubs
 
 
 def test_packets_are_counted_where_there_are_any(outcomes: dict[str, Outcome]) -> None:

@@ -13,6 +13,7 @@ from messaging.benchmarks.perftest import Destination, Shape, destinations_of, f
 from messaging.flow import ConsumeShared
 from messaging.options import settings_in_words
 from messaging.roles import LinkEnd, Links, RoleResult
+from messaging.streams import LEAST_SPAN_NS
 from runs.errors import UserError
 from transports.base import Address, Pattern
 from transports.frames import FrameBatch
@@ -153,6 +154,16 @@ def test_what_was_delivered_was_published_before() -> None:
     client = RoleResult(sent=100, received=100, first_ns=0, last_ns=10**9, details={"published_ns": 10**9 + 10**8})
     cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"queues": 1, "clients": 1})
     assert figures(cell, {"client 1.1": client})["publishes_per_s"] == 100.0
+
+
+def test_a_rate_of_less_than_ten_milliseconds_is_left_out() -> None:
+    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"queues": 1, "clients": 1, "packing": 2})
+    client = RoleResult(sent=100, received=100, last_ns=LEAST_SPAN_NS, details={"published_ns": LEAST_SPAN_NS - 1})
+    found = figures(cell, {"client 1.1": client})
+    assert (found["transfers_per_s"], found["packed_out_per_s"]) == (20_000.0, 20_000.0)
+    assert found.keys().isdisjoint({"publishes_per_s", "published_megabytes_per_s", "packed_in_per_s"})
+    client.last_ns -= 1
+    assert figures(cell, {"client 1.1": client}) == {"transfers": 200}
 
 
 SETTINGS = {"queues": 10, "size": 256, "count": 100_000, "mode": "shared"}
