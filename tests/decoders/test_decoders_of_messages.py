@@ -70,7 +70,7 @@ def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[b
     assert intake.take() == len(frames)
     answers = int(completion.by_type.sum())
     greetings = (intake.hello is not None) + (intake.end is not None) + intake.asked_to_resume
-    assert intake.junk + answers + greetings >= len(frames)
+    assert intake.junk + answers + greetings >= len(list(filter(None, frames))), "an empty frame only says: I am here"
 
 
 @given(frame=damaged(*FRAMES, encode(Hello(1, 2, 1, 0, 1, 999, 3, 4))))
