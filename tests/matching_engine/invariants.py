@@ -66,7 +66,10 @@ def _check_bitmap(book: OrderBook, levels: dict[int, list[int]]) -> None:
     expected = {(side, book.max_price + 1) for side in (0, 1)} | {_side_and_key(level) for level in levels}
     _claim(_marked(book.arena[a.BITMAP : a.SUMMARY]) == expected, "the bitmap marks the levels that hold orders")
     words = {(side, key >> 6) for side, key in expected}
-    _claim(_marked(book.arena[a.SUMMARY : a.SUMMARY + SUMMARY_WORDS]) == words, "the summary marks the words that are not 0")
+    _claim(
+        _marked(book.arena[a.SUMMARY : a.SUMMARY + SUMMARY_WORDS]) == words,
+        "the summary marks the words that are not 0",
+    )
 
 
 def _marked(words: a.Arena) -> set[tuple[int, int]]:
