@@ -13,6 +13,7 @@ from messaging.benchmark import QUICK_HELP, Benchmark, Settings
 from messaging.roles import HOSTS
 from runs.option_types import Count, Cpus, Listed, Nagle, Number, Rate, Scheme
 from runs.options import broker_options, json_option, network_option, results_option, together, was_typed
+from runs.transport_settings import ignored
 
 LARGEST = 1 << 20
 """The papers' largest message, which every transport's buffers take."""
@@ -179,6 +180,13 @@ def settings_in_words(benchmark: Benchmark, words: Sequence[str]) -> tuple[Setti
 
 
 def settings_again(record: Mapping[str, Any], benchmark: Benchmark | None) -> Settings:
-    """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults."""
+    """The settings of a record of a benchmark, or of a suite: lists become tuples, and options left open defaults.
+
+    A setting that all of its transports ignored is left out: it is refused now.
+    """
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in record["settings"].items()}
+    transports = given.get("transport") or ()
+    transports = (transports,) if isinstance(transports, str) else transports
+    for name in ignored(given, transports) if transports else ():
+        del given[name]
     return {**settings_in_words(benchmark, [])[0], **given} if benchmark else given

@@ -117,10 +117,16 @@ def check_transport(settings: RunSettings) -> None:
 
 def check_some_have(settings: Mapping[str, Any], transports: Iterable[str]) -> None:
     """UserError for a setting that only some transports have, where it is given and none of these has it."""
-    for name in TRANSPORT_SETTINGS:
-        if settings.get(name) and not any(_has_setting(name, _declared(each), "") for each in transports):
-            given = f"--{name.replace('_', '-')} is {settings[name]}, which {', '.join(transports)} cannot have"
-            raise UserError(f"{given}: use {those_that(partial(_has_setting, name))}")
+    for name in ignored(settings, transports):
+        given = f"--{name.replace('_', '-')} is {settings[name]}, which {', '.join(transports)} cannot have"
+        raise UserError(f"{given}: use {those_that(partial(_has_setting, name))}")
+
+
+def ignored(settings: Mapping[str, Any], transports: Iterable[str]) -> list[str]:
+    """The names of settings that are given and that none of these transports has."""
+    declared = [_declared(each) for each in transports]
+    given = (name for name in TRANSPORT_SETTINGS if settings.get(name))
+    return [name for name in given if not any(_has_setting(name, each, "") for each in declared)]
 
 
 def _has_setting(name: str, transport: Transport, _scheme: str) -> bool:

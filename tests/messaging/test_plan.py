@@ -142,3 +142,21 @@ def test_a_suite_over_an_unknown_transport_is_refused() -> None:
 def test_a_benchmark_of_many_sizes_has_a_plan_over_a_network() -> None:
     benchmark = benchmark_of("supply-chain")
     assert len(plan_of(benchmark, settings(benchmark, "--network gige --transport amqp")).cells) == 1
+
+
+@pytest.mark.parametrize("transport", [["zeromq", "tcp"], "zeromq"], ids=["of a benchmark", "of a capacity"])
+def test_a_benchmark_that_is_made_again_drops_a_delivery_that_its_transports_ignored(transport: object) -> None:
+    """It was refused: older records have settings that none of their transports has."""
+    record = {"settings": {"transport": transport, "delivery": "lossy", "repeats": 7}}
+    again = settings_again(record, benchmark_of("de-spsc"))
+    assert (again["delivery"], again["repeats"]) == (None, 7)
+
+
+@pytest.mark.parametrize(("transports", "delivery"), [(["zeromq"], None), (["zeromq", "amqp"], "lossy"), ([], "lossy")])
+def test_a_suite_that_is_made_again_keeps_a_delivery_that_one_of_its_transports_has(
+    transports: list[str], delivery: str | None
+) -> None:
+    """A suite that names no transport is measured over AMQP, too."""
+    again = settings_again({"settings": {"transport": transports, "delivery": "lossy"}}, None)
+    assert again.get("delivery") == delivery
+    assert list(jobs_of_suite({"quick": True, **again}))
