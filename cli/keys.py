@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from runs.errors import UserError, sentence
+from runs.errors import UserError, sentence, writing
 
 
 @click.command()
@@ -24,7 +24,8 @@ def command(folder: Path, days: int) -> None:
     from transports.keys import make_keys
 
     try:
-        keys = make_keys(folder, days)
+        with writing(folder):
+            keys = make_keys(folder, days)
     except TransportError as error:
         raise (UserError if isinstance(error, BadAddress) else click.ClickException)(sentence(error)) from error
     until = time.strftime("%Y-%m-%d", time.localtime(keys.expiry_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def _match(tape: Path, answers: Path | None, **book: Any) -> dict[str, Any]:
     from matching_engine.tape import match_tape
     from runs.files import whole_file
 
-    if answers is not None and answers.exists() and answers.samefile(tape):
+    if answers is not None and os.path.exists(answers) and answers.samefile(tape):
         raise UserError(f"--answers {answers} is the tape itself: choose another file")
     orders, checksum = _read(tape), StreamChecksum()
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, executable=True, path_type=Path))
 @no_spark_option
 @click.option("--figures", is_flag=True, help="Every figure of the page as SVG, PNG and CSV, in figures/.")
 @click.option("--hlog", is_flag=True, help="A run's completion times as an HdrHistogram log, completion.hlog.")

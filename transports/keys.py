@@ -11,6 +11,7 @@ certificates say until when all of it is valid. openssl makes them: Python's ssl
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import ssl
@@ -137,18 +138,15 @@ def _check_file(path: Path, is_secret: bool) -> None:
 
 
 def make_keys(folder: Path, days: int) -> Keys:
-    """Make the folder with new keys, or nothing. TransportError if it exists, or cannot be made."""
+    """Make the folder with new keys, or nothing. TransportError if it exists; OSError if it cannot be made."""
     if shutil.which("openssl") is None:
         raise NotInstalled("keys are made with openssl, which is not installed: sudo apt-get install openssl")
-    if folder.exists():
+    if os.path.exists(folder):
         raise BadAddress(f"{folder} exists already: name a new folder, so that no key in use is lost")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:
-            _make_in(Path(unfinished), days)
-            (Path(unfinished) / "keys").rename(folder)
-    except OSError as error:
-        raise TransportError(f"cannot make {folder}: {error.strerror or error}") from error
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:
+        _make_in(Path(unfinished), days)
+        (Path(unfinished) / "keys").rename(folder)
     return Keys.checked(folder)
 
 

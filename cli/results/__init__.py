@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -108,15 +109,15 @@ def repair(name: str | None, results: str) -> None:
 
     Example: exchange results repair first
     """
+    from cli.results.kinds import folders
     from cli.results.rerun import repair_those_left, repaired
     from runs.record.begun import left_unfinished
 
     folder = Path(results)
     if name is not None:
-        repaired(next((path for path in (folder / name, Path(name)) if path.is_dir()), folder / name))
+        repaired(next((path for path in (folder / name, Path(name)) if os.path.isdir(path)), folder / name))
         return
-    if not folder.is_dir():
-        raise UserError(f"{results} is no folder: choose another one with --results")
+    folders(folder)  # an error if it cannot be read, in which no run is found either
     left = list(left_unfinished(folder))
     if not left:
         click.echo(f"{results}: no run is left unfinished", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ def command(results: str, port: int) -> None:
 
     Example: exchange serve --results results
     """
+    from cli.results.kinds import folders
     from cli.serve.runs import Runs
     from cli.serve.server import Server
     from cli.serve.site import Site
@@ -27,9 +29,10 @@ def command(results: str, port: int) -> None:
     from runs.interrupts import ended_as_by_ctrl_c
     from runs.process_group import ProcessGroup
 
-    if not Path(results).is_dir():
+    if not os.path.isdir(results):
         raise UserError(f"{results} is no folder: choose another one with --results, or make it with exchange run")
     folder = Path(results)
+    folders(folder)  # an error now is better than a page that says it
     with (
         ended_as_by_ctrl_c(),
         ProcessGroup() as group,

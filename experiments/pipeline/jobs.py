@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -139,9 +140,9 @@ def submit(
 
 
 def default_tables(results: Path) -> str:
-    if not results.is_dir():
+    if not os.path.isdir(results):
         raise UserError(f"{results} is no folder: give the folder of a run, of a trial, or one that holds some")
-    if (results / "run.json").exists() or (results / "spool").exists():
+    if os.path.exists(results / "run.json") or os.path.exists(results / "spool"):
         raise UserError(
             f"{results} is one run, whose own tables exchange report makes: "
             "give the folder that holds it, or say where with --tables"
@@ -151,7 +152,7 @@ def default_tables(results: Path) -> str:
 
 def _warn_of_missing(results: Path, runs: Sequence[IngestedRun]) -> None:
     """Print how many runs below `results` are not in the tables."""
-    if not results.is_dir():
+    if not os.path.isdir(results):
         return
     there = {(run.name, run.fingerprint) for run in runs}
     with suppress(UserError):

@@ -6,6 +6,7 @@ run, so that the trial can go on after an interruption.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -193,7 +194,7 @@ def read_plan(folder: Path) -> Plan:
     UserError if there is no plan, if it is damaged, or if this version would run it differently.
     """
     path = folder / FILE
-    if not path.exists():
+    if not os.path.exists(path):
         raise UserError(f"{folder} holds nothing to resume: there is no plan.json in it")
     written = record_for_report(path, PlanRecord)
     try:

@@ -166,7 +166,11 @@ def memory() -> Item:
 
 def disk(results: Path) -> Item:
     """The place of the results: spool, tables and pages."""
-    there = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
+    try:
+        there = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
+    except OSError as error:
+        return Item(name="disk", verdict="no", found=f"{results}: {error.strerror}", why=f"{results} cannot be used",
+                    advice="give another folder with --results")  # fmt: skip
     if not os.access(there, os.W_OK):
         return Item(name="disk", verdict="no", found=f"{there} cannot be written to", why=f"{there} is read-only",
                     advice="give another folder with --results")  # fmt: skip

@@ -70,10 +70,14 @@ def note_ended(folder: Path) -> None:
 
 def repair(folder: Path) -> dict[str, Any]:
     """Write run.json of a run whose launcher died; return its content. UserError if there is nothing to do."""
-    if (folder / "run.json").exists():
+    if os.path.exists(folder / "run.json"):
         raise UserError(f"{folder} has its run.json: nothing is to repair")
-    if not (folder / FILE).exists():
-        shown = "exchange report shows its spool" if (folder / "spool").exists() else "exchange results list shows runs"
+    if not os.path.exists(folder / FILE):
+        shown = (
+            "exchange report shows its spool"
+            if os.path.exists(folder / "spool")
+            else "exchange results list shows runs"
+        )
         raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {shown}")
     begun = read_record(folder / FILE, BegunRecord)
     launcher = begun["launcher"]

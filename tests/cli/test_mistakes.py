@@ -256,3 +256,49 @@ def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
     said = exchange("tape", "--orders", 10, "--output", "/dev/null")
     assert said.code == 0, said.err
     assert not Path("/dev/null").is_file()
+
+
+TOO_LONG = "x" * 256
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["serve", "--results", TOO_LONG], "is no folder: choose another one with --results"),
+        (["results", "repair", "--results", TOO_LONG], "File name too long; choose another place with --results"),
+        (["results", "repair", TOO_LONG], "has no begun.json"),
+        (["compare", "--resume", TOO_LONG, "--results", "."], "there is no plan.json in it"),
+        (["spark", "summary", TOO_LONG], "is no folder: give the folder of a run"),
+        (["keys", TOO_LONG], "File name too long"),
+    ],
+)
+def test_a_folder_whose_name_no_file_system_takes_is_refused(words: list[str], why: str) -> None:
+    """Each ended with a stack trace."""
+    assert why in refused(*words)
+
+
+def test_answers_into_a_file_that_cannot_be_looked_up_are_refused(tmp_path: Path) -> None:
+    tape = tmp_path / "tape.bin"
+    tape.write_bytes(encode(Order(1, 1, 500, 1)))
+    assert "File name too long" in refused("match", tape, "--answers", TOO_LONG)
+
+
+@pytest.mark.parametrize("words", [["serve"], ["results", "repair"]], ids=" ".join)
+def test_results_that_cannot_be_read_are_refused(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Serve showed an error page, and repair said that no run was left unfinished."""
+
+    def unreadable(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", unreadable)
+    monkeypatch.setattr("cli.serve.server.Server.serve_forever", lambda _: None)
+    assert f"cannot read {tmp_path}: Permission denied" in refused(*words, "--results", tmp_path)
+
+
+def test_a_report_of_a_folder_that_cannot_be_searched_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.X_OK)
+    assert "is not executable" in refused("report", tmp_path)

@@ -200,6 +200,13 @@ def said() -> str:
     return done.stdout
 
 
+def test_results_that_cannot_be_looked_up_have_no_disk(tmp_path: Path) -> None:
+    """A name of more than 255 characters, or a folder above that cannot be searched, ended with a stack trace."""
+    item = disk(tmp_path / ("x" * 256))
+    assert (item.verdict, "File name too long" in item.found) == ("no", True)
+    assert item.advice == "give another folder with --results"
+
+
 def test_the_answer_comes_first_and_one_screen_holds_it_all(said: str) -> None:
     lines = said.splitlines()
     assert lines[0].startswith("This machine is ")
