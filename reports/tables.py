@@ -68,12 +68,15 @@ def words(title: str = "") -> Column:
     return Column(title, "words", from_right=False)
 
 
-def plain_table(*titles: Column | str, gap: int = 2, header: bool = True) -> FoldingTable:
-    """A table with `gap` blanks between columns; a column given as a plain title holds figures."""
+def plain_table(*titles: Column | str, gap: int = 2, header: bool = True, what: str = "") -> FoldingTable:
+    """A table with `gap` blanks between columns; a column given as a plain title holds figures.
+
+    `what` they are stands above each block after the first, whose first title should say it.
+    """
     shaped = [title if isinstance(title, Column) else figure(title) for title in titles]
     if shaped != sorted(shaped, key=lambda column: ORDER.index(column.kind)):
         raise ValueError(f"columns are in another order than {', '.join(ORDER)}: {titles}")
-    return FoldingTable(shaped, gap, header)
+    return FoldingTable(shaped, gap, header, what)
 
 
 @dataclass
@@ -83,6 +86,7 @@ class FoldingTable:
     columns: Sequence[Column]
     gap: int
     header: bool
+    what: str
     _rows: list[tuple[list[Text], str]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text, style: str | None = None) -> None:
@@ -101,7 +105,7 @@ class FoldingTable:
             return
         for number, block in enumerate(self._blocks(others, widths, space)):
             if number:
-                yield Text()
+                yield Text(f"\n{self.what}" if self.what else "", "bold")
             yield self._table(keys, block, widths, space)
 
     def _blocks(self, places: Sequence[int], widths: Sequence[int], space: int) -> Iterator[list[int]]:

@@ -114,11 +114,12 @@ def _cpu(record: Record) -> FoldingTable:
     """CPU seconds for a million orders: in all, beyond the first arm of the block, and by component."""
     components = [name for name in COMPONENTS if any(cpu_metric(name) in arm["metrics"] for arm in record["arms"])]
     beyond = [f"more than {record['contenders'][0]}"] * bool(record["verdicts"])
-    table = plain_table(key("orders/s", from_right=True), key(), "CPU s per million", *beyond, *components)
+    in_all = "CPU s per million"
+    table = plain_table(key("orders/s", from_right=True), key(), in_all, *beyond, *components, what=in_all)
     for arm in record["arms"]:
-        in_all = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
+        total = with_middle_half(arm["metrics"].get("cpu_s_per_million"))
         more, parts = cpu_beyond(record, arm), (rounded(arm["metrics"].get(cpu_metric(name))) for name in components)
-        table.add_row(*rate_and_name(arm), in_all, *(with_middle_half(more) if more else "" for _ in beyond), *parts)
+        table.add_row(*rate_and_name(arm), total, *(with_middle_half(more) if more else "" for _ in beyond), *parts)
     return table
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
-from reports.comparison.sentences import completion, cpu_beyond, sureness
-from reports.comparison.table import _ratios
+from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, sureness
+from reports.comparison.table import _cpu, _ratios
 from reports.formats import rounded
 from reports.tables import terminal
+from runs.metrics import COMPONENTS
 
 P50 = "due_p50_us"
 ONES = {str(repeat): 1.0 for repeat in range(10)}
@@ -195,3 +196,16 @@ def test_cpu_beyond_is_the_difference_in_each_repeat_to_the_first_arm_of_the_blo
     assert cpu_beyond(record, second) == {"median": 25.0, "by_repeat": both}
     unmeasured = {"block": "a", "metrics": {}}
     assert cpu_beyond({"arms": [first, unmeasured]}, unmeasured) is None
+
+
+@pytest.mark.parametrize(("columns", "titles"), [("40", 4), ("60", 2), ("200", 1)])
+def test_each_block_of_the_table_of_cpu_says_what_its_figures_are(
+    columns: str, titles: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a narrow terminal the second block had the names of the components alone."""
+    monkeypatch.setenv("COLUMNS", columns)
+    metrics = ["cpu_s_per_million", *map(cpu_metric, COMPONENTS)]
+    figures = {name: {"median": 12.3, "quartiles": [11.9, 12.8], "by_repeat": {"1": 12.3}} for name in metrics}
+    arm = {"block": "a", "contender": "zeromq", "settings": {"orders_per_s": 16_000}, "metrics": figures}
+    terminal().print(_cpu({"arms": [arm], "contenders": ["zeromq"], "verdicts": [verdict(0.5)]}))
+    assert capsys.readouterr().out.count("CPU s per million") == titles
