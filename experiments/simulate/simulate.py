@@ -194,7 +194,7 @@ def _by(record: dict[str, Any]) -> str:
 
 
 def _totals(record: dict[str, Any]) -> FoldingTable:
-    table = plain_table(key(), "total", "an instrument: least", "median", "most")
+    table = plain_table(key(), "total", "an instrument: least", "median", "most", what="an instrument")
     for name, title in TITLES.items():
         spread = record["per_instrument"][name].values()
         table.add_row(title, *(f"{n:,.0f}" for n in (record["totals"][name], *spread)))

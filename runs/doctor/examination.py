@@ -167,12 +167,12 @@ def memory() -> Item:
 def disk(results: Path) -> Item:
     """The place of the results: spool, tables and pages."""
     try:
-        there = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
+        there = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.exists())
     except OSError as error:
         return Item(name="disk", verdict="no", found=f"{results}: {error.strerror}", why=f"{results} cannot be used",
                     advice="give another folder with --results")  # fmt: skip
-    if not os.access(there, os.W_OK):
-        return Item(name="disk", verdict="no", found=f"{there} cannot be written to", why=f"{there} is read-only",
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        return Item(name="disk", verdict="no", found=f"{there} cannot be written to", why=f"{there} takes no files",
                     advice="give another folder with --results")  # fmt: skip
     kind = _file_system(there)
     if kind in OVER_THE_NETWORK:

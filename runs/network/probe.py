@@ -42,7 +42,7 @@ class Finding:
         return not self.reason
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.reason}" + (f"; try: {self.remedy}" if self.remedy else "")
+        return f"{self.name}: " + (f"{self.reason.rstrip('.')}; try: {self.remedy}" if self.remedy else self.reason)
 
 
 @dataclass(frozen=True)

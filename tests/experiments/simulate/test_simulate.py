@@ -11,9 +11,11 @@ import pytest
 from exchange.checksum import StreamChecksum
 from exchange.messages import Order, Quote, Trade, decode_all
 from experiments.events import TABLES
+from experiments.simulate.simulate import TITLES, _totals
 from experiments.simulate.simulation import Block, InstrumentMatcher, Row, Simulation
 from gateway.seeds import instrument_seed
 from matching_engine.reference import ReferenceBook
+from reports.tables import terminal
 from tests.exchange_command import exchange
 from tests.experiments.simulate.sample_simulations import events, rows, same, simulated
 
@@ -81,6 +83,16 @@ def test_orders_and_totals_are_those_that_were_asked_for(tmp_path: Path) -> None
     assert record["totals"]["orders"] == 30_003
     assert record["totals"]["trades"] == sum(row["trades"] for row in found)
     assert record["checksums"]["orders"] == f"{sum(int(row['orders_xxh64'], 16) for row in found) % 2**64:016x}"
+
+
+def test_the_second_block_of_a_narrow_table_is_of_an_instrument_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said `most` alone, and stood right below the first block."""
+    monkeypatch.setenv("COLUMNS", "60")
+    numbers = dict.fromkeys(("least", "median", "most"), 1e9)
+    terminal().print(_totals({"totals": dict.fromkeys(TITLES, 1e10), "per_instrument": dict.fromkeys(TITLES, numbers)}))
+    assert capsys.readouterr().out.count("an instrument") == 2
 
 
 def test_another_seed_gives_another_market(tmp_path: Path) -> None:

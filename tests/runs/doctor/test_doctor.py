@@ -193,18 +193,25 @@ def test_results_belong_on_a_local_disk(kind: str, verdict: str, machine: FakeMa
     assert (item.verdict, kind in item.found) == (verdict, True)
 
 
-@pytest.fixture(scope="module")
-def said() -> str:
-    done = CliRunner().invoke(main, ["doctor", "--seconds", "0.5"])
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 def test_results_that_cannot_be_looked_up_have_no_disk(tmp_path: Path) -> None:
     """A name of more than 255 characters, or a folder above that cannot be searched, ended with a stack trace."""
     item = disk(tmp_path / ("x" * 256))
     assert (item.verdict, "File name too long" in item.found) == ("no", True)
     assert item.advice == "give another folder with --results"
+
+
+def test_results_that_are_a_file_are_no_place_for_a_run(tmp_path: Path) -> None:
+    """The free room of the folder around it was said to be good."""
+    (tmp_path / "file").write_text("")
+    item = disk(tmp_path / "file")
+    assert (item.verdict, item.found) == ("no", f"{tmp_path / 'file'} cannot be written to")
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    done = CliRunner().invoke(main, ["doctor", "--seconds", "0.5"])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_the_answer_comes_first_and_one_screen_holds_it_all(said: str) -> None:

@@ -39,6 +39,12 @@ def test_without_namespaces_or_links_nothing_stands_in_for_them(name, lacking):
         machine(lacking).mechanism(PROFILES[name])
 
 
+def test_a_refusal_that_ends_with_a_full_stop_goes_on_with_what_to_try():
+    refusal = "Error: Specified qdisc kind is unknown."
+    assert str(Finding("netem", refusal, "get it")) == f"netem: {refusal[:-1]}; try: get it"
+    assert str(Finding("netem", refusal)) == f"netem: {refusal}"
+
+
 def test_local_takes_nothing():
     assert machine(*WHAT_IT_TAKES).mechanism(PROFILES["local"]) == "loopback"
 
