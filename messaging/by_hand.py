@@ -30,7 +30,7 @@ from messaging.session import OPEN_NS, Session
 from messaging.streams import flow_figures
 from runs.component import settle_down
 from runs.errors import UserError, sentence
-from runs.option_types import Count
+from runs.option_types import Count, OneOf
 from runs.options import json_option, options_for, together
 from runs.services import link_token
 from runs.transport_settings import check_exposure, with_keys
@@ -44,8 +44,8 @@ _PATTERNS = {"publish": ("pair", "queue", "fanout", "topic"), "ask": ("pair", "r
 _PATTERNS |= {"consume": _PATTERNS["publish"], "answer": _PATTERNS["ask"]}
 _MANY = click.IntRange(1, 10_000)
 _options = together([
-    click.argument("part", type=click.Choice(list(_PATTERNS))),
-    click.option("--pattern", type=click.Choice(list(dict.fromkeys(sum(_PATTERNS.values(), ())))), default="pair",
+    click.argument("part", type=OneOf(list(_PATTERNS))),
+    click.option("--pattern", type=OneOf(list(dict.fromkeys(sum(_PATTERNS.values(), ())))), default="pair",
                  show_default=True, help="Who talks to whom: a pair (de-spsc, de-pp), a shared queue (perftest), ..."),
     click.option("--listen", metavar="URL", help="Listen here: for consume, answer, and publish to many."),
     click.option("--connect", metavar="URL", help="Connect to the listener; over a broker both roles name the broker."),

@@ -12,6 +12,7 @@ from math import log
 from pathlib import Path
 from typing import Protocol
 
+from exchange.allowed import meant
 from exchange.json_records import LoadAxis, Record
 from messaging.benchmark import RATE, Benchmark, Cell, Scale, Settings, messages_at, value_in_words
 from messaging.benchmarks import benchmark_of, names
@@ -189,7 +190,8 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
     except ValueError as error:  # no word at all, or a quotation that does not end
         raise UserError(f"--bench is {text!r}: give NAME OPTIONS, as 'supply-chain --bound 1'") from error
     if name not in names():
-        raise UserError(f"--bench is {text!r}: {name!r} is no benchmark; there are {', '.join(names())}")
+        there_are = f"there are {', '.join(names())}{meant(name, names())}"
+        raise UserError(f"--bench is {text!r}: {name!r} is no benchmark; {there_are}")
     benchmark = benchmark_of(name)
     if objective is not None and benchmark.scale is not None and benchmark.scale.objective is not None:
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")

@@ -83,7 +83,8 @@ def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str 
     known = transport.words(transport.run_settings.get("delivery"))
     for delivery in deliveries if known else [None]:
         if delivery not in (known or [None]):
-            raise UserError(f"--delivery: {delivery!r} is no guarantee; there are {', '.join(known)}")
+            there_are = f"there are {', '.join(known)}{meant(delivery, known)}"
+            raise UserError(f"--delivery: {delivery!r} is no guarantee; {there_are}")
         yield scheme, delivery
 
 

@@ -151,6 +151,7 @@ def test_a_quiet_matrix_leaves_out_the_details(capsys: pytest.CaptureFixture[str
         ("memory", "lossy", "engine-kill", "'memory' joins threads of one process, and none of them can be broken"),
         ("carrier-pigeon", "lossy", "engine-kill", "--transports: unknown transport 'carrier-pigeon'"),
         ("amqp", "sure", "engine-kill", "'sure' is no guarantee; there are lossy"),
+        ("amqp", "durabl", "engine-kill", "; did you mean 'durable'?"),
     ],
 )
 def test_a_word_that_no_matrix_has_is_named(transport: str, delivery: str, fault: str, said: str) -> None:
