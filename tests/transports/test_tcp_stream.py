@@ -102,3 +102,12 @@ def test_who_sends_to_a_peer_that_is_gone_is_told_so() -> None:
     with pytest.raises(PeerGone):
         stream.send(batch, 0)
     stream.close(0)
+
+
+def test_a_frame_that_no_transport_carries_is_refused() -> None:
+    """It was written behind the memory that it goes through, and the process died."""
+    ours, theirs = socket.socketpair()
+    stream = Stream(ours)
+    with theirs, pytest.raises(ValueError, match="longer than LONGEST_FRAME"):
+        stream.send(FrameBatch.of(bytes(len(stream._scratch))), 0)
+    stream.close(0)

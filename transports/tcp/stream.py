@@ -62,6 +62,8 @@ def send_frames(fd: int, buffer: Bytes, offsets: Longs, first: int, count: int, 
     """One write a frame: (first frame not wholly written, bytes of it written)."""
     for i in range(first, count):
         length = offsets[i + 1] - offsets[i]
+        if PREFIX + length > len(scratch):
+            raise ValueError("a frame is longer than LONGEST_FRAME allows")
         for k in range(PREFIX):
             scratch[k] = (length >> (8 * k)) & 0xFF
         move_bytes(scratch[PREFIX:].ctypes, buffer[offsets[i] :].ctypes, length)
