@@ -99,13 +99,17 @@ def _asked(
     lent: Lent, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, until_ns: int
 ) -> tuple[int, int, int]:
     return _ask(
-        *lent[:5], questions.buffer, questions.offsets, questions.count,
+        *_calls(lent), questions.buffer, questions.offsets, questions.count,
         answers.buffer, answers.offsets, answers.count, answers.largest_frame, took_ns, until_ns,
     )  # fmt: skip
 
 
 def _echoed(lent: Lent, batch: FrameBatch, most: int, until_ns: int) -> tuple[int, int, int]:
-    return _echo(*lent[:5], batch.buffer, batch.offsets, batch.largest_frame, most, until_ns)
+    return _echo(*_calls(lent), batch.buffer, batch.offsets, batch.largest_frame, most, until_ns)
+
+
+def _calls(lent: Lent) -> tuple[Any, ...]:
+    return lent.receive_one or lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory
 
 
 def _settle(lent: Lent) -> None:

@@ -129,6 +129,8 @@ class Lent(NamedTuple):
     memory: Bytes
     settle: Callable[[], None]
     """Does in Python what the compiled calls left: raises what `receive`, `send` or `wait` of the link would raise."""
+    receive_one: Lendable | None = None
+    """As `receive`, for one frame, and it waits for it a moment at most: where that is faster than `sleep`."""
 
 
 @runtime_checkable

@@ -46,6 +46,8 @@ _library = ctypes.CDLL(loaded.__file__)
 _send, _recv, _errno, _getsockopt = (_external(_library, name) for name in _SIGNATURES)
 DONTWAIT, _EVENTS = int(zmq.DONTWAIT), int(zmq.EVENTS)
 _EAGAIN, _EINTR = errno.EAGAIN, errno.EINTR
+_WAIT, _MOMENT_MS = 0, 50
+"""The flags of a call that blocks, and the longest time."""
 
 
 @njit(inline="always")
@@ -59,10 +61,10 @@ def send_part(handle: int, at: int, length: int, flags: int) -> tuple[bool, int]
 
 
 @njit(inline="always")
-def receive_part(handle: int, at: int, most: int) -> tuple[int, int]:
+def receive_part(handle: int, at: int, most: int, flags: int = DONTWAIT) -> tuple[int, int]:
     """Receive to an address; returns (the length, which may be more than `most`, or -1; errno or 0 if none came)."""
     while True:
-        length = _recv(handle, at, most, DONTWAIT)
+        length = _recv(handle, at, most, flags)
         if length >= 0:
             return length, 0
         error = _errno()
@@ -82,13 +84,15 @@ def _send_frames(handle: int, buffer: Bytes, offsets: Longs, first: int, count: 
 
 
 @njit(cache=True, nogil=True)
-def _receive_frames(handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int) -> tuple[int, int, int]:
+def _receive_frames(
+    handle: int, buffer: Bytes, offsets: Longs, count: int, largest: int, flags: int = DONTWAIT
+) -> tuple[int, int, int]:
     """Append the frames that have come; returns (the new count, frames dropped as too long, errno or 0)."""
     start = buffer.ctypes.data
     end = offsets[count]
     dropped = 0
     while count + 1 < len(offsets) and end + largest <= len(buffer):
-        length, error = receive_part(handle, start + end, largest)
+        length, error = receive_part(handle, start + end, largest, flags)
         if length < 0:
             return count, dropped, error
         if length > largest:
@@ -121,14 +125,26 @@ _IN, _OUT, _ERROR, _DROPPED, _WOKEN, _TIMESPEC, _DESCRIPTORS = 1, 2, 3, 4, 5, 6,
 sleep, room for a timespec, and struct pollfd of each descriptor, in 8 bytes."""
 
 
-@lendable(RECEIVE)
-def _lent_receive(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
-    count, dropped, error = _receive_frames(numbers[_IN], buffer, offsets, count, largest)
+@njit(inline="always")
+def _noted(numbers: Longs, received: tuple[int, int, int]) -> int:
+    count, dropped, error = received
     if dropped or error:
         numbers[_DROPPED] += dropped
         numbers[_ERROR] = error
         numbers[NOTICE] = 1
     return count
+
+
+@lendable(RECEIVE)
+def _lent_receive(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    return _noted(numbers, _receive_frames(numbers[_IN], buffer, offsets, count, largest))
+
+
+@lendable(RECEIVE)
+def _lent_receive_one(numbers: Longs, _memory: Bytes, buffer: Bytes, offsets: Longs, count: int, largest: int) -> int:
+    """Block, as a C program does: it takes fewer system calls than to look, sleep and look again."""
+    one = offsets[: count + 2]
+    return _noted(numbers, _receive_frames(numbers[_IN], buffer, one, count, largest, _WAIT))
 
 
 @lendable(SEND)
@@ -166,6 +182,7 @@ class CompiledCalls(PlainCalls):
         self._kernels = kernels or Kernels(_send_frames, _receive_frames)
         self.handle = int(socket.underlying)
         """libzmq's handle of the socket."""
+        socket.rcvtimeo = _MOMENT_MS
         self._value, self._size = np.zeros(1, np.int32), np.zeros(1, np.uint64)
         self._pollfds = np.array([pollfd(each) for each in (int(socket.get(zmq.FD)), *watched)], np.int64)
         self._timespec = np.zeros(2, np.int64)
@@ -211,7 +228,7 @@ class CompiledCalls(PlainCalls):
         """The calls to lend, which send through `outbound`; `left_by` says what they leave for Python."""
         numbers = np.concatenate([np.zeros(_DESCRIPTORS, np.int64), self._pollfds])
         numbers[_IN], numbers[_OUT] = self.handle, outbound.handle
-        return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle)
+        return Lent(_lent_receive, _lent_send, _lent_sleep, numbers, NO_MEMORY, settle, _lent_receive_one)
 
 
 def left_by(lent: Lent) -> tuple[int, bool]:
