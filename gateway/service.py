@@ -163,7 +163,8 @@ class Gateway:
         duration_s = None if self._pacer.scheduled else self._settings.duration_s  # a schedule ends with its last order
         self._intake.on_received = self._turn_second
         self._deadline_ns = NEVER_NS if duration_s is None else start_ns + int(duration_s * 1e9)
-        self._report(now_ns)  # before the first order: another gateway must know this clock
+        if self._progress is not None:
+            self._report(now_ns)  # before the first order: another gateway must know this clock
 
     def _step(self) -> None:
         """One turn of the loop. The turn that takes the engine's end is the last."""

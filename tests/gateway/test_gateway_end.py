@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 from gateway_session import RUN, Session
-from scripted_links import MS, SECOND, START_NS, TURN_NS
+from scripted_links import MS, SECOND, START_NS, TURN_NS, SimulatedEngine
 
 from exchange.measurements import Meter
 from exchange.messages import (
@@ -17,6 +17,7 @@ from exchange.messages import (
 )
 from exchange.session import Disagreement, Terms
 from transports.base import PeerGone
+from transports.frames import FrameBatch
 
 
 def test_the_clock_ends_a_run_of_some_duration(clock):
@@ -256,3 +257,19 @@ def test_the_launcher_knows_a_gateway_before_its_first_order_is_sent(clock) -> N
     session.gateway.on_progress = lambda progress: sent.append(len(session.engine.orders))
     session.run()
     assert sent[0] == 0
+
+
+def test_nothing_is_reported_between_the_start_and_the_first_order_if_nobody_can_go_on(
+    clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took up to 0.2 ms, by which the first order of every run was late."""
+    session = Session(clock)
+    reported: list[int] = []
+
+    def send(batch: FrameBatch, first: int) -> int:
+        reported.append(len(session.reporter.sent))
+        return SimulatedEngine.send(session.engine, batch, first)
+
+    monkeypatch.setattr(session.engine, "send", send)
+    session.run()
+    assert reported[:2] == [0, 0], "the hello to the engine, and the first order"
