@@ -13,7 +13,7 @@ from exchange.compiled import cached_kernel
 from transports import lending
 from transports.base import Link
 from transports.frames import Bytes, FrameBatch, Longs
-from transports.lending import NOTICE, Lent, idle_calls, lent_by, monotonic_ns
+from transports.lending import NOTICE, Lendable, Lent, idle_calls, lent_by, monotonic_ns
 
 
 @cached_kernel(lending)
@@ -108,7 +108,7 @@ def _echoed(lent: Lent, batch: FrameBatch, most: int, until_ns: int) -> tuple[in
     return _echo(*_calls(lent), batch.buffer, batch.offsets, batch.largest_frame, most, until_ns)
 
 
-def _calls(lent: Lent) -> tuple[Any, ...]:
+def _calls(lent: Lent) -> tuple[Lendable, Lendable, Lendable, Longs, Bytes]:
     return lent.receive_one or lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory
 
 
