@@ -19,6 +19,7 @@ from messaging.benchmarks import benchmark_of, names
 from messaging.flow import ceiling_per_s
 from messaging.measuring import COMPLETE, PARTIAL
 from messaging.options import settings_again, settings_in_words
+from messaging.payload import STAMPED
 from messaging.report import write_page
 from messaging.results import FILE
 from messaging.running import record_of
@@ -33,6 +34,8 @@ from runs.transport_settings import check_some_have
 FIGURES = ("mean", "p50", "p90", "p99", "p999", "max")
 SATURATED = "saturated"
 USUAL_SIZE = 64
+WITHOUT_STAMPS: Record = {"status": COMPLETE, "completion_us": {}, "lag_us": dict.fromkeys(FIGURES, 0.0)}
+"""What is known of messages that bear no time."""
 LONGEST_S = 10.0
 """The longest that a probe offers messages at a rate, to have as many as the objective needs."""
 
@@ -97,8 +100,11 @@ class BenchmarkLoad:
         return cells[0]
 
     def least(self) -> float:
-        """UserError unless there is exactly one cell to measure, and the benchmark takes it."""
-        self._cell()
+        """UserError unless there is exactly one cell, which the benchmark takes and the objective can judge."""
+        cell = self._cell()
+        if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(WITHOUT_STAMPS)):
+            too_small = f"messages of {cell.size} bytes have no room for a time"
+            raise UserError(f"--slo {why}: {too_small}; give --sizes of {STAMPED}B or more")
         return max(1.0, self._needed / LONGEST_S)
 
     @property

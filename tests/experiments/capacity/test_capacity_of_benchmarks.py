@@ -60,6 +60,14 @@ def test_a_setting_that_the_benchmark_s_transport_lacks_is_refused() -> None:
         load_of("de-spsc --transport tcp --sizes 64 --delivery durable", None)
 
 
+def test_an_objective_that_no_message_can_be_held_against_is_refused_before_the_start() -> None:
+    """Each probe said "not measured", for minutes."""
+    small = "de-spsc --transport memory --sizes 8"
+    with pytest.raises(UserError, match=r"--slo p99 <= 5ms: not measured: messages of 8 bytes .* of 16B or more"):
+        load_of(small, None, objective_of("p99 <= 5ms")).least()
+    assert load_of(small, None, objective_of("lag p99 <= 5ms, loss = 0")).least() > 0
+
+
 def test_a_benchmark_with_a_rate_is_held_against_the_user_s_objective(tmp_path: Path) -> None:
     words = ("--slo", "p99 <= 30s", "--from", 500, "--probes", 3, "--pause", 0, "--keep-noisy")
     bench = "de-spsc --transport memory --sizes 64 --seconds 0.1"
