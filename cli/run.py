@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -104,11 +103,9 @@ def _follow_up(folder: Path, status: str, with_page: bool, with_spark: bool, as_
 
 def check(settings: RunSettings) -> None:
     """UserError where the run could not start, or would leave nothing to analyse."""
-    from runs.transport_settings import check_transport
+    from runs.transport_settings import check_transport, check_warm_up
 
-    length_s = settings.length_s
-    if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
-        raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
+    check_warm_up(settings)
     warn_of_rejections(settings)
     warn_of_spinning(settings)
     check_transport(settings)

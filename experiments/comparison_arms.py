@@ -10,7 +10,7 @@ from experiments.trials.arms import Arm, Factor, arms_of
 from runs.errors import UserError
 from runs.option_types import USUAL
 from runs.options import run_settings
-from runs.transport_settings import check_transport, defaults_of, runs_in_one_process
+from runs.transport_settings import check_transport, check_warm_up, defaults_of, runs_in_one_process
 from transports.registry import has_broker
 
 NAGLE_OFF = "Nagle off"
@@ -49,6 +49,7 @@ class ArmSettings:
         if fields.get("orders") is None and fields.get("duration_s") is None:
             fields |= _length(chosen["orders_per_s"], self._seconds)
         settings = run_settings(**{"orders": None, **fields})
+        check_warm_up(settings)
         check_transport(settings)
         return settings
 

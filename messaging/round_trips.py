@@ -99,16 +99,16 @@ def _asked(
     lent: Lent, questions: FrameBatch, answers: FrameBatch, took_ns: Longs, until_ns: int
 ) -> tuple[int, int, int]:
     return _ask(
-        *_calls(lent), questions.buffer, questions.offsets, questions.count,
+        *_calls_of(lent), questions.buffer, questions.offsets, questions.count,
         answers.buffer, answers.offsets, answers.count, answers.largest_frame, took_ns, until_ns,
     )  # fmt: skip
 
 
 def _echoed(lent: Lent, batch: FrameBatch, most: int, until_ns: int) -> tuple[int, int, int]:
-    return _echo(*_calls(lent), batch.buffer, batch.offsets, batch.largest_frame, most, until_ns)
+    return _echo(*_calls_of(lent), batch.buffer, batch.offsets, batch.largest_frame, most, until_ns)
 
 
-def _calls(lent: Lent) -> tuple[Lendable, Lendable, Lendable, Longs, Bytes]:
+def _calls_of(lent: Lent) -> tuple[Lendable, Lendable, Lendable, Longs, Bytes]:
     return lent.receive_one or lent.receive, lent.send, lent.sleep, lent.numbers, lent.memory
 
 

@@ -1,7 +1,8 @@
-"""Fills in and checks those of a run's settings that depend on its transport."""
+"""Fills in and checks those of a run's settings that depend on its transport, or on its length."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -88,6 +89,13 @@ def has_encryption(transport: Transport, scheme: str) -> bool:
 def runs_in_one_process(transport: str) -> bool:
     """True if the transport cannot leave a process."""
     return not has_processes(_declared(transport), scheme_of(transport))
+
+
+def check_warm_up(settings: RunSettings) -> None:
+    """UserError if analysis, which leaves out whole seconds, would have nothing left of the run."""
+    length_s = settings.length_s
+    if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
+        raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
 
 
 def check_transport(settings: RunSettings) -> None:

@@ -130,7 +130,7 @@ class Lent(NamedTuple):
     settle: Callable[[], None]
     """Does in Python what the compiled calls left: raises what `receive`, `send` or `wait` of the link would raise."""
     receive_one: Lendable | None = None
-    """As `receive`, for one frame, and it waits for it a moment at most: where that is faster than `sleep`."""
+    """Receives one frame, and waits a moment for it; None if this transport is as fast by `receive` and `sleep`."""
 
 
 @runtime_checkable

@@ -43,7 +43,8 @@ def _alone(contender: str, arms: list[Record]) -> str:
     )
     unpaced = [arm for arm in arms if arm["settings"]["orders_per_s"] is None and "orders_per_s" in arm["metrics"]]
     flat_out = [f"{with_middle_half(arm['metrics']['orders_per_s'])} orders/s {arm['block']}" for arm in unpaced]
-    lost, unmeasured = ([arm["block"] for arm in arms if arm["held"] is what] for what in (False, None))
+    lost = [arm["block"] for arm in arms if arm["held"] is False]
+    unmeasured = [arm["block"] for arm in arms if arm["held"] is None]
     clauses = [
         *([f"completion p50 from due {', to '.join(ends)}"] if ends else []), *flat_out,
         *([f"the rate was not kept {', '.join(lost)}"] if lost else []),

@@ -73,11 +73,8 @@ def repair(folder: Path) -> dict[str, Any]:
     if os.path.exists(folder / "run.json"):
         raise UserError(f"{folder} has its run.json: nothing is to repair")
     if not os.path.exists(folder / FILE):
-        shown = (
-            "exchange report shows its spool"
-            if os.path.exists(folder / "spool")
-            else "exchange results list shows runs"
-        )
+        has_spool = os.path.exists(folder / "spool")
+        shown = "exchange report shows its spool" if has_spool else "exchange results list shows runs"
         raise UserError(f"{folder} has no {FILE}, from which run.json could be made: {shown}")
     begun = read_record(folder / FILE, BegunRecord)
     launcher = begun["launcher"]

@@ -121,6 +121,13 @@ def test_what_is_no_number_is_refused_wherever_a_number_is_asked_for(words: tupl
     assert "nan is no number: give one from" in refused(*words, "--results", tmp_path)
 
 
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_a_warm_up_that_leaves_nothing_of_a_run_is_refused_before_the_first_one(command: str, tmp_path: Path) -> None:
+    """A comparison made all its runs, and measured no times."""
+    words = ("--transports", "memory,tcp", "--rates", "2000", "--duration", "0.3", "--warm-up", "0.1")
+    assert "--warm-up 0.1 leaves nothing of a run of 0.3 s" in refused(command, *words, "--results", tmp_path)
+
+
 @pytest.mark.parametrize("scheme", ["tcp", pytest.param("zeromq", marks=pytest.mark.long)])
 def test_a_port_in_use_is_named(scheme: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
