@@ -93,8 +93,7 @@ def runs_in_one_process(transport: str) -> bool:
 
 def check_warm_up(settings: RunSettings) -> None:
     """UserError if analysis, which leaves out whole seconds, would have nothing left of the run."""
-    length_s = settings.length_s
-    if length_s is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
+    if (length_s := settings.length_s) is not None and settings.warm_up_s and math.ceil(settings.warm_up_s) >= length_s:
         raise UserError(f"--warm-up {settings.warm_up_s:g} leaves nothing of a run of {length_s:g} s to analyse")
 
 
