@@ -14,12 +14,10 @@ from exchange.words import counted
 from messaging.benchmark import Column, Published, size_in_words, value_in_words
 from messaging.benchmarks import benchmark_of, coverage
 from messaging.results import answer, main_column, read
-from reports.exports import ReportOptions, grouped, print_report
+from reports.exports import ReportOptions, grouped, page_writer, print_report
 from reports.formats import ABSENT, number
 from reports.tables import FoldingTable, key, plain_table, terminal
 from runs.errors import UserError
-from runs.files import write_whole
-from runs.interrupts import heeded_at_the_end
 
 PAGE = "bench.html"
 MOST_REASONS, MOST_ROWS = 3, 60
@@ -267,12 +265,6 @@ def _usage_columns(rows: Rows) -> dict[str, list[Column]]:
     }
 
 
-@heeded_at_the_end()
-def write_page(folder: Path, record: Mapping[str, Any]) -> Path:
-    """Write bench.html, one offline file, of a benchmark or a suite; it appears whole, by rename."""
-    return write_whole(folder / PAGE, page_html(record).encode())
-
-
 def page_html(record: Mapping[str, Any]) -> str:
     """Equal records give equal pages."""
     from reports.drawing.templates import templates
@@ -282,6 +274,9 @@ def page_html(record: Mapping[str, Any]) -> str:
     )
     parts = list(map(_part, record.get("parts", [record])))
     return found.get_template(PAGE).render(parts=parts, record=record, found=_found(record))
+
+
+write_page = page_writer(PAGE, page_html)
 
 
 def _part(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ import click
 import orjson
 
 from runs.errors import UserError
-from runs.files import json_bytes
+from runs.files import json_bytes, write_whole
+from runs.interrupts import heeded_at_the_end
 
 Row = dict[str, Any]
 Some = TypeVar("Some")
@@ -34,6 +35,17 @@ class ReportOptions:
     def quiet(self) -> bool:
         """True if only the record goes to stdout."""
         return self.as_json or self.as_csv
+
+
+def page_writer(file: str, page_html: Callable[[Row], str]) -> Callable[[Path, Row], Path]:
+    """A function that writes a record's page into its folder, and returns the page's path."""
+
+    @heeded_at_the_end()
+    def write_page(folder: Path, record: Row) -> Path:
+        """Write the page, one offline file; it appears whole, by rename."""
+        return write_whole(folder / file, page_html(record).encode())
+
+    return write_page
 
 
 def print_report(

@@ -21,10 +21,8 @@ from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_par
 from reports.drawing.colours import BLUE, MUTED, ORANGE
 from reports.drawing.figures import Figure, drawings, write_figures
 from reports.drawing.templates import templates
-from reports.exports import ReportOptions, print_report
+from reports.exports import ReportOptions, page_writer, print_report
 from reports.formats import axis_number
-from runs.files import write_whole
-from runs.interrupts import heeded_at_the_end
 from runs.record.reading import read_record
 
 FILE = "capacity.json"
@@ -40,12 +38,6 @@ BAND_OPACITY = 0.18
 TEMPLATES = templates(Path(__file__).parent, percent=percent, rounded_rate=rounded_rate)
 
 
-@heeded_at_the_end()
-def write_page(folder: Path, record: Record) -> Path:
-    """Write the page beside capacity.json; it appears whole, by rename."""
-    return write_whole(folder / "capacity.html", page_html(record).encode())
-
-
 def page_html(record: Record) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
@@ -54,6 +46,7 @@ def page_html(record: Record) -> str:
     )  # fmt: skip
 
 
+write_page = page_writer("capacity.html", page_html)
 FEW_TICKS = 20
 """Rates whose largest is less than this many times the smallest have ticks at 1, 2, 5, 10 ..."""
 

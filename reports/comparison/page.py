@@ -23,9 +23,8 @@ from reports.comparison.sentences import (
 )
 from reports.drawing.figures import drawings
 from reports.drawing.templates import templates
+from reports.exports import page_writer
 from reports.formats import middle_half, number, rounded
-from runs.files import write_whole
-from runs.interrupts import heeded_at_the_end
 from runs.metrics import COMPONENTS
 
 TEMPLATES = templates(Path(__file__).parent, rounded=rounded, middle_half=middle_half, number=number)
@@ -40,14 +39,6 @@ RESOURCES = {
     **{f"{name}_switches_per_order": f"{name}, switches" for name in COMPONENTS},
 }
 """The metrics of each table, with their columns' titles."""
-
-
-@heeded_at_the_end()
-def write_page(folder: Path, record: Record) -> Path:
-    """Write the page beside comparison.json; it appears whole, by rename."""
-    return write_whole(folder / "comparison.html", page_html(record).encode())
-
-
 SHAPE_ONLY = "Other hardware: set it beside ours for its shape only."
 
 
@@ -64,6 +55,9 @@ def page_html(record: Record) -> str:
         paper_says=f"{FIGURES_8} {SHAPE_ONLY}" if beside else NOT_BESIDE,
         settings=common_settings(record), own_settings=own_settings(record),
     )  # fmt: skip
+
+
+write_page = page_writer("comparison.html", page_html)
 
 
 def _measured(record: Record, columns: dict[str, str]) -> dict[str, str]:

@@ -14,21 +14,13 @@ from reports.drawing.chart import Chart, Line, draw, label_ends, numbers_of
 from reports.drawing.colours import BLUE, MUTED, ORANGE
 from reports.drawing.figures import Figure, drawings, write_figures
 from reports.drawing.templates import templates
-from reports.exports import ReportOptions, print_report
+from reports.exports import ReportOptions, page_writer, print_report
 from reports.faults.table import LEGEND, answer, cell_of, columns_of, in_short, measured, show
-from runs.files import write_whole
-from runs.interrupts import heeded_at_the_end
 from runs.record.reading import read_record
 
 TEMPLATES = templates(Path(__file__).parent, in_short=in_short)
 SHADE = 0.15
 FILE = "faults.json"
-
-
-@heeded_at_the_end()
-def write_page(folder: Path, record: Record) -> Path:
-    """Write the page beside faults.json; it appears whole, by rename."""
-    return write_whole(folder / "faults.html", page_html(record).encode())
 
 
 def page_html(record: Record) -> str:
@@ -38,6 +30,9 @@ def page_html(record: Record) -> str:
         record=record, title=head, others=others, legend=LEGEND, columns=columns_of(record), cell_of=cell_of,
         drawings=drawings(faults_figures(record)),
     )  # fmt: skip
+
+
+write_page = page_writer("faults.html", page_html)
 
 
 def faults_figures(record: Record) -> Iterator[Figure]:
