@@ -18,10 +18,9 @@ from messaging.options import SAMPLE_SECONDS, EachOnce, Seconds, numbers
 from messaging.roles import Links, Role, check_descriptors
 from messaging.supply_chain.chain import Chain, Times
 from messaging.supply_chain.deployment import BROKERLESS, MOST_AGENTS, descriptors_of_broker, restarting, roles_of
-from messaging.supply_chain.in_words import by_interaction, print_plan
+from messaging.supply_chain.in_words import MAKES, PLOTS, PUBLISHED, by_interaction, print_plan
 from messaging.supply_chain.judging import figures_of, losses_of, strain_of, wrong_with, wrong_with_restarted
 from messaging.supply_chain.messages import INTERACTIONS, Group
-from messaging.supply_chain.paper import MAKES, PLOTS, PUBLISHED
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import FREEFORM, TOPOLOGIES, VERTICAL, Topology, topology_of
 from runs.errors import UserError

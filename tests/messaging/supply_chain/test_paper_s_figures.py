@@ -6,8 +6,7 @@ from typing import Any
 
 from messaging.plots import figures_of
 from messaging.report import page_html
-from messaging.supply_chain.in_words import by_interaction
-from messaging.supply_chain.paper import PAPERS_MIX
+from messaging.supply_chain.in_words import PAPERS_MIX, by_interaction
 from messaging.supply_chain.topologies import HORIZONTAL, VERTICAL
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from messaging.supply_chain.in_words import PAPERS_MIX
 from messaging.supply_chain.messages import MESSAGES, Group, Kind, mean_kb, sizes_kb
-from messaging.supply_chain.paper import PAPERS_MIX
 from messaging.supply_chain.plan import Plan
 from messaging.supply_chain.topologies import HORIZONTAL, SHARES, VERTICAL, Topology, horizontal, vertical
 
