@@ -22,8 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from experiments.simulate.events import Events, WrittenTable, hidden_folder, refuse_existing, rows_in
-from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, WarmUp
-from experiments.simulate.rows import in_order, of_files
+from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, WarmUp, in_order, of_files
 from runs.errors import UserError
 from runs.interrupts import beside, ended_as_by_ctrl_c
 from spark.dataset.folder import DatasetFolder, dataset_folder

@@ -1,4 +1,8 @@
-"""Parts of a simulation: each is some instruments, matched one after the other, in this process or by Spark."""
+"""Parts of a simulation: each is some instruments, matched one after the other, in this process or by Spark.
+
+A part gives the row of each of its instruments. All rows stand in instruments.parquet, and simulation.json has their
+sums.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from exchange.results import NAME
 from experiments.simulate.events import (
     BLOCK_ORDERS,
     EventFiles,
@@ -21,12 +28,27 @@ from experiments.simulate.events import (
     refuse_existing,
     rows_in,
 )
-from experiments.simulate.rows import as_file, of_files
 from experiments.simulate.simulation import InstrumentMatcher, Row, Simulation
-from runs.errors import cannot_write
+from runs.errors import cannot_write, writing
+from runs.files import whole_file
 
 OnParts = Callable[[int], None]
 """Called now and then with the number of finished parts."""
+ROWS_FILE = "instruments.parquet"
+"""A row for each instrument, in types that every reader of Parquet has."""
+TEXTS = ("orders_xxh64", "answers_xxh64")
+SMALL = ("bid", "ask")
+"""Columns that are null if the book's side is empty."""
+
+SUMS = tuple(name for name in Row._fields if name not in {"instrument", "seed", *SMALL, *TEXTS})
+"""Columns whose sum over instruments means something."""
+SPREAD = ("orders", "trades", "volume_traded")
+"""Columns that the record gives as the least, the median and the most of an instrument."""
+
+SCHEMA = pa.schema(
+    [pa.field(name, pa.string() if name in TEXTS else pa.int32() if name in SMALL else pa.int64(), name in SMALL)
+     for name in Row._fields]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,6 +62,27 @@ class Matched:
     """The tables of events."""
     notes: tuple[str, ...] = ()
     """Sentences for the user."""
+
+    def write(self, folder: Path) -> None:
+        with writing(folder / ROWS_FILE), whole_file(folder / ROWS_FILE) as file:
+            pq.write_table(self.rows, file, compression="zstd")
+
+    @property
+    def totals(self) -> dict[str, int]:
+        return {name: pc.sum(self.rows[name]).as_py() for name in SUMS}
+
+    @property
+    def spread(self) -> dict[str, dict[str, float]]:
+        return {name: _spread(self.rows[name]) for name in SPREAD}
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The sums of all instruments' checksums modulo 2^64, which do not depend on their order."""
+        sums = {name: sum(int(text, 16) for text in self.rows[name].to_pylist()) % 2**64 for name in TEXTS}
+        return {
+            "hash": f"sum of {NAME}",
+            **{name.removesuffix(f"_{NAME}"): f"{total:016x}" for name, total in sums.items()},
+        }
 
 
 INSTRUMENTS = "instruments"
@@ -148,3 +191,25 @@ class _Writer:
         files, rows, size = self.written[file.table]
         (self._folder / file.table / f"part-{files}.parquet").write_bytes(file.content)
         self.written[file.table] = WrittenTable(files + 1, rows + rows_in(file.file), size + len(file.content))
+
+
+def as_file(rows: Iterable[Row]) -> bytes:
+    """Return the rows as a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], SCHEMA), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def of_files(files: Iterable[bytes]) -> pa.Table:
+    """The whole table, sorted by instrument, from files of `as_file`."""
+    return in_order(pa.concat_tables(pq.read_table(pa.BufferReader(file), schema=SCHEMA) for file in files))
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    return rows.cast(SCHEMA).sort_by("instrument").combine_chunks()
+
+
+def _spread(column: pa.ChunkedArray) -> dict[str, float]:
+    ends = pc.min_max(column).as_py()
+    return {"min": ends["min"], "median": pc.quantile(column, 0.5)[0].as_py(), "max": ends["max"]}

@@ -15,9 +15,8 @@ from exchange.allowed import BadSetting, whole
 from exchange.json_records import SCHEMA
 from exchange.words import counted
 from experiments.events import TABLES
-from experiments.simulate import rows
 from experiments.simulate.events import Events
-from experiments.simulate.parts import Matched, MatchPart, OnParts, match_in_this_process
+from experiments.simulate.parts import ROWS_FILE, Matched, MatchPart, OnParts, match_in_this_process
 from experiments.simulate.simulation import Simulation
 from reports.exports import print_json
 from reports.progress import counting
@@ -61,7 +60,7 @@ def simulate(
         if wanted:
             record["events"] = {"tables": place, "orders_per_s": orders_per_s,
                                 **{table: about._asdict() for table, about in matched.written.items()}}  # fmt: skip
-        rows.write(folder, matched.rows)
+        matched.write(folder)
         write_json(folder / FILE, record)
     for note in matched.notes:
         click.echo(note, err=True)
@@ -135,7 +134,7 @@ def _match(
 
 def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
     """The record's results. ClickException if not every order of every instrument came back."""
-    totals = rows.totals(matched.rows)
+    totals = matched.totals
     if totals["orders"] != simulation.orders or matched.rows.num_rows != simulation.instruments:
         raise click.ClickException(f"{totals['orders']:,} of {simulation.orders:,} orders came back matched")
     for table, about in matched.written.items():
@@ -143,8 +142,8 @@ def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
             raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
     return {
         "totals": totals,
-        "per_instrument": rows.spread(matched.rows),
-        "checksums": rows.checksums(matched.rows),
+        "per_instrument": matched.spread,
+        "checksums": matched.checksums,
         "rates": {
             "start_up_s": matched.start_up_s,
             "matching_s": matched.matching_s,
@@ -169,7 +168,7 @@ def _show(record: dict[str, Any], folder: Path, as_json: bool) -> None:
         print_json(record)
         return
     show(record)
-    click.echo(f"instruments: {folder / rows.FILE}")
+    click.echo(f"instruments: {folder / ROWS_FILE}")
     if events := record.get("events"):
         written = ", ".join(f"{events[table]['rows']:,} {table}" for table in TABLES if table in events)
         click.echo(f"events: {written}: {events['tables']}")
