@@ -31,13 +31,13 @@ ONE = 1 << FRACTION_BITS
 
 
 class DueTimes(Protocol):
-    """Due times, handed out in order; each knows how many it has handed out."""
+    """Due times, asked for in order."""
 
     at_once: int
     """The most orders that are due at the same time."""
 
-    def write(self, due: Longs) -> None:
-        """Write the next len(due) due times, which never decrease."""
+    def write(self, due: Longs, earlier: int) -> None:
+        """Write the due times behind the `earlier` ones; they never decrease."""
 
 
 class Periodic:
@@ -45,14 +45,12 @@ class Periodic:
 
     def __init__(self, period_ns: float, burst: int = 1) -> None:
         self._period_ns, self.at_once = period_ns, burst
-        self._written = 0
 
-    def write(self, due: Longs) -> None:
-        earlier = np.arange(self._written, self._written + len(due))
+    def write(self, due: Longs, earlier: int) -> None:
+        periods = np.arange(earlier, earlier + len(due))
         if self.at_once > 1:
-            earlier -= earlier % self.at_once
-        due[:] = whole_ns(earlier * self._period_ns)
-        self._written += len(due)
+            periods -= periods % self.at_once
+        due[:] = whole_ns(periods * self._period_ns)
 
 
 class Ramp:
@@ -67,14 +65,12 @@ class Ramp:
         self._first, self._last = shares
         self._orders = orders
         self._length_ns = orders * period_ns / (sum(shares) / 2)
-        self._written = 0
 
-    def write(self, due: Longs) -> None:
-        x = np.arange(self._written, self._written + len(due)) / self._orders
+    def write(self, due: Longs, earlier: int) -> None:
+        x = np.arange(earlier, earlier + len(due)) / self._orders
         a, b = self._first, self._last
         under_root = np.maximum(a * a + (b * b - a * a) * x, 0)  # below 0 behind the last order only
         due[:] = whole_ns(self._length_ns * ((a + b) * x / (a + np.sqrt(under_root))))
-        self._written += len(due)
 
 
 class Poisson:
@@ -85,11 +81,10 @@ class Poisson:
     def __init__(self, period_ns: float, seed: int) -> None:
         self._key = uint64(key_beside(uint64(seed), uint64(seeds.ARRIVALS)))
         self._scale_ns = period_ns * math.log(2) / ONE
-        self._written = self._sum = 0
+        self._sum = 0
 
-    def write(self, due: Longs) -> None:
-        self._sum = int(write_poisson(self._key, self._written, self._sum, self._scale_ns, due))
-        self._written += len(due)
+    def write(self, due: Longs, earlier: int) -> None:
+        self._sum = int(write_poisson(self._key, earlier, self._sum, self._scale_ns, due))
 
 
 @njit(inline="always")
@@ -123,7 +118,6 @@ class Recorded:
     def __init__(self, due_ns: Longs, speed: float) -> None:
         self._due_ns, self._speed = due_ns, speed
         self.at_once = most_at_once(due_ns)
-        self._written = 0
 
     @classmethod
     def of(cls, tape: Path, orders: int, speed: float) -> Recorded:
@@ -131,11 +125,10 @@ class Recorded:
 
         return cls(mapped(due_path(tape)).view("<i8")[:orders], speed)
 
-    def write(self, due: Longs) -> None:
-        part = self._due_ns[self._written : self._written + len(due)]
+    def write(self, due: Longs, earlier: int) -> None:
+        part = self._due_ns[earlier : earlier + len(due)]
         due[: len(part)] = whole_ns((part - self._due_ns[0]) / self._speed)
         due[len(part) :] = NEVER_NS
-        self._written += len(part)
 
 
 def most_at_once(due: Longs) -> int:

@@ -62,7 +62,7 @@ class Schedule:
             self._dropped += WINDOW // 2
         at = self._generated - self._dropped
         block = self._due[at : at + BLOCK]
-        self._source.write(block)
+        self._source.write(block, self._generated)
         block += self._start_ns
         self._generated += BLOCK
 

@@ -121,5 +121,5 @@ def write_due(path: Path, settings: RunSettings, orders: int) -> None:
     with whole_file(path) as file:
         for first in range(0, orders, CHUNK_ORDERS):
             due = np.zeros(min(CHUNK_ORDERS, orders - first), np.int64)
-            due_times.write(due)
+            due_times.write(due, first)
             file.write(due.astype("<u8").data)

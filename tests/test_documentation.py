@@ -162,7 +162,7 @@ def due_times(arrivals: str, seed: int, count: int) -> Longs:
     written = due_times_of(RunSettings(arrivals=arrivals, seed=seed, orders=1_000_000))
     assert written is not None
     due = np.zeros(count, np.int64)
-    written.write(due)
+    written.write(due, 0)
     return due
 
 

@@ -19,9 +19,10 @@ def source(arrivals: str, orders: int = 10_000, orders_per_s: float = RATE, seed
     return due_times
 
 
-def written(due_times: DueTimes, *counts: int) -> np.ndarray:
-    """Blocks of these sizes, one after the other."""
+def written(due_times: DueTimes, *counts: int, earlier: int = 0) -> np.ndarray:
+    """Blocks of these sizes, one after the other, behind the `earlier` orders."""
     blocks = [np.zeros(count, np.int64) for count in counts]
     for block in blocks:
-        due_times.write(block)
+        due_times.write(block, earlier)
+        earlier += len(block)
     return np.concatenate(blocks)

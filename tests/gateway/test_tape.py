@@ -116,7 +116,7 @@ def test_recorded_orders_are_due_as_they_were_only_faster(gaps: list[int], speed
     recorded_ns = np.cumsum(gaps)
     recorded, due = Recorded(recorded_ns, speed), np.zeros(100, np.int64)
     for first in range(0, 100, block):
-        recorded.write(due[first : first + block])
+        recorded.write(due[first : first + block], first)
     expected = [int((int(time_ns) - gaps[0]) / speed) for time_ns in recorded_ns]
     assert due.tolist() == expected + [NEVER_NS] * (100 - len(gaps))
 
@@ -124,7 +124,7 @@ def test_recorded_orders_are_due_as_they_were_only_faster(gaps: list[int], speed
 def test_at_its_own_speed_a_tape_s_due_times_are_exact_to_the_nanosecond() -> None:
     recorded_ns = np.array([3, 4, 10, 10**15 + 1])
     due = np.zeros(4, np.int64)
-    Recorded(recorded_ns, 1.0).write(due)
+    Recorded(recorded_ns, 1.0).write(due, 0)
     assert due.tolist() == [0, 1, 7, 10**15 - 2]
 
 
