@@ -91,10 +91,15 @@ class Fault(NamedTuple):
     """The emulated network that its run is in; a broker is then the run's own."""
 
 
-@contextlib.contextmanager
-def _killed(role: str, target: Target) -> Iterator[None]:
-    target.process(role).kill()
-    yield
+def _for_good(inject: Callable[..., object]) -> Callable[..., AbstractContextManager[None]]:
+    """A fault that is never lifted."""
+
+    @contextlib.contextmanager
+    def during(*args: object) -> Iterator[None]:
+        inject(*args)
+        yield
+
+    return during
 
 
 @contextlib.contextmanager
@@ -109,12 +114,6 @@ def _stopped(role: str, target: Target) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _restarted(target: Target) -> Iterator[None]:
-    target.breakable.restart()
-    yield
-
-
-@contextlib.contextmanager
 def _alarmed(target: Target) -> Iterator[None]:
     broker = target.breakable
     broker.block_publishers()
@@ -124,19 +123,12 @@ def _alarmed(target: Target) -> Iterator[None]:
         broker.unblock_publishers()
 
 
-@contextlib.contextmanager
-def _closed(target: Target) -> Iterator[None]:
-    target.breakable.close_connections()
-    yield
-
-
-@contextlib.contextmanager
-def _reset(target: Target) -> Iterator[None]:
+@_for_good
+def _reset(target: Target) -> None:
     """Disconnect the gateway's sockets: the kernel sends a reset, and each end reads one."""
     with target.connections() as connections:
         for own, _ in connections:
             disconnect(own)
-    yield
 
 
 def disconnect(sock: socket.socket) -> None:
@@ -193,12 +185,16 @@ def _delayed(target: Target) -> Iterator[None]:
             stdin.write_text(f"delay_us {USUAL_DELAY_US}\n")
 
 
-@contextlib.contextmanager
-def _full(target: Target) -> Iterator[None]:
+@_for_good
+def _full(target: Target) -> None:
     """Let no file of the reporter and the launcher grow: every further write fails, as on a disk that is full."""
     for process in (target.process("reporter"), target.launcher):
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
-    yield
+
+
+_kill = _for_good(lambda role, target: target.process(role).kill())
+_restart = _for_good(lambda target: target.breakable.restart())
+_close = _for_good(lambda target: target.breakable.close_connections())
 
 
 def _on_each(
@@ -213,12 +209,12 @@ def _on_each(
 FAULTS = {
     fault.name: fault
     for fault in (
-        *_on_each("kill", "the {} is killed (SIGKILL)", _killed),
+        *_on_each("kill", "the {} is killed (SIGKILL)", _kill),
         *_on_each("stop", "the {} is stopped for a while (SIGSTOP, then SIGCONT)", _stopped, lifted=True),
         *_on_each("freeze", "the {} is stopped for good", _stopped),
-        Fault("broker-restart", "the broker ends and starts again over its own files", _restarted, needs_broker=True),
+        Fault("broker-restart", "the broker ends and starts again over its own files", _restart, needs_broker=True),
         Fault("broker-alarm", "the broker is out of memory for a while, and takes no message", _alarmed, True, True),
-        Fault("broker-close", "the broker closes every connection, by its own command", _closed, needs_broker=True),
+        Fault("broker-close", "the broker closes every connection, by its own command", _close, needs_broker=True),
         Fault("connection-reset", "the gateway's connections are reset", _reset, needs_tcp=True),
         Fault("partition", f"no packet passes {BETWEEN} for a while", partial(_lossy, 1.0), True, needs_tcp=True),
         Fault("half-open", "no packet passes any more, and neither end is told", partial(_lossy, 1.0), needs_tcp=True),
