@@ -16,7 +16,7 @@ from spark.run_facts import RunFacts, read_run
 from spark.sessions.java import find_java
 from spark.sessions.session import open_session
 from spark.summary import RecordsFile, runs_table, seconds_table, summary_rows
-from spark.tables.files import tables_folder, write_table
+from spark.tables.files import persisted, tables_folder, write_table
 from spark.tables.schemas import BOOLEAN, DOUBLE, INT, KINDS, LONG, PAYLOADS, SPOOL_SCHEMA, TEXT
 from spark.tables.spool import ingest
 
@@ -42,12 +42,9 @@ def summarize(run_folder: Path, *, write_archive: bool = False) -> str | None:
 def write_summary(spark: SparkSession, tables: Path, record: RunFacts) -> None:
     """Write summary.parquet, a row for the run, and seconds.parquet, from the tables of the kinds."""
     files = {f"file:{(tables / kind).resolve()}.parquet": RecordsFile(kind, (record,)) for kind in KINDS}
-    rows = summary_rows(spark, files, [record]).persist()
-    try:
+    with persisted(summary_rows(spark, files, [record])) as rows:
         write_table(runs_table(rows), tables / "summary.parquet")
         write_table(seconds_table(rows), tables / "seconds.parquet")
-    finally:
-        rows.unpersist()
 
 
 def prepare() -> None:

@@ -7,9 +7,8 @@ rows of the parts' other runs  ─┘
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from spark.dataset.replacing import EMPTIED, changing, replaced_file, staged
 from spark.dataset.runs import PART, RUNS, RUNS_SCHEMA, IngestedRun, Name, free_parts, part_of_file, read_runs
 from spark.run_facts import RunFacts
 from spark.summary import local_rows
-from spark.tables.files import escaped, spark_path
+from spark.tables.files import escaped, persisted, spark_path
 from spark.tables.schemas import INT, KEYS, KINDS
 from spark.tables.spool import is_copy, read_records, rows_of_kind
 
@@ -95,22 +94,13 @@ def ingest_runs(
             )
             for source, part in zip(new, parts, strict=True)
         ]  # fmt: skip
-        with _records(spark, new, parts) as records:
+        with persisted(read_records(_lines(spark, new, parts))) as records:
             good_lines, unread = _counted(records)
             tables = _tables(spark, records, runs)
             if events and (with_streams := [pair for pair in zip(new, parts, strict=True) if pair[0].has_streams]):
                 tables |= events(spark, *zip(*with_streams, strict=True))
             _Replacement(spark, folder, runs).write(tables)
     return Ingested(len(all_runs), len(new), good_lines, unread)
-
-
-@contextmanager
-def _records(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> Iterator[DataFrame]:
-    records = read_records(_lines(spark, sources, parts)).persist()
-    try:
-        yield records
-    finally:
-        records.unpersist()
 
 
 def _lines(spark: SparkSession, sources: Sequence[RunSource], parts: Sequence[int]) -> DataFrame:
@@ -163,8 +153,7 @@ class _Replacement:
     def write(self, tables: Mapping[str, DataFrame]) -> None:
         """Write all tables at once, since Spark plans each for longer than it works on it."""
         with ThreadPoolExecutor(len(tables)) as threads:
-            for done in [threads.submit(self._write, name, rows) for name, rows in tables.items()]:
-                done.result()
+            list(threads.map(self._write, tables, tables.values()))
 
     def _write(self, table: str, new: DataFrame) -> None:
         replaced = [file for file in self._folder.files(table) if experiment_and_part(file) in self._parts]

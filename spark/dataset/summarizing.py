@@ -75,8 +75,7 @@ def records_files(folder: DatasetFolder, runs: Sequence[IngestedRun]) -> dict[st
 def _write(tables: Mapping[str, DataFrame], folder: DatasetFolder) -> None:
     """Write all tables at once, since Spark plans each for longer than it works on it."""
     with ThreadPoolExecutor(len(tables)) as threads:
-        for done in [threads.submit(_write_whole, rows, folder.path(staged(name))) for name, rows in tables.items()]:
-            done.result()
+        list(threads.map(_write_whole, tables.values(), (folder.path(staged(name)) for name in tables)))
     if missing := [name for name in tables if not folder.files(staged(name))]:
         raise DatasetUnreadableError(
             f"Spark wrote {missing[0]} to another disk: {folder.url} must be the same folder for it and this machine"

@@ -31,6 +31,15 @@ ROWS_AT_ONCE = 1 << 16
 """Rows of a table that are decoded at once, so that what is counted of them stays in a processor's cache."""
 
 
+@contextmanager
+def persisted(rows: DataFrame) -> Iterator[DataFrame]:
+    """Inside, the rows are computed once, however often they are read."""
+    try:
+        yield rows.persist()
+    finally:
+        rows.unpersist()
+
+
 def spark_path(path: Path) -> str:
     """Return a local file or folder as Spark's readers take it."""
     return escaped(f"file://{path.resolve()}")

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark.tables.files import spark_path, write_table
+from spark.tables.files import persisted, spark_path, write_table
 from spark.tables.schemas import ENVELOPE, KINDS, PAYLOADS, RUN_ID, SPOOL_SCHEMA, TABLE_ORIGIN
 
 CORRUPT = "_corrupt"
@@ -32,13 +32,10 @@ def ingest(spark: SparkSession, spool: Path, tables: Path) -> None:
     A line that cannot be read is in no table, and is not counted: the run's page refuses a spool with such a line.
     """
     lines = spark.read.text(spark_path(spool), pathGlobFilter="*.jsonl")
-    records = read_records(lines.withColumn("is_copy", is_copy(order="value"))).persist()
-    try:
+    with persisted(read_records(lines.withColumn("is_copy", is_copy(order="value")))) as records:
         for kind in KINDS:
             rows = rows_of_kind(records, kind).coalesce(1).sortWithinPartitions("wall_ns", "source")
             write_table(rows, tables / f"{kind}.parquet")
-    finally:
-        records.unpersist()
 
 
 def is_copy(*keys: str, order: str) -> Column:
