@@ -26,7 +26,7 @@ class Meters:
 
     def __init__(self, reporting: Reporting, completion: Completion, pacer: Pacer) -> None:
         self._reporting, self._completion, self._pacer = reporting, completion, pacer
-        self._sent = self._sent_before = self._answered_before = self._received_before = 0
+        self._sent_before = self._answered_before = self._received_before = 0
         self._sampled = self._sampled_ns = 0
         """The newest sample in a rate of orders sent, and when it was handed over."""
         self.samples = 0
@@ -40,10 +40,6 @@ class Meters:
             self._received_before = before.received
         self._orders_sent = RateMeter(Meter.GATEWAY_ORDERS_SENT, start_ns)
         self._messages_received = RateMeter(Meter.GATEWAY_MESSAGES_RECEIVED, start_ns)
-
-    def note_sent(self, last_id: int) -> None:
-        """Note that orders up to this one were handed over."""
-        self._sent = last_id
 
     def note_answered(self, sampled: npt.NDArray[np.int64]) -> None:
         """Report sampled orders that got their first answer, a row each, as `Tables.sampled` has them.
@@ -77,8 +73,9 @@ class Meters:
         """Report the current second; its records are written later, one by one."""
         second = self._reporting.second
         self._report_completion(last=False)
+        sent = max(self._completion.newest, self._sent_before)
         answered = max(self._completion.answered, self._answered_before)
-        sent, received = max(self._sent, self._sent_before), max(self._completion.received, self._received_before)
+        received = max(self._completion.received, self._received_before)
         traffic = {
             "second": second,
             "orders_sent": sent - self._sent_before,

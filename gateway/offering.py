@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -58,7 +57,6 @@ class Offering:
         self.sent = self.first_handed_ns = self.last_handed_ns = 0
         self.limit = completion.last_id = settings.order_limit
         self.stream = stream
-        self.on_sent: Callable[[int], None] = lambda last_id: None
 
     @property
     def pending(self) -> bool:
@@ -181,7 +179,6 @@ class Offering:
         self.first_handed_ns = self.first_handed_ns or first_handed_ns
         self.last_handed_ns = last_handed_ns
         self.sent += count
-        self.on_sent(self.sent)
 
     def look_ahead(self) -> Ahead | None:
         """The orders that go next; None if some wait for the link.

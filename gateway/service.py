@@ -52,7 +52,7 @@ class Gateway:
         self._intake = Intake(engine, self._completion, streams[1])
         self._turns = Turns(engine, self._offering, self._intake, self._completion, settings.spin_ns)
         self._meters = Meters(self._reporting, self._completion, self._pacer)
-        self._offering.on_sent, self._intake.on_sampled = self._meters.note_sent, self._meters.note_answered
+        self._intake.on_sampled = self._meters.note_answered
         self._timeout_ns = int(settings.timeout_s * 1e9)
         self._recovery: Recovery | None = None
         if settings.journals:

@@ -56,7 +56,6 @@ class Office:
     def send(self, count: int, now_ns: int) -> None:
         first = self.completion.newest + 1
         self.completion.handed_over(count, now_ns, self.pacer.due_times(first, count))
-        self.meters.note_sent(first + count - 1)
 
     def answer(self, *messages, now_ns: int) -> None:
         frames = FrameBatch.of(*map(encode, messages))

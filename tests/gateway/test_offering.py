@@ -29,8 +29,6 @@ class Desk:
         self.pacer.start(START_NS)
         self.completion = Completion(self.pacer.scheduled, 10**6)
         self.offering = Offering(self.settings, self.link, self.completion, self.pacer, StreamChecksum())
-        self.noted: list[int] = []
-        self.offering.on_sent = self.noted.append
 
     def answer(self, first_id: int, last_id: int) -> None:
         frames = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in range(first_id, last_id + 1)))
@@ -164,10 +162,11 @@ def test_orders_are_handed_over_when_the_link_takes_them(clock):
     desk = Desk(orders=5, room=2)
     clock.now_ns = START_NS + 100
     desk.offering.offer(clock.now_ns)
+    assert desk.completion.newest == 2
     clock.now_ns = START_NS + 999
     desk.link.room = None
     desk.offering.offer(clock.now_ns)
-    assert desk.noted == [2, 5]
+    assert desk.completion.newest == 5
     assert desk.offering.first_handed_ns == START_NS + 100
     frames = FrameBatch.of(*(encode(Confirmation(order_id)) for order_id in (2, 3)))
     desk.completion.take(frames, 0, START_NS + 1_099)
