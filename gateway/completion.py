@@ -189,11 +189,6 @@ class Completion:
         self.answered = 0
 
     @property
-    def by_type(self) -> Longs:
-        """Answers by their type byte."""
-        return self.tables.by_type
-
-    @property
     def received(self) -> int:
         """Answers of every kind."""
         return int(self.tables.by_type.sum())

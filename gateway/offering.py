@@ -192,7 +192,7 @@ class Offering:
         stop = three_quarters if three_quarters > self.sent else self.limit
         packs = -(-(stop - self.sent) // self._packing)
         wanted = min(packs * self._packing, self.limit - self.sent)
-        return self._next(min(wanted, self._lay_ready(wanted)))
+        return self.ahead(min(wanted, self._lay_ready(wanted)))
 
     def _lay_ready(self, wanted: int) -> int:
         """Prepare orders until half of the room is full, or all that are wanted lie ready. Returns how many do."""
@@ -203,11 +203,7 @@ class Offering:
             self._ahead_after, self._ahead_until = self.sent, self.sent + left
         return left
 
-    def nothing_ahead(self) -> Ahead:
-        """No orders at all."""
-        return self._next(0)
-
-    def _next(self, count: int) -> Ahead:
+    def ahead(self, count: int) -> Ahead:
         """The next orders among those that lie ready."""
         ready, frames = self._ahead, -(-count // self._packing)
         due = self._pacer.due_times(self.sent + 1, count) if count else NO_DUE_TIMES

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from exchange.measurements import Source
-from exchange.messages import LAYOUTS, Confirmation, End, Message, Quote, Rejection, Trade, encode
+from exchange.messages import LAYOUTS, Confirmation, End, Quote, Rejection, Trade, encode
 from exchange.results import GatewayResult, Stream, StreamCounts
 from exchange.session import Reporting, Terms
 from exchange.settings import RunSettings
@@ -134,7 +134,9 @@ class Gateway:
     def _greet(self) -> bool:
         """Exchange hellos with the engine, whose terms must be the same. Returns False if stopped before."""
         deadline = time.monotonic_ns() + self._timeout_ns
-        self._send_message(self._terms.hello(Source.GATEWAY), deadline)
+        hello = FrameBatch.of(encode(self._terms.hello(Source.GATEWAY)))
+        while not self._stop_asked and self._engine.send(hello, 0) == 0 and time.monotonic_ns() < deadline:
+            self._engine.wait(deadline, readable=False, writable=True)
         while self._intake.hello is None:
             if self._stop_asked:
                 return False
@@ -144,11 +146,6 @@ class Gateway:
             self._intake.take() or self._engine.wait(deadline)
         self._terms.agree(self._intake.hello)
         return True
-
-    def _send_message(self, message: Message, deadline_ns: int) -> None:
-        frames = FrameBatch.of(encode(message))
-        while not self._stop_asked and self._engine.send(frames, 0) == 0 and time.monotonic_ns() < deadline_ns:
-            self._engine.wait(deadline_ns, readable=False, writable=True)
 
     def _start(self, before: Progress | None = None) -> None:
         """Start the clock, or go on with that of a gateway before this one."""
@@ -178,7 +175,7 @@ class Gateway:
         if self._offering.offer(now_ns):
             self._note_backlog()
         if self._offering.done and not self._end_sent and self._intake.end is None:
-            self._send_end()
+            self._end_sent = self._engine.send(FrameBatch.of(encode(self._end)), 0) == 1  # or else the next turn does
         self._report(now_ns)
         if self._intake.end is None:
             self._wait()
@@ -297,10 +294,6 @@ class Gateway:
             self._late_backlog.append(self._offering.sent - self._completion.answered)
             del self._late_backlog[1:-1]
 
-    def _send_end(self) -> None:
-        """Send the end if the link takes it; else the loop goes on receiving, and tries again."""
-        self._end_sent = self._engine.send(FrameBatch.of(encode(self._end)), 0) == 1
-
     @property
     def _end(self) -> End:
         return End(self._offering.sent, self._offering.stream.value, 0, 0)
@@ -317,7 +310,7 @@ class Gateway:
         return result
 
     def _result(self) -> GatewayResult:
-        by_type = self._completion.by_type
+        by_type = self._completion.tables.by_type
         count = {kind: int(by_type[LAYOUTS[kind].code]) for kind in (Trade, Confirmation, Quote, Rejection)}
         orders = StreamCounts(messages=self._offering.sent, checksum=self._offering.stream.hex)
         answers = StreamCounts(messages=self._completion.received, checksum=self._intake.stream.hex)

@@ -32,8 +32,9 @@ def check_orders(path: Path) -> int:
     table = tape[: whole * ORDER.size].view(ORDER.dtype)
     for first in range(0, whole, CHUNK_ORDERS):
         _check_part(table[first : first + CHUNK_ORDERS], first)
-    if whole * ORDER.size < len(tape):
-        _refuse_rest(tape, whole * ORDER.size)
+    if (end := whole * ORDER.size) < len(tape):
+        _refuse_type(int(tape[end]), end)
+        raise MalformedMessage(f"truncated: {len(tape) - end} of {ORDER.size} bytes", end)
     if whole == 0:
         raise MalformedMessage("the tape is empty")
     return whole
@@ -50,11 +51,6 @@ def _check_part(part: npt.NDArray[np.void], before: int) -> None:
     found, place = int(part["id"][index]), before + index + 1
     reason = "answers are paired with orders by id, so ids count 1, 2, 3, ...: number the orders anew"
     raise MalformedMessage(f"{reason}; id {found} stands where {place} goes,", offset)
-
-
-def _refuse_rest(tape: Bytes, offset: int) -> None:
-    _refuse_type(int(tape[offset]), offset)
-    raise MalformedMessage(f"truncated: {len(tape) - offset} of {ORDER.size} bytes", offset)
 
 
 def _refuse_type(code: int, offset: int) -> None:

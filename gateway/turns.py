@@ -153,7 +153,7 @@ class Turns:
 
     def warm(self) -> None:
         """Load the kernel, and take no turn."""
-        self._run(idle_calls(), self._offering.nothing_ahead(), 0, 0)
+        self._run(idle_calls(), self._offering.ahead(0), 0, 0)
 
     def take(self, until_ns: int, heard_ns: int) -> Taken | None:
         """Take turns until `until_ns` at most. None, at once, if the link lends nothing or has no room for orders."""

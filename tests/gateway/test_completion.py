@@ -39,7 +39,7 @@ def test_the_first_answer_alone_counts():
     assert taken(completion, Trade(1, 500, 2), Confirmation(1), now_ns=9_000) == (2, [])
     buckets = only_buckets(completion)
     assert (completion.answered, buckets.count, buckets.max_ns) == (1, 1, 500)
-    assert completion.by_type.sum() == 3
+    assert completion.received == 3
 
 
 @pytest.mark.parametrize("answer", [Trade(1, 500, 1), Confirmation(1), Rejection(1, 2)])
@@ -56,7 +56,7 @@ def test_a_quote_a_cancellation_and_an_unknown_id_answer_none(message):
     completion.handed_over(1, 1_000)
     assert taken(completion, message, now_ns=2_000) == (1, [])
     assert completion.answered == 0
-    assert completion.by_type[LAYOUTS[type(message)].code] == 1
+    assert completion.tables.by_type[LAYOUTS[type(message)].code] == 1
 
 
 def test_answers_pair_by_id_in_any_order():
@@ -73,7 +73,7 @@ def test_taking_stops_at_a_foreign_frame_and_leaves_it_uncounted(foreign):
     completion.handed_over(3, 1_000)
     frames = (encode(Confirmation(2)), foreign, encode(Confirmation(3)))
     assert taken(completion, *frames, now_ns=2_000) == (1, [2])
-    assert (completion.answered, completion.by_type.sum()) == (1, 1)
+    assert (completion.answered, completion.received) == (1, 1)
     assert completion.take(FrameBatch.of(*frames), 2, 2_000)[0] == 3
     assert completion.answered == 2
 

@@ -140,7 +140,8 @@ def test_whatever_comes_is_counted_as_the_model_counts_it(steps, gaps_ns, period
             for (_, buckets), (_, times_ns) in zip(closed, expected, strict=True):
                 assert_holds(buckets, times_ns)
         assert (completion.newest, completion.answered) == (model.newest, model.answered)
-        assert {int(kind): completion.by_type[kind] for kind in np.flatnonzero(completion.by_type)} == model.by_type
+        by_type = completion.tables.by_type
+        assert {int(kind): by_type[kind] for kind in np.flatnonzero(by_type)} == model.by_type
 
 
 def assert_reads_alike(completion: Completion, model: Model, frames: list[bytes], now_ns: int) -> None:
