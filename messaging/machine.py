@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from itertools import pairwise
 
 import psutil
 
@@ -46,32 +46,26 @@ def between(earlier: Reading, later: Reading) -> Reading:
 
 
 @contextlib.contextmanager
-def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[MachineSeries]:
+def read_every_second(broker_rss_bytes: Callable[[], int]) -> Iterator[list[Reading]]:
     """Read the counters at the start, every second, and at the end."""
-    series = MachineSeries([read(broker_rss_bytes)])
+    readings = [read(broker_rss_bytes)]
 
     def read_on(is_over: threading.Event) -> None:
         while not is_over.wait(EVERY_S):
-            series.readings.append(read(broker_rss_bytes))
+            readings.append(read(broker_rss_bytes))
 
     with beside(read_on):
-        yield series
-    series.readings.append(read(broker_rss_bytes))
+        yield readings
+    readings.append(read(broker_rss_bytes))
 
 
-@dataclass
-class MachineSeries:
-    readings: list[Reading]
+def seconds_of(readings: list[Reading]) -> list[Reading]:
+    """Each second's rates and levels; `second` is its end, counted from the start."""
+    start_s, pairs = readings[0]["s"], pairwise(readings)
+    return [{"second": now["s"] - start_s, **between(before, now)} for before, now in pairs if now["s"] > before["s"]]
 
-    def seconds(self) -> list[Reading]:
-        """Each second's rates and levels; `second` is its end, counted from the start."""
-        start_s = self.readings[0]["s"]
-        pairs = zip(self.readings, self.readings[1:], strict=False)
-        return [
-            {"second": now["s"] - start_s, **between(before, now)} for before, now in pairs if now["s"] > before["s"]
-        ]
 
-    def figures(self) -> Reading:
-        """The rates over all the time. It has no levels, as memory is one."""
-        found = between(self.readings[0], self.readings[-1])
-        return {name: found[name] for name in (*SHARES.values(), "interrupts_per_s")}
+def figures_of(readings: list[Reading]) -> Reading:
+    """The rates over all the time. It has no levels, as memory is one."""
+    found = between(readings[0], readings[-1])
+    return {name: found[name] for name in (*SHARES.values(), "interrupts_per_s")}

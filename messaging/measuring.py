@@ -13,7 +13,7 @@ from typing import Any
 from exchange.json_records import Record
 from exchange.measurements import LogBuckets
 from messaging.benchmark import Benchmark, Cell, Figures
-from messaging.machine import MachineSeries, read, read_every_second
+from messaging.machine import Reading, figures_of, read, read_every_second, seconds_of
 from messaging.role_process import Forked, Threaded, fork, start_thread
 from messaging.roles import Role, RoleResult
 from messaging.setup import Setup
@@ -192,7 +192,7 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
         if server:
             usage.append(usage_of(server))
         if machine:
-            machine.readings[:] = [read(partial(_rss_bytes, server))]  # links were opened before
+            machine[:] = [read(partial(_rss_bytes, server))]  # links were opened before
         noise.clock_starts()
 
     def on_end() -> None:
@@ -238,14 +238,14 @@ def usage_of(server: Server) -> Usage:
         raise RoleLost("the broker ended in the middle") from error
 
 
-def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome, machine: MachineSeries | None) -> Record:
-    series = {"series": machine.seconds()} if machine else {}
+def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome, machine: list[Reading] | None) -> Record:
+    series = {"series": seconds_of(machine)} if machine else {}
     if outcome.lost:
         return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}, **series}
     sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": outcome.at_broker}
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
-    figures |= machine.figures() if machine and figures else {}
+    figures |= figures_of(machine) if machine and figures else {}
     strain = {"strain": benchmark.scale.strain(cell, outcome.results)} if benchmark.scale else {}
     saturated = [] if reasons else benchmark.saturated(cell, outcome.results)
     return {

@@ -44,10 +44,6 @@ class Measurements:
     def __post_init__(self) -> None:
         self.repeats = [[] for _ in self.cells]
 
-    @property
-    def is_empty(self) -> bool:
-        return not any(self.repeats)
-
     def record(self) -> Record:
         """Status, reasons, and a row for each cell that was measured."""
         rows = [_row(cell, repeats) for cell, repeats in zip(self.cells, self.repeats, strict=True) if repeats]

@@ -164,7 +164,7 @@ def record_of(benchmark: Benchmark, settings: Settings, name: str, brokers: Brok
             measurements.stopped = _in_turns(benchmark, settings, setup, measurements, lambda: on_growth(record))
     except (KeyboardInterrupt, *FAULTS) as error:
         measurements.stopped = _why(error)
-        if measurements.is_empty:
+        if not any(measurements.repeats):
             raise
     return record()
 

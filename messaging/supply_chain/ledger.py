@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exchange.measurements import LogBuckets
-from messaging.supply_chain.messages import KILOBYTE, MESSAGES, Message, sizes_kb
+from messaging.supply_chain.messages import KILOBYTE, MESSAGES, sizes_kb
 
 HEAD = struct.Struct("<HBBHHHHIqq")
 BODY = bytes(number % 251 for number in range(1 << 17))
@@ -38,13 +38,10 @@ class Head(NamedTuple):
     due_ns: int
 
 
-def bytes_of(message: Message, size: int) -> int:
-    return max(HEAD.size, round(sizes_kb(message)[size] * KILOBYTE))
-
-
 @cache
 def bodies() -> list[list[bytes]]:
-    return [[BODY[: bytes_of(message, size) - HEAD.size] for size in range(3)] for message in MESSAGES]
+    """The three bodies of each message, as long as table 2 says, less the head."""
+    return [[BODY[: max(round(kb * KILOBYTE) - HEAD.size, 0)] for kb in sizes_kb(message)] for message in MESSAGES]
 
 
 @dataclass

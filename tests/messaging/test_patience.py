@@ -16,7 +16,7 @@ from messaging import measuring
 from messaging.benchmark import Cell
 from messaging.benchmarks import benchmark_of
 from messaging.flow import Consume
-from messaging.machine import MachineSeries
+from messaging.machine import Reading
 from messaging.measuring import Launcher, Outcome, RoleLost, usage_of
 from messaging.payload import Source
 from messaging.role_process import Threaded, start_thread
@@ -194,9 +194,9 @@ def test_what_the_machine_does_while_links_open_is_in_no_figure(monkeypatch: pyt
             return Outcome()
 
     @contextlib.contextmanager
-    def reading(_rss_bytes: object) -> Iterator[MachineSeries]:
-        yield (series := MachineSeries([{**EMPTY, "s": 0.0}]))
-        series.readings.append({**EMPTY, "s": 6.0, "interrupts": 80.0})
+    def reading(_rss_bytes: object) -> Iterator[list[Reading]]:
+        yield (series := [{**EMPTY, "s": 0.0}])
+        series.append({**EMPTY, "s": 6.0, "interrupts": 80.0})
 
     monkeypatch.setattr(measuring, "Launcher", AtOnce)
     monkeypatch.setattr(measuring, "read_every_second", reading)
