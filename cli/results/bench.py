@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from cli.results.difference import print_rows
 from cli.results.kind import Kind, Row
@@ -66,11 +65,7 @@ def _figures(first: Record, second: Record) -> Iterator[Record]:
         cells = {cell["words"]: cell for cell in others.get(part["benchmark"], {}).get("rows", [])}
         for cell in part["rows"]:
             for column in benchmark_of(part["benchmark"]).columns:
-                found = [c["figures"].get(column.name) for c in (cell, cells.get(cell["words"], {"figures": {}}))]
-                if all(found):
-                    yield _figure(f"{cell['words']}, {column.title}", *found)
-
-
-def _figure(field: str, first: Any, second: Any) -> Record:
-    ratio = {"ratio": second["median"] / first["median"]} if first["median"] else {}
-    return {"field": field, "first": first, "second": second, **ratio}
+                one, other = (c["figures"].get(column.name) for c in (cell, cells.get(cell["words"], {"figures": {}})))
+                if one and other:
+                    ratio = {"ratio": other["median"] / one["median"]} if one["median"] else {}
+                    yield {"field": f"{cell['words']}, {column.title}", "first": one, "second": other, **ratio}

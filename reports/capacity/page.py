@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from exchange.json_records import CapacityRecord, LoadAxis, Record
-from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, show, value_of
+from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, show
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import BLUE, MUTED, ORANGE
@@ -42,7 +42,7 @@ def page_html(record: Record) -> str:
     """Equal records give equal pages."""
     return TEMPLATES.get_template("capacity.html").render(
         record=record, title=headline(record), method=method(record), drawings=drawings(capacity_figures(record)),
-        axis=LoadAxis.of(record), columns=columns_of(record), value_of=value_of,
+        axis=LoadAxis.of(record), columns=columns_of(record),
     )  # fmt: skip
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from statistics import median
-from typing import Any
 
 from exchange.json_records import LoadAxis, Record
 from exchange.words import counted
 from reports.formats import ABSENT, number, whole
 from reports.tables import FoldingTable, key, plain_table, terminal, warning, words
+from runs.metrics import Read, number_at
 
-Columns = Mapping[str, Sequence[str]]
-"""Titles, with the place of each figure in a probe."""
+Columns = Mapping[str, Read]
+"""Titles, each with what reads its figure of a probe."""
 COLUMNS: Columns = {
-    "p50 us": ("completion_us", "due", "p50"), "p99 us": ("completion_us", "due", "p99"), "lag p99": ("lag_us", "p99"),
+    "p50 us": number_at("completion_us", "due", "p50"), "p99 us": number_at("completion_us", "due", "p99"),
+    "lag p99": number_at("lag_us", "p99"),
 }  # fmt: skip
 
 
@@ -33,7 +34,9 @@ def show(record: Record) -> None:
 
 def columns_of(record: Record) -> Columns:
     """A benchmark's own columns, or the exchange's."""
-    return {title: ("figures", name) for title, name in record["columns"].items()} if "columns" in record else COLUMNS
+    if "columns" not in record:
+        return COLUMNS
+    return {title: number_at("figures", name) for title, name in record["columns"].items()}
 
 
 def _evidence(record: Record) -> FoldingTable:
@@ -47,30 +50,22 @@ def _evidence(record: Record) -> FoldingTable:
         why = next((run["why"] for run in runs if run["why"]), "")
         in_words = whole if columns is COLUMNS else number
         figures = (
-            in_words(value) if (value := _middle(runs, path)) is not None else ABSENT for path in columns.values()
+            in_words(value) if (value := _middle(runs, read)) is not None else ABSENT for read in columns.values()
         )
         table.add_row(f"{rate:,.0f}", hold, *figures, _noise(runs), why)
     return table
 
 
-def _noise(runs: list[dict[str, Any]]) -> str:
+def _noise(runs: list[Record]) -> str:
     """The largest share of the processors that others took beside a run at this rate."""
     shares = [share for run in runs if (share := run.get("noise_share")) is not None]
     return percent(max(shares)) if shares else ABSENT
 
 
-def _middle(runs: list[dict[str, Any]], path: Sequence[str]) -> float | None:
+def _middle(runs: list[Record], read: Read) -> float | None:
     """The median of a figure over the runs at a rate."""
-    found = [value for run in runs if (value := value_of(run, path)) is not None]
+    found = [value for run in runs if (value := read(run)) is not None]
     return median(found) if found else None
-
-
-def value_of(run: dict[str, Any], path: Sequence[str]) -> float | None:
-    """The figure of a probe that its column shows."""
-    found: Any = run
-    for name in path:
-        found = (found or {}).get(name)
-    return found
 
 
 def method(record: Record) -> str:
