@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,15 @@ def open_socket() -> socket.socket:
     import socket  # commands that only declare options do not need it
 
     return socket.socket()
+
+
+def later(module: str, function: str) -> Callable[..., Any]:
+    """A module's function; the module, which takes long to import, is imported at the first call."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(importlib.import_module(module), function)(*arguments)
+
+    return call
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import time
 
 from transports.amqp.address import CLIENTS, DELIVERIES, QUEUES
 from transports.base import Address, Link, Pattern
-from transports.declaration import BUFFERS, Broker, Transport, Whole
+from transports.declaration import BUFFERS, Transport, Whole, later
 
 OPEN_S, QUEUE_S = 60.0, 0.02
 """The seconds that a broker may take for a link, and for each further queue."""
@@ -32,12 +32,6 @@ def _open(address: Address, listens: bool) -> Link:
     if address.pattern is Pattern.SCAN and not listens:
         return ScanningLink(address, until_ns)
     return (TwoConnections if address.simplex else AmqpLink)(address, listens, until_ns)
-
-
-def rabbitmq() -> Broker:
-    from transports.amqp.broker import RabbitMq
-
-    return RabbitMq()
 
 
 TRANSPORT = Transport(
@@ -73,5 +67,5 @@ TRANSPORT = Transport(
         "delivery=acked&queue=stream",
     ),
     needs={"pika": "`pip install pika`"},
-    broker=rabbitmq,
+    broker=later("transports.amqp.broker", "RabbitMq"),
 )

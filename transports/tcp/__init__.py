@@ -5,26 +5,12 @@
 the keys in a folder of `exchange keys`.
 """
 
-from transports.base import Address, Link
-from transports.declaration import BUFFERS, Transport
-
-
-def listen(address: Address) -> Link:
-    from transports.tcp import link
-
-    return link.listen(address)
-
-
-def connect(address: Address, until_ns: int) -> Link:
-    from transports.tcp import link
-
-    return link.connect(address, until_ns)
-
+from transports.declaration import BUFFERS, Transport, later
 
 TRANSPORT = Transport(
     places={"tcp": "port"},
-    listen=listen,
-    connect=connect,
+    listen=later("transports.tcp.link", "listen"),
+    connect=later("transports.tcp.link", "connect"),
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
     options={"quickack": ("off", "on"), "keys": (), **BUFFERS},
     over_tcp=frozenset({"tcp"}),

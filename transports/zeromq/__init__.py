@@ -5,26 +5,13 @@ socket holds each way for each peer; `?sndbuf=` and `?rcvbuf=` are the bytes tha
 by CURVE, with the keys in a folder of `exchange keys`. The modules with zmq and numba load when the first link is made.
 """
 
-from transports.base import Address, Link, Pattern
-from transports.declaration import BUFFERS, Transport, Whole
-
-
-def listen(address: Address) -> Link:
-    from transports.zeromq import endpoints
-
-    return endpoints.listen(address)
-
-
-def connect(address: Address, until_ns: int) -> Link:
-    from transports.zeromq import endpoints
-
-    return endpoints.connect(address, until_ns)
-
+from transports.base import Pattern
+from transports.declaration import BUFFERS, Transport, Whole, later
 
 TRANSPORT = Transport(
     places={"zeromq": "port", "zeromq+tcp": "port", "zeromq+ipc": "path", "zeromq+inproc": "name"},
-    listen=listen,
-    connect=connect,
+    listen=later("transports.zeromq.endpoints", "listen"),
+    connect=later("transports.zeromq.endpoints", "connect"),
     about={
         "zeromq": "libzmq over TCP, PAIR to PAIR",
         "zeromq+tcp": "libzmq over TCP, PAIR to PAIR",
