@@ -48,7 +48,7 @@ class RabbitMq(Broker):
             try:
                 yield _running(node, server)
             finally:
-                server.stop()
+                server.node.stop()
 
     def standing(self, nodelay: bool) -> RunningBroker | None:
         """The node of `exchange broker start`, if its sockets have this TCP_NODELAY."""
@@ -103,9 +103,6 @@ class PrivateServer:
 
     def accepted(self) -> list[dict[str, Any]]:
         return self.node.accepted()
-
-    def stop(self) -> None:
-        self.node.stop()
 
 
 def _running(node: NodeAddress, server: Server | None = None) -> RunningBroker:

@@ -27,6 +27,8 @@ class Client(ABC):
     confirmed (all publishes up to this number are settled), refused (publishes that the broker did not take).
     """
 
+    confirmed = refused = redelivered = 0
+
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         self._loop, self._route, self._delivery = loop, route, delivery
         self.published = self.taken = self.too_long = 0
@@ -78,22 +80,8 @@ class Client(ABC):
     def acknowledge(self, count: int) -> None:
         """Acknowledge the first `count` deliveries."""
 
-    @property
-    @abstractmethod
-    def confirmed(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def refused(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def redelivered(self) -> int: ...
-
 
 class OneByOneClient(Client):
-    confirmed = refused = redelivered = 0
-
     def __init__(self, loop: Loop, route: Route, delivery: Delivery) -> None:
         super().__init__(loop, route, delivery)
         self._mode = PERSISTENT if delivery.durable else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from pika.channel import Channel
@@ -150,9 +151,15 @@ def layout_of(route: Route, durable: bool, frame_max: int, returns: ReturnAddres
     return Layout(method, CHANNEL, frame_max, durable, asker, reply_to)
 
 
+def _scanned(count: str) -> Any:
+    """A count of the client's that its scanner makes."""
+    return property(attrgetter(f"scanner.{count}"))
+
+
 class CompiledClient(Client):
     _loop: OwnLoop
     _layout: AnyLayout
+    confirmed, refused, redelivered = map(_scanned, ("confirmed", "refused", "redelivered"))
 
     @classmethod
     def warm(cls, route: Route) -> None:
@@ -273,15 +280,3 @@ class CompiledClient(Client):
     def acknowledge(self, count: int) -> None:
         """The broker numbers deliveries from 1."""
         self.stream.write(wire.method_frame(CHANNEL, Basic.Ack(count, multiple=True)))
-
-    @property
-    def confirmed(self) -> int:
-        return self.scanner.confirmed
-
-    @property
-    def refused(self) -> int:
-        return self.scanner.refused
-
-    @property
-    def redelivered(self) -> int:
-        return self.scanner.redelivered

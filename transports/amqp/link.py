@@ -90,17 +90,14 @@ class AmqpLink(Link):
         if self._publishes and (self._delivery.confirms or self._side.publishes_to_topic):
             self._session.channel.add_on_return_callback(self._note_return)
         if self._publishes and self._delivery.confirms:
-            self._await_confirms(until_ns)
+            confirm = self._session.channel.confirm_delivery
+            self._session.ask(lambda done: confirm(self._client.note_confirm, callback=done), until_ns)
         if self._consumes:
             self._start_consuming(until_ns)
 
     def _start_consuming(self, until_ns: int) -> None:
         consumed = list(zip(self._queues, self._side.consumes, strict=False))
         consume(self._session, consumed, self._delivery, self._client.message, until_ns)
-
-    def _await_confirms(self, until_ns: int) -> None:
-        confirm = self._session.channel.confirm_delivery
-        self._session.ask(lambda done: confirm(self._client.note_confirm, callback=done), until_ns)
 
     def _note_return(self, *_: Any) -> None:
         """Count a message that came back because no queue took it."""

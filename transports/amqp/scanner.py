@@ -8,6 +8,7 @@ come in between.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numba import int64, njit
@@ -179,14 +180,9 @@ def scan_frames(  # noqa: PLR0911, PLR0912, PLR0915
     return _MORE, at, count, at
 
 
-class _Counter:
+def _counter(place: int) -> Any:
     """An attribute that is one number of the scanner's state."""
-
-    def __init__(self, place: int) -> None:
-        self._place = place
-
-    def __get__(self, scanner: Scanner, _: type[Scanner]) -> int:
-        return int(scanner._state[self._place])
+    return property(lambda scanner: int(scanner._state[place]))
 
 
 class Scanner:
@@ -195,17 +191,17 @@ class Scanner:
     `returns` gets the properties of every message, beginning with the flags that say which there are.
     """
 
-    delivery_tag = _Counter(_TAG)
+    delivery_tag = _counter(_TAG)
     """The delivery tag of the message that began last."""
-    redelivered = _Counter(_REDELIVERED)
+    redelivered = _counter(_REDELIVERED)
     """Messages that the broker had delivered before."""
-    too_long = _Counter(TOO_LONG)
+    too_long = _counter(TOO_LONG)
     """Messages dropped because they were longer than the batch's largest frame."""
-    empty = _Counter(_EMPTY)
+    empty = _counter(_EMPTY)
     """The number of Basic.Gets that the broker answered with an empty queue."""
-    confirmed = _Counter(_CONFIRMED)
+    confirmed = _counter(_CONFIRMED)
     """Every publish up to this number is confirmed or refused."""
-    refused = _Counter(_NACKED)
+    refused = _counter(_NACKED)
     """Publishes that the broker did not take (Basic.Nack)."""
 
     def __init__(self, channel: int, frame_max: int, window: int = 0, returns: ReturnAddresses | None = None) -> None:

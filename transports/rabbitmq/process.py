@@ -49,7 +49,8 @@ class NodeUsage:
 
 def cpu_ns_of(pid: int) -> int:
     """CPU time of all threads of a process. OSError if there is no such process."""
-    return time.clock_gettime_ns(_cpu_clock(pid)) if sys.platform == "linux" else _from_psutil(pid).cpu_ns
+    clock = (~pid << 3) | 2  # of that process, as clock_getcpuclockid computes it
+    return time.clock_gettime_ns(clock) if sys.platform == "linux" else _from_psutil(pid).cpu_ns
 
 
 def _from_proc(pid: int) -> NodeUsage:
@@ -65,11 +66,6 @@ def _from_proc(pid: int) -> NodeUsage:
         memory["VmRSS"] * 1024,
         memory["VmHWM"] * 1024,
     )
-
-
-def _cpu_clock(pid: int) -> int:
-    """The kernel's number for the CPU clock of another process, as clock_getcpuclockid computes it."""
-    return (~pid << 3) | 2
 
 
 def _status(path: Path) -> dict[str, int]:
