@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,17 @@ from runs.options import no_spark_option
 
 if TYPE_CHECKING:
     from reports.exports import ReportOptions
+
+
+REPORTS = {
+    "plan.json": "experiments.trials.trial:report_trial",
+    "bench.json": "messaging.report:report_benchmark",
+    "capacity.json": "reports.capacity.page:report_capacity",
+    "faults.json": "reports.faults.page:report_faults",
+    "run.json": "reports.run.page:report_run",
+    "spool": "reports.run.page:report_run",
+}
+"""What a folder of each kind holds, and the function that makes its report, imported when it is called."""
 
 
 @click.command()
@@ -38,26 +50,9 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
 def report(folder: Path, asked: ReportOptions) -> int:
     """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
-    if (folder / "plan.json").exists():
-        from experiments.trials.trial import report_trial
-
-        return report_trial(folder, asked)
-    if (folder / "bench.json").exists():
-        from messaging.report import report_benchmark
-
-        return report_benchmark(folder, asked)
-    if (folder / "capacity.json").exists():
-        from reports.capacity.page import report_capacity
-
-        return report_capacity(folder, asked)
-    if (folder / "faults.json").exists():
-        from reports.faults.page import report_faults
-
-        return report_faults(folder, asked)
-    if (folder / "run.json").exists() or (folder / "spool").is_dir():
-        from reports.run.page import report_run
-
-        return report_run(folder, asked)
+    for mark, made_by in REPORTS.items():
+        if (folder / mark).exists():
+            return int(pkgutil.resolve_name(made_by)(folder, asked))
     raise UserError(
         f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "
         "benchmark's, which has bench.json, nor a capacity's, which has capacity.json, nor a fault matrix', which has "

@@ -14,6 +14,7 @@ from transports.registry import scheme_of
 
 class Bench(Kind):
     name, file, record = "bench", "bench.json", BenchRecord
+    shown_by = "messaging.report:show"
     marks = (file,)
     page = "bench.html"
     remarks, fields = "reasons", ("benchmark",)
@@ -33,11 +34,6 @@ class Bench(Kind):
             planned_runs=runs,
             repeats=max(part["settings"]["repeats"] for part in parts),
         )
-
-    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from messaging.report import show
-
-        show(record)
 
     def found(self, first: Record, second: Record) -> Record:
         """The figures of the cells that both records have."""

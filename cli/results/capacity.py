@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 class Capacity(Kind):
     name, file, record = "capacity", "capacity.json", CapacityRecord
+    shown_by = "reports.capacity.table:show"
     marks = (file,)
     page = "capacity.html"
     remarks, fields = "flags", ("objective",)
@@ -39,11 +40,6 @@ class Capacity(Kind):
             planned_runs=len(record["probes"]),
             repeats=len(record["searches"]),
         )
-
-    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from reports.capacity.table import show
-
-        show(record)
 
     def found(self, first: Record, second: Record) -> Record:
         axes = [LoadAxis.of(record) for record in (first, second)]

@@ -12,6 +12,7 @@ from exchange.json_records import FaultsRecord, Record
 
 class Faults(Kind):
     name, file, record = "faults", "faults.json", FaultsRecord
+    shown_by = "reports.faults.table:show"
     marks = (file,)
     page = "faults.html"
     caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
@@ -27,11 +28,6 @@ class Faults(Kind):
             runs=len(record["cells"]),
             planned_runs=record["planned_cells"],
         )
-
-    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from reports.faults.table import show
-
-        show(record)
 
     def found(self, first: Record, second: Record) -> Record:
         """Orders lost in the cells that both have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class Kind(ABC):
     """The file of the page that `exchange report` makes; empty for a kind without one."""
     record: type
     """The TypedDict that describes the content of `file`."""
+    shown_by = ""
+    """The function, as module:name, that prints a record; its module is imported when one is shown."""
     unfinished = ""
     """The sentence about a folder without `file`, with {folder} in it; empty if every folder has one."""
     remarks = ""
@@ -85,9 +88,9 @@ class Kind(ABC):
     @abstractmethod
     def row_of(self, folder: Path, record: Record) -> Row: ...
 
-    @abstractmethod
-    def show(self, folder: Path, record: Record) -> None:
+    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record in the same form as the command that made it."""
+        pkgutil.resolve_name(self.shown_by)(record)
 
     @abstractmethod
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:

@@ -17,6 +17,7 @@ from runs.errors import UserError
 
 class SimulationFolder(Kind):
     name, file, record = "simulation", "simulation.json", SimulationRecord
+    shown_by = "experiments.simulate.simulate:show"
     marks = (file, "instruments.parquet", "market", "trades")
     unfinished = "the simulation goes on, or was killed"
     fields = ("master", "partitions")
@@ -29,11 +30,6 @@ class SimulationFolder(Kind):
             name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
             words=f"{axis_number(orders)} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g} M/s",
         )  # fmt: skip
-
-    def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
-        from experiments.simulate.simulate import show
-
-        show(record)
 
     def found(self, first: Record, second: Record) -> Record:
         speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
