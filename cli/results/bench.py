@@ -24,11 +24,10 @@ class Bench(Kind):
         parts = record.get("parts", [record])
         runs = sum(len(cell["repeats"]) for part in parts for cell in part["rows"])
         schemes = (scheme_of(each) for part in parts for each in part["settings"]["transport"])
-        return Row(
-            name=folder.name,
+        return self.row_with(
+            folder,
+            record,
             what=f"bench {record['benchmark']}",
-            status=record["status"],
-            started_at=record["started_at"],
             transports=tuple(dict.fromkeys(schemes)),
             runs=runs,
             planned_runs=runs,

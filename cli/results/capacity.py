@@ -29,11 +29,10 @@ class Capacity(Kind):
         """The folder's line in the list; the offered rate is the capacity that was found."""
         found = LoadAxis.of(record).capacity(record)
         of_exchange = "benchmark" not in record
-        return Row(
-            name=folder.name,
+        return self.row_with(
+            folder,
+            record,
             what="capacity" if of_exchange else f"capacity {record['benchmark']}",
-            status=record["status"],
-            started_at=record["started_at"],
             transports=(scheme_of(record["settings"]["transport"]),),
             orders_per_s=(round(found["value"]),) if found and of_exchange else (),
             runs=len(record["probes"]),

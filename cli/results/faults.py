@@ -18,11 +18,9 @@ class Faults(Kind):
     caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
 
     def row_of(self, folder: Path, record: Record) -> Row:
-        return Row(
-            name=folder.name,
-            what="faults",
-            status=record["status"],
-            started_at=record["started_at"],
+        return self.row_with(
+            folder,
+            record,
             transports=tuple(dict.fromkeys(cell["transport"] for cell in record["cells"])),
             orders_per_s=(record["settings"]["rate_per_s"],),
             runs=len(record["cells"]),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from cli.results.difference import Parts, differing, differing_parts, print_heads, print_lines, print_rows
 from exchange.json_records import Record
@@ -87,6 +88,11 @@ class Kind(ABC):
 
     @abstractmethod
     def row_of(self, folder: Path, record: Record) -> Row: ...
+
+    def row_with(self, folder: Path, record: Record, **fields: Any) -> Row:
+        """The folder's name, its record's status and start, and these fields; by default the kind says what it is."""
+        known = {"what": self.name, "status": record["status"], "started_at": record.get("started_at")}
+        return Row(name=folder.name, **{**known, **fields})
 
     def show(self, folder: Path, record: Record) -> None:  # noqa: ARG002
         """Print the record in the same form as the command that made it."""

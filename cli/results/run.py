@@ -40,11 +40,9 @@ class Run(Kind):
     def row_of(self, folder: Path, record: Record) -> Row:
         settings = record.get("settings") or {}
         transport = settings.get("transport")
-        return Row(
-            name=folder.name,
-            what="run",
-            status=record["status"],
-            started_at=record.get("started_at"),
+        return self.row_with(
+            folder,
+            record,
             transports=(scheme_of(transport),) if transport else (),
             orders_per_s=(_offered_per_s(settings),) if "orders_per_s" in settings else (),
             p50_us=number_at("completion_us", "due", "p50")(record),

@@ -26,10 +26,8 @@ class SimulationFolder(Kind):
     def row_of(self, folder: Path, record: Record) -> Row:
         """The folder's line has no offered rate or completion time; words say how much was matched, and how fast."""
         orders, instruments = record["settings"]["orders"], counted(record["settings"]["instruments"], "instruments")
-        return Row(
-            name=folder.name, what="simulation", status=record["status"], started_at=record["started_at"],
-            words=f"{axis_number(orders)} orders, {instruments}, {record['rates']['orders_per_s'] / 1e6:.3g} M/s",
-        )  # fmt: skip
+        speed = f"{record['rates']['orders_per_s'] / 1e6:.3g} M/s"
+        return self.row_with(folder, record, words=f"{axis_number(orders)} orders, {instruments}, {speed}")
 
     def found(self, first: Record, second: Record) -> Record:
         speeds = [record["rates"]["orders_per_s"] for record in (first, second)]
