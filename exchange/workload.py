@@ -57,16 +57,11 @@ ARRIVALS = {
 FORMS = f"{', '.join(_SOME)}, or {_LAST}"
 
 
-@dataclass(frozen=True)
-class PriceModel:
-    """How prices are drawn, as far as settings go."""
+PRICE_MODELS = {"uniform": False, "normal": False, "wide": True}
+"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts.
 
-    spans_book: bool = False
-    """Whether prices are all that the book accepts, in place of those within `prices`."""
-
-
-PRICE_MODELS = {"uniform": PriceModel(), "normal": PriceModel(), "wide": PriceModel(spans_book=True)}
-"""Uniform within the prices, around a mid that moves within them, or uniform over all that the book accepts."""
+The value says whether prices are all that the book accepts, in place of those within `prices`.
+"""
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,7 @@ def check_prices(prices: object) -> None:
 def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
     """The range of a run's prices. BadSetting for an unknown model, or for prices that a wide model cannot have."""
     one_of("price_model", model, PRICE_MODELS)
-    if not PRICE_MODELS[model].spans_book:
+    if not PRICE_MODELS[model]:
         return prices
     if tuple(prices) not in (USUAL_PRICES, (1, max_price)):
         raise BadSetting("prices", f"{prices[0]}..{prices[1]}", f"1..{max_price}, where the price model is {model}")

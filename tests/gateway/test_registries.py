@@ -44,7 +44,7 @@ for word_alone, imported in zip(sys.argv[1::2], sys.argv[2::2]):
 
 ALONE = [
     ("workload.ARRIVALS['sine'] = workload.ARRIVALS['fixed']", "gateway.due_times", "no entry for ['sine']"),
-    ("workload.PRICE_MODELS['log'] = workload.PriceModel()", "gateway.seeded_orders", "no entry for ['log']"),
+    ("workload.PRICE_MODELS['log'] = False", "gateway.seeded_orders", "no entry for ['log']"),
     ("del workload.PRICE_MODELS['wide']", "gateway.seeded_orders", "entries of no known word: ['wide']"),
     ("messages.ORDER_TYPES += (messages.Quote,)", "matching_engine.kernels", "no kernel for Quote"),
     ("settings.POLICIES['pro-rata'] = 3", "matching_engine.order_book", "no entry for ['pro-rata']"),
