@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from experiments.simulate.events import Events, WrittenTable, hidden_folder, refuse_existing, rows_in
-from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, WarmUp, in_order, of_files
+from experiments.simulate.parts import FILES, INSTRUMENTS, Matched, MatchPart, OnParts, in_order, of_files
 from runs.errors import UserError
 from runs.interrupts import beside, ended_as_by_ctrl_c
 from spark.dataset.folder import DatasetFolder, dataset_folder
@@ -51,7 +51,7 @@ def match_on_spark(
         java = find_java()
         with open_session(master, java=java, settings={**WRITING, **settings}) as spark:
             wait_for_executor(spark)
-            collect(each_number(spark, CORES, WarmUp(work), FILES, CORES))
+            collect(each_number(spark, CORES, work.warm_up, FILES, CORES))
             ready_s = time.monotonic()
             with _cancelled_by_signals(), _counting_parts(spark, on_parts):
                 files = each_number(spark, instruments, work, FILES, parts)

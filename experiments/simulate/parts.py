@@ -104,6 +104,13 @@ class MatchPart:
         for file in self.files(part, instruments):
             yield pa.RecordBatch.from_pylist([file._asdict()], FILES)
 
+    def warm_up(self, _part: int, instruments: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Match a few orders as a part would, so that everything is loaded before the clock starts."""
+        small = replace(self, simulation=replace(self.simulation, instruments=1, orders=1_000))
+        for _ in instruments:
+            list(small(0, [1]))
+        yield pa.RecordBatch.from_pylist([], FILES)
+
     def files(self, part: int, instruments: Iterable[int]) -> Iterator[TableFile]:
         rows: list[Row] = []
         if self.events is None:
@@ -122,24 +129,11 @@ class MatchPart:
         yield TableFile(INSTRUMENTS, f"{part:06}-000000-{len(rows)}", as_file(rows))
 
 
-@dataclass(frozen=True)
-class WarmUp:
-    """Matches a few orders as a part would, so that everything is loaded before the clock starts."""
-
-    work: MatchPart
-
-    def __call__(self, _part: int, instruments: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        small = replace(self.work, simulation=replace(self.work.simulation, instruments=1, orders=1_000))
-        for _ in instruments:
-            list(small(0, [1]))
-        yield pa.RecordBatch.from_pylist([], FILES)
-
-
 def match_in_this_process(work: MatchPart, parts: int, on_parts: OnParts, tables: Path | None) -> Matched:
     """All parts, one after the other; events go into `tables`."""
     instruments, found = work.simulation.instruments, []
     start_s = time.monotonic()
-    list(WarmUp(work)(0, (1,)))
+    list(work.warm_up(0, (1,)))
     ready_s = time.monotonic()
     with _written_here(work.events, tables) as writer:
         for part in range(parts):
