@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        plan = Plan.from_json(sys.argv[1])
+        plan = Plan(**json.loads(sys.argv[1]))
         namespaces = build(plan)
         wire = _wire(plan) if plan.mechanism == "wire" else None
     except OSError as error:

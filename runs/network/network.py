@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -198,7 +199,7 @@ def _served(command: list[str], process_group: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subprocess.Popen[str]]:
     """The holder's process, which also ends if this process dies: its stdin then is at end of file."""
-    command = [*machine.enter, sys.executable, "-m", "runs.network.holder", plan.to_json()]
+    command = [*machine.enter, sys.executable, "-m", "runs.network.holder", json.dumps(asdict(plan))]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=process_group)
     assert process.stdin is not None

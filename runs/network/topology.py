@@ -7,9 +7,8 @@ slow link.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 ORDERS, REPORTS = 1, 2
 NET = "10.77"
@@ -53,13 +52,6 @@ class Plan:
         """Shaped roles first, so that the ports of the wire are 0, 1, .."""
         in_order = sorted(self.roles, key=lambda role: role in self.unshaped)
         return [Seat(role, index, role not in self.unshaped) for index, role in enumerate(in_order)]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Plan:
-        return cls(**json.loads(text))
 
 
 def hub_lines(seats: list[Seat], paths: dict[str, str], bridged: bool) -> Iterator[str]:

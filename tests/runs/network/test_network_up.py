@@ -168,7 +168,7 @@ def test_an_owner_that_is_killed_leaves_no_process_and_no_interface(name, number
 
 def test_what_the_holder_cannot_make_is_said_in_one_sentence(available, monkeypatch):
     available("veth")
-    monkeypatch.setattr("runs.network.topology.Plan.to_json", lambda plan: "{}")
+    monkeypatch.setattr("runs.network.network.asdict", lambda plan: {})
     with pytest.raises(click.ClickException, match="the network did not come up: "), Network.up(parse("veth")):
         pass
 
