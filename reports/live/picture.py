@@ -42,9 +42,7 @@ class Headline:
         per_s = settings.orders_per_s
         each = settings.orders if per_s is None else settings.order_limit
         self._of_total = " orders" if each is None else f" of {settings.pairs * each:,} orders"
-        offered = (
-            "as fast as it goes" if settings.orders_per_s is None else f"at {rate(settings.orders_per_s)} orders/s"
-        )
+        offered = "as fast as it goes" if per_s is None else f"at {rate(per_s)} orders/s"
         self._what = f"{scheme_of(settings.transport)}{each_of(settings.pairs)} {offered}"
 
     @property
@@ -76,16 +74,11 @@ def picture(headline: str, figures: Figures, is_scheduled: bool, columns: int = 
     seconds = min(max(columns - (COLUMNS - SECONDS), 1), SECONDS)
     text = Text(headline, no_wrap=True, overflow="crop")
     for title, rows in groups(is_scheduled).items():
-        heading = _heading(title, seconds) if rows is RATES else title
+        heading = f"{title:<{COLUMNS - SECONDS - TOP + seconds}}0 to" if rows is RATES else title  # above all scales
         text.append(f"\n{heading}", "bold")
         for row in _rows(rows, figures, seconds, blocks):
             text.append_tokens(row)
     return text
-
-
-def _heading(title: str, seconds: int) -> str:
-    """The first group's title, with a title above the scales of all groups."""
-    return f"{title:<{COLUMNS - SECONDS - TOP + seconds}}0 to"
 
 
 def _rows(rows: Rows, figures: Figures, seconds: int, blocks: str) -> Iterator[list[tuple[str, str | None]]]:
