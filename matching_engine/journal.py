@@ -38,6 +38,7 @@ from matching_engine.journal_records import (
     append_record,
     crc32c,
     find_record,
+    snapshot_path,
 )
 from matching_engine.turns import JournalCalls
 from transports.frames import Bytes, FrameBatch, Longs
@@ -135,10 +136,12 @@ class InputJournal:
     ) -> int:  # fmt: skip
         """Read the rest; cut a torn tail. JournalRefused, with the offset, where damage has orders behind it."""
         reader.at = max(reader.at, self._first)
-        data = self._map()
+        data, before = self._map(), reader.orders
         for orders in reader.batches(data):
             on_orders(orders)
         self.numbers[ORDERS], self.session, good = reader.orders, reader.session, reader.at
+        if not before:  # no snapshot was of use, so none must be of use to the next engine
+            snapshot_path(self.path).unlink(missing_ok=True)
         if good == len(data):
             return good
         behind, rest = find_record(data, good + 1, self.orders), len(data) - good
@@ -165,11 +168,16 @@ class InputJournal:
         return np.memmap(self.path, np.uint8, "r")
 
     def batches(self) -> Iterator[FrameBatch]:
-        """All orders from the first, as frames; a batch holds until the next one is asked for."""
+        """All orders from the first, as frames; a batch holds until the next one is asked for.
+
+        JournalRefused, with the offset, if they are damaged where nobody read since a snapshot.
+        """
         if self.orders:
             reader = JournalReader(self._packing)
             reader.at = self._first
             yield from reader.batches(self._map()[: self.numbers[SIZE]])
+            if reader.at < self.numbers[SIZE]:
+                raise JournalRefused(f"{self.path} is damaged at offset {reader.at:,}, behind order {reader.orders:,}")
 
     @property
     def calls(self) -> JournalCalls:

@@ -51,6 +51,11 @@ _SHORTEST = int(_SIZE_OF_ORDER[_SIZE_OF_ORDER > 0].min())
 _POLYNOMIAL = 0x82F63B78  # CRC32C, bits reversed
 
 
+def snapshot_path(journal: Path) -> Path:
+    """The snapshot of the engine that has this journal."""
+    return journal.with_suffix(".snapshot")
+
+
 def _tables() -> Longs:
     """`[k, byte]`: a byte's part of the checksum if k of the eight bytes that are taken at once come after it."""
     tables = np.zeros((8, 256), np.int64)

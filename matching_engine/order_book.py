@@ -98,6 +98,14 @@ class OrderBook:
         a.free_records(self.arena, 2 * len(smaller))
         self._index()
 
+    def load(self, arena: a.Arena) -> None:
+        """Take over the memory of a book of the same rules. ValueError if it is no such memory."""
+        capacity, rest = divmod(2 * len(arena) - self.first_order, a.RECORD)
+        if rest or capacity < 1 or (self.bounded and capacity != self.capacity):
+            raise ValueError(f"an arena of {len(arena)} words is of another book")
+        self.arena, self.capacity = arena, capacity
+        self._index()
+
     @property
     def state(self) -> a.Offsets:
         """The arena's first words, which `arena.py` names."""

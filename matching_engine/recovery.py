@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import deque
@@ -15,11 +16,12 @@ from exchange.checksum import StreamChecksum
 from exchange.compiled import cached_kernel
 from exchange.messages import Resume
 from exchange.session import Disagreement
-from matching_engine import encoding
+from matching_engine import encoding, snapshots
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
-from matching_engine.journal_records import JournalReader, find_record
+from matching_engine.journal_records import JournalReader, crc32c, find_record
+from matching_engine.turns import Sums
 from transports.frames import Bytes, FrameBatch, Longs
 from transports.renewable import RenewableLink
 
@@ -107,12 +109,14 @@ class Recent(NamedTuple):
 
 
 class Follower:
-    """Matches the orders in another engine's journal as they come, and keeps the latest answers."""
+    """Matches the orders in an engine's journal, from its snapshot on, and keeps the latest answers."""
 
     def __init__(self, path: Path, engine: MatchingEngine) -> None:
-        self.engine = engine
-        self.orders, self.answers = StreamChecksum(), StreamChecksum()
+        self.engine, self.sums = engine, Sums()
         self.reader = JournalReader(engine.packing)
+        snapshots.go_on_from_snapshot(path, self.reader, engine, self.sums)
+        self.begun_behind = self.reader.orders
+        """Orders in the snapshot, which need not be matched."""
         self.path = path
         self._batch = FrameBatch(1 << 18, 1 << 21)
         self._recent: deque[Recent] = deque()
@@ -132,11 +136,11 @@ class Follower:
         first = 0
         while first < orders.count:
             self._batch.clear()
-            before, checksum = self.engine.counts.answers, self.answers.copy()
+            before, checksum = self.engine.counts.answers, self.sums.answers.copy()
             end, _ = self.engine.handle(orders, self._batch, first)
-            self.orders.update(orders.span(first, end))
+            self.sums.orders.update(orders.span(first, end))
             answered = self._batch.span(0, self._batch.count)
-            self.answers.update(answered)
+            self.sums.answers.update(answered)
             self._remember(
                 Recent(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
             )
@@ -150,8 +154,9 @@ class Follower:
 
     def behind(self, theirs: Resume) -> list[Recent] | None:
         """The answers from a little before the gateway's last one on; None if they are no longer kept."""
-        if theirs.messages == 0 and not self._recent:
-            return []
+        if not self._recent:
+            ours = self.engine.counts.answers, self.sums.answers.value
+            return [] if (theirs.messages, theirs.checksum) == ours else None
         starts = [index for index, each in enumerate(self._recent) if each.before < max(theirs.messages, 1)]
         return list(self._recent)[starts[-1] :] if starts else None
 
@@ -166,7 +171,7 @@ class Recovery:
         self.pulse.begin()
         self._follower = follower
         self.is_resumed = self.is_confirmed = False
-        self.stale_frames = 0
+        self.stale_frames = self._snapshots = self._orders_in_snapshot = 0
         self._to_pass_over, self._checksum = 0, StreamChecksum()
         """How many of the next answers the gateway has; and the checksum of those before them."""
         self._theirs = Resume(0, 0, 0)
@@ -177,6 +182,7 @@ class Recovery:
     def warm() -> None:
         """Compile the kernels, or load them from disk."""
         nothing = FrameBatch(1)
+        crc32c(nothing.buffer[:0])
         find_record(nothing.buffer[:0], 0, 0)
         _count_answers(nothing.buffer, nothing.offsets, 0, 0, 0)
 
@@ -196,15 +202,26 @@ class Recovery:
         self._to_pass_over = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
-    def take_follower(self) -> tuple[Follower, list[Recent]] | None:
-        """The orders that a standby matched, and the answers that the gateway may lack, if they fit this session."""
-        follower, self._follower = self._follower, None
+    def take_follower(self, engine: MatchingEngine) -> tuple[Follower, list[Recent]] | None:
+        """The orders that a standby matched, or that a snapshot saves, and the answers that the gateway may lack.
+
+        None where this is not all that the gateway lacks.
+        """
+        follower, self._follower = self._follower or self._from_snapshot(engine), None
         answers = follower.behind(self._theirs) if follower else None
         if follower is None or answers is None:
             return None
+        self._to_pass_over = 0
         if answers:
             self._to_pass_over, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
         return follower, answers
+
+    def _from_snapshot(self, engine: MatchingEngine) -> Follower | None:
+        follower = Follower(self.journal.path, engine.renewed())
+        if not follower.begun_behind:
+            return None
+        follower.follow()
+        return follower
 
     def done(self, replayed: int) -> None:
         """Note how many orders were matched again; new ones follow."""
@@ -232,6 +249,19 @@ class Recovery:
             )
         return end
 
+    def keep_snapshot(self, engine: MatchingEngine, sums: Sums) -> None:
+        """Write a snapshot if it is due, of an engine that has matched every order of the journal.
+
+        If it cannot be written, the one before stays, and the next attempt is as far away as after a success.
+        """
+        orders = self.journal.orders
+        is_due = orders - self._orders_in_snapshot >= snapshots.EVERY_ORDERS
+        if is_due and engine.book.arena.nbytes <= snapshots.LARGEST_BYTES:
+            self._orders_in_snapshot = orders
+            with contextlib.suppress(OSError):
+                snapshots.write_snapshot(self.journal, engine, sums)
+                self._snapshots += 1
+
     def facts(self) -> dict[str, Any]:
         """The `journal` of a result."""
         return {
@@ -240,4 +270,5 @@ class Recovery:
             "orders_replayed": self._replayed,
             "replay_s": self._replay_ns / 1e9,
             "stale_frames": self.stale_frames,
+            "snapshots": self._snapshots,
         }

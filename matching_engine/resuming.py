@@ -14,6 +14,7 @@ from exchange.messages import End, Hello, Resume, encode, read
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
+from matching_engine.journal import JournalRefused
 from matching_engine.recovery import Follower, Recent, Recovery
 from matching_engine.service import EngineService
 from matching_engine.turns import JournalCalls, Sums
@@ -96,6 +97,8 @@ class ResumingEngine(EngineService):
         self._beat()
         if not self._is_in_session:
             self.while_alone()
+        elif self._recovery.sends_all and self._stopped is None:
+            self._recovery.keep_snapshot(self._engine, self._sums)
         try:
             self._recovery.journal.check()
         except OSError as error:
@@ -149,36 +152,41 @@ class ResumingEngine(EngineService):
         self._gateway_end = None
         self._recovery.begin(theirs)
         self._send_message(Resume(theirs.session, self._recovery.journal.orders, 0))
-        if followed := self._recovery.take_follower():
+        if followed := self._recovery.take_follower(self._engine):
             self._go_on_from(*followed)
         else:
             self._match_again()
         self._sampled = self._engine.counts.orders // self._interval
 
     def _go_on_from(self, follower: Follower, recent: list[Recent]) -> None:
-        """Go on with the book of a standby, and send the latest of its answers."""
-        self._engine = follower.engine
-        self._sums = Sums(follower.orders, follower.answers)
+        """Go on with the book of a standby or of a snapshot, and send the latest answers."""
+        self._engine, self._sums = follower.engine, follower.sums
         for each in recent:
             each.copy_into(self._answers)
             self._hand_over(self._recovery.pass_over(self._answers, 0))
-        self._recovery.done(replayed=0)
+        self._recovery.done(replayed=follower.reader.orders - follower.begun_behind)
 
     def _match_again(self) -> None:
         """Match the journal from its first order, and send the answers that the gateway lacks."""
         self._engine = self._engine.renewed()
         self._sums = Sums()
-        for orders in self._recovery.journal.batches():
-            if self._left_with is None:  # the gateway takes a long silence for the engine's end
-                self._gateway.send(FrameBatch.of(b""), 0)
-            first = 0
-            while first < orders.count and self._stopped is None:
-                self._answers.clear()
-                end, _ = self._engine.handle(orders, self._answers, first)
-                self._send_answers(0, 0)
-                self._sums.orders.update(orders.span(first, end))
-                first = end
+        try:
+            for orders in self._recovery.journal.batches():
+                if self._left_with is None:  # the gateway takes a long silence for the engine's end
+                    self._gateway.send(FrameBatch.of(b""), 0)
+                self._match_once_more(orders)
+        except JournalRefused as damage:
+            self._stopped = self._stopped or str(damage)
         self._recovery.done(replayed=self._recovery.journal.orders)
+
+    def _match_once_more(self, orders: FrameBatch) -> None:
+        first = 0
+        while first < orders.count and self._stopped is None:
+            self._answers.clear()
+            end, _ = self._engine.handle(orders, self._answers, first)
+            self._send_answers(0, 0)
+            self._sums.orders.update(orders.span(first, end))
+            first = end
 
     def _finish(self) -> EngineResult:
         if self._left_with is not None:

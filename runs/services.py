@@ -86,17 +86,31 @@ def open_engine(
     if salvage and not settings.journal:
         raise UserError("--salvage goes on with a journal: say which with --journal DIR")
     recovery, gateway = None, listen(url, link_token(name, url))
+    engine = _engine(settings, capacity, with_ids)
     if settings.journal:
         try:
-            journal = _open_journal(name, settings, instance, salvage)
+            recovery = _reopened(name, gateway, settings, instance, engine.renewed(), salvage)
         except UserError:
             gateway.close(0)
             raise
-        recovery = _recovery(name, gateway, journal)
         gateway = recovery.link
-    engine = _engine(settings, capacity, with_ids)
     opened = name, engine, recovery or gateway, reporter_url, settings, instance
     return _engine_service(*opened, patience_s or settings.timeout_s, of_thread), gateway
+
+
+def _reopened(
+    name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
+) -> Recovery:
+    """The journal, from which a session goes on. Where it has a snapshot, the engine matches the orders behind that."""
+    from matching_engine.journal import JournalIsOthers
+    from matching_engine.recovery import Follower
+
+    follower = Follower(_journal_path(settings, instance), engine)
+    begun = follower if follower.begun_behind else None
+    try:
+        return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, begun), begun)
+    except JournalIsOthers as error:
+        raise UserError(str(error)) from error
 
 
 def open_standby(
@@ -178,7 +192,7 @@ def _open_journal(
 ) -> InputJournal:
     """The engine's journal, with which it goes on. UserError if it is damaged, or another's.
 
-    A follower, which has matched its beginning, matches the rest; it is not refused, but gets JournalIsOthers.
+    A follower, which has matched its beginning, matches the rest. JournalIsOthers if another engine has the journal.
     """
     from matching_engine.journal import InputJournal, JournalIsOthers, JournalRefused
 
@@ -192,7 +206,7 @@ def _open_journal(
             _journal_path(settings, instance), identity, settings.packing, settings.sync, salvage, say, **options
         )
     except JournalRefused as error:
-        if follower and isinstance(error, JournalIsOthers):
+        if isinstance(error, JournalIsOthers):
             raise
         raise UserError(str(error)) from error
     except OSError as error:

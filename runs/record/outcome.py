@@ -171,6 +171,7 @@ def checksums(outcome: Outcome) -> dict[str, str]:
 def recovered(outcome: Outcome) -> dict[str, Any] | None:
     """The work of going on after breaks; None if no session broke."""
     recoveries = [gateway.recovery for gateway in outcome.gateways.values() if gateway.recovery]
+    journals = [engine.journal or {} for engine in outcome.engines.values()]
     resumed = sum(each["sessions"] - 1 for each in recoveries)
     if not outcome.restarts and not resumed:
         return None
@@ -179,6 +180,7 @@ def recovered(outcome: Outcome) -> dict[str, Any] | None:
         "takeovers": outcome.takeovers,
         "sessions_resumed": resumed,
         "orders_resent": sum(each["orders_resent"] for each in recoveries),
+        "orders_matched_again": sum(journal.get("orders_replayed", 0) for journal in journals),
         "orders_untimed": sum(untimed(outcome).values()),
         "without_service_s": max((each["without_service_s"] for each in recoveries), default=0.0),
     }

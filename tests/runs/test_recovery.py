@@ -23,8 +23,10 @@ from exchange.records import COMPLETION, SAMPLE, SESSION, TRAFFIC
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
+from matching_engine.journal_records import snapshot_path
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse
+from matching_engine.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
 from runs.component import Events
 from runs.record.reading import records
@@ -38,9 +40,9 @@ ORDER_BYTES = LAYOUTS[Order].size
 KINDS = (COMPLETION, SAMPLE, SESSION, TRAFFIC)
 
 
-def matched(orders: int) -> dict[str, str]:
+def matched(orders: int, **settings: Any) -> dict[str, str]:
     """The checksums of a run without any break, by the engine alone."""
-    tape, answers = SeededOrders.of(RunSettings(orders=orders)).records(1, orders), StreamChecksum()
+    tape, answers = SeededOrders.of(RunSettings(orders=orders, **settings)).records(1, orders), StreamChecksum()
     match_tape(MatchingEngine(OrderBook(999)), np.frombuffer(tape, np.uint8), answers.update)
     return {"hash": "xxh64", "orders": xxhash.xxh64_hexdigest(tape), "answers": answers.hex}
 
@@ -95,6 +97,17 @@ def test_an_engine_that_is_killed_loses_no_order_and_answers_none_twice(
     assert recovered["restarts"] == kills
     assert recovered["sessions_resumed"] >= 1  # the gateway may meet the third engine only
     assert recovered["without_service_s"] > 0
+
+
+def test_an_engine_that_is_killed_behind_a_snapshot_matches_only_the_orders_behind_that(running: Start) -> None:
+    orders = 12_000_000
+    words = ("--rate", "max", "--orders", orders, "--prices", "500..500", "--recover", "--timeout", 60)
+    run = running(*words, "--no-page").under_way()
+    until(snapshot_path(run.folder / "journal" / "engine.journal").exists, "a snapshot")
+    next(engines_of(run, set())).kill()
+    recovered = answered_once(run, orders, prices=(500, 500))
+    assert recovered["restarts"] == 1
+    assert recovered["orders_matched_again"] < orders - EVERY_ORDERS
 
 
 @pytest.mark.parametrize(
@@ -199,12 +212,12 @@ def test_what_the_launcher_knows_after_an_hour_is_read_at_once(monkeypatch: pyte
     assert events.known == known
 
 
-def answered_once(run: Running, orders: int) -> dict[str, Any]:
+def answered_once(run: Running, orders: int, **settings: Any) -> dict[str, Any]:
     """The run's `recovered`; AssertionError if an order was lost, or answered twice."""
     said = run.finish()
     record = said.record
     assert (said.code, record["status"] in VALID) == (0, True), (record["reasons"], said.err)
-    assert record["checksums"] == matched(orders)
+    assert record["checksums"] == matched(orders, **settings)
     assert record["counts"]["orders_answered"] == orders
     recovered = record["recovered"]
     assert isinstance(recovered, dict)
