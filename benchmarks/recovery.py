@@ -29,7 +29,8 @@ from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Pulse
+from matching_engine.recovery import Follower, Pulse
+from matching_engine.snapshots import EVERY_ORDERS, write_snapshot
 from runs.priority import going_first
 from transports.frames import FrameBatch
 
@@ -44,6 +45,10 @@ def rows(repeats: int) -> Iterator[Row]:
             replayed = in_turns(partial(replay, journal_of(ORDERS, in_record, folder)), None, repeats)[0]
             words = f"a journal matched again, {in_record:,} orders in a record"
             yield Row(words, "5 M orders/s", "orders/s", replayed, [5e6] * repeats, reach=1, aim=4)
+        journal = with_snapshot(folder)
+        pairs = in_turns(partial(take_up, journal), partial(replay, journal), repeats)
+        words = f"a journal of {journal.orders / 1e6:g} M orders taken up from its snapshot"
+        yield Row(words, "matched again", "orders/s", *pairs)
         for sync, reach, aim in (("none", 0.8, 0.95), ("batch", 0.5, 0.7)):
             measures = (partial(orders_per_s, folder, sync), partial(orders_per_s, folder))
             yield Row(f"flat out, --sync {sync}", "no journal", "orders/s", *in_turns(*measures, repeats), reach, aim)
@@ -58,11 +63,40 @@ def rows(repeats: int) -> Iterator[Row]:
 
 def journal_of(orders: int, in_record: int, folder: Path) -> InputJournal:
     """A journal of so many orders."""
-    tape = np.frombuffer(bytearray(SeededOrders.of(RunSettings(orders=orders)).records(1, orders)), np.uint8)
-    journal, size = InputJournal(folder / f"{in_record}.journal", {}, sync="none"), len(tape) // orders * in_record
+    journal = InputJournal(folder / f"{in_record}.journal", {}, sync="none")
+    append(journal, RunSettings(orders=orders), 1, orders, in_record)
+    return journal
+
+
+def append(journal: InputJournal, settings: RunSettings, first: int, count: int, in_record: int = 1_000) -> None:
+    tape = np.frombuffer(bytearray(SeededOrders.of(settings).records(first, count)), np.uint8)
+    size = len(tape) // count * in_record
     for at in range(0, len(tape), size):
         journal.append(tape[at : at + size])
+
+
+def with_snapshot(folder: Path) -> InputJournal:
+    """A journal with a snapshot, behind which further orders come. They have one price, so that few of them rest."""
+    settings = RunSettings(orders=EVERY_ORDERS + ORDERS, prices=(500, 500))
+    journal = InputJournal(folder / "snapshot.journal", {}, sync="none")
+    append(journal, settings, 1, EVERY_ORDERS)
+    follower = follow(journal)
+    write_snapshot(journal, follower.engine, follower.sums)
+    append(journal, settings, EVERY_ORDERS + 1, ORDERS)
     return journal
+
+
+def follow(journal: InputJournal) -> Follower:
+    follower = Follower(journal.path, MatchingEngine(OrderBook(999)))
+    follower.follow()
+    return follower
+
+
+def take_up(journal: InputJournal) -> float:
+    """Load its snapshot, and match the orders behind that; orders of the whole journal a second."""
+    began_s = time.perf_counter()
+    follow(journal)
+    return journal.orders / (time.perf_counter() - began_s)
 
 
 def replay(journal: InputJournal) -> float:
