@@ -46,7 +46,7 @@ def command(
             name, engine_url, reporter_url, settings, streams, instance=instance, patience_s=patience_s
         )
         service.on_second = lambda sent, answered: events.say("second", sent=sent, answered=answered)
-        service.on_progress = partial(_tell, events, "gateway")
+        service.on_progress = partial(_tell, events, "gateway") if launched else None
         service.on_end = partial(_tell, events, "engine")
         events.on_known = partial(_go_on, service)
         return service, engine_url

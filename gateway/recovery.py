@@ -52,11 +52,11 @@ class Progress(NamedTuple):
     resent: int
     without_service_ns: int
     records: Sequence[str] = ()
-    """Frames of records, as Latin-1: those since the last report; for another gateway all of them."""
+    """Frames of records, as Latin-1, that may not be in the spool."""
 
-    def with_records(self, unsent: Iterable[bytes]) -> Progress:
+    def with_records(self, frames: Iterable[bytes]) -> Progress:
         """The same, with the records among these frames."""
-        return self._replace(records=[f.decode("latin-1") for f in unsent if isinstance(read(f), Statistics)])
+        return self._replace(records=[f.decode("latin-1") for f in frames if isinstance(read(f), Statistics)])
 
 
 class EngineIsBack(PeerGone):
@@ -91,7 +91,7 @@ class Recovery:
         self.sessions, self._without_service_ns = before.sessions, before.without_service_ns
         self._session = max(self._session, before.session + FURTHER_SESSIONS)
         self._silent_since_ns = before.at_ns
-        return before._replace(session=self._session, records=())
+        return before._replace(session=self._session)
 
     def progress(self, start_ns: int, at_ns: int) -> Progress:
         """Progress of this gateway."""

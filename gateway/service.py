@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,7 @@ class Gateway:
         self._run_settings, settings = settings, settings_of_pair(settings, instance)
         self._settings = settings
         self._terms = Terms(run, settings.policy, settings.packing, settings.max_price, instance)
-        self._engine = engine
-        self._reporter = reporter
+        self._engine, self._reporter = engine, reporter
         self._outbox = Outbox(reporter)
         self._reporting = Reporting(self._outbox, self._terms, Source.GATEWAY, of_thread)
         self._pacer = Pacer.of(settings)
@@ -70,8 +69,10 @@ class Gateway:
         self._sockets_before: list[dict[str, Any]] = []
         self._wall_less_monotonic_ns = 0
         self.on_second: Callable[[int, int], None] = lambda sent, answered: None
-        self.on_progress: Callable[[Progress], None] = lambda progress: None
+        self.on_progress: Callable[[Progress], None] | None = None
         """Called each second, if another gateway could go on from this progress."""
+        self.unrecorded: Callable[[], Iterable[bytes]] = lambda: ()
+        """The frames that were sent to the reporter, and may not be in its spool."""
         self.on_end: Callable[[End], None] = lambda end: None
         """Called once this gateway has every answer: an engine that is started again may then end without a gateway."""
 
@@ -88,8 +89,9 @@ class Gateway:
         for record in before.records:
             self._outbox.post(record.encode("latin-1"))
         self._outbox.flush()  # so that no later report repeats them
-        self._before = before
-        self.on_progress(self._recovery.go_on_from(before))
+        self._before, progress = before, self._recovery.go_on_from(before)
+        if self.on_progress:
+            self.on_progress(progress)
 
     def warm(self) -> None:
         """Run every kernel once, so that nothing compiles once the clock runs."""
@@ -191,9 +193,9 @@ class Gateway:
         """Write one record, or send what was written, once the launcher knows what another gateway would need."""
         if self._reporting.write_next(now_ns):
             return
-        if self._progress is not None:
-            self.on_progress(self._progress.with_records(self._outbox.unsent))
-            self._progress = None
+        if self._progress is not None and self.on_progress:
+            self.on_progress(self._progress.with_records([*self.unrecorded(), *self._outbox.unsent]))
+        self._progress = None
         self._outbox.flush()
 
     @property

@@ -90,12 +90,11 @@ class Events:
 
     def _take_line(self) -> bool:
         """Wait for a line. False where the launcher is gone."""
-        chunks = [self._unread]  # joined once: a gateway's records of some hours come in thousands of chunks
-        while b"\n" not in chunks[-1]:
+        while b"\n" not in self._unread:
             if not (chunk := os.read(STDIN, 1 << 16)):
                 return False
-            chunks.append(chunk)
-        line, _, self._unread = b"".join(chunks).partition(b"\n")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
         if known := orjson.loads(line):
             self.known = known
             self.on_known(known)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matching_engine.resuming import ResumingEngine
     from matching_engine.service import EngineService
     from matching_engine.standby import Standby
+    from stats_reporter.recovery import SourceLink
     from stats_reporter.service import Reporter
 
 LISTEN_AGAIN_S, ATTEMPT_S = 0.005, 0.1
@@ -239,7 +240,10 @@ def open_gateway(
         from transports.renewable import RenewableLink
 
         engine = RenewableLink(engine, lambda until_ns: connect(engine_url, link_token(name, engine_url), until_ns))
-    return Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    service = Gateway(settings, run_id(name), engine, reporter, streams, of_thread, instance)
+    if settings.journals:
+        service.unrecorded = cast("SourceLink", reporter).unrecorded
+    return service
 
 
 class RecordedStream:

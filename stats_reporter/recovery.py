@@ -3,6 +3,7 @@
     reporter ── resume: "I have 3,120 frames of the gateway that began at ..." ──▶ every source
     gateway ── the same word again, and the frames behind the 3,120th ──▶ reporter
 
+The reporter also says what is in its spool, by the same word with the number 0, so that the source forgets that.
 A source whose connection broke connects again and asks for that question: resume without a number. Until a source's
 word comes, the reporter drops its frames, which may lie in a broker's queue with a gap before them. The spool is what
 a reporter has for certain, so it notes beside each spool file what it had taken by then.
@@ -26,21 +27,29 @@ LOOK_NS = 10_000_000
 
 
 class SourceLink(Link):
-    """A source's link to its reporter. It takes every frame at once, and keeps all of them."""
+    """A source's link to its reporter. It takes every frame at once, and keeps it until it is in the spool."""
 
     def __init__(self, link: Link, open_link: Callable[[], Link], source: str) -> None:
         """`open_link` is called in a thread of its own, since a source must not wait. A broker is not sought again."""
         self.url, self._open_link = link.url, open_link
         self._link: Link | None = link
         self._source = source_byte(source)
-        self._frames, self._first = FrameBatch(1024), 0
+        self._frames, self._first, self._forgotten = FrameBatch(1024), 0, 0
+        self._began_ns = 0
+        """The time in the hello, which is the first frame."""
         self._words, self._first_word = FrameBatch(1), 0
         self._inbound, self._unread = FrameBatch(16), list[bytes]()
         self._answered = 0
         self._thread: threading.Thread | None = None
         self._is_open = True
 
+    def unrecorded(self) -> list[bytes]:
+        """The frames that may not be in the spool."""
+        return list(self._frames)
+
     def send(self, batch: FrameBatch, first: int) -> int:
+        if not self._began_ns and isinstance(hello := read(batch[first]), Hello):
+            self._began_ns = hello.monotonic_ns
         for index in range(first, batch.count):
             self._frames.append(batch[index])
         self._move()
@@ -102,14 +111,22 @@ class SourceLink(Link):
 
     def _answer(self, question: Resume) -> None:
         """Go on where the reporter wants to; from the first frame where it knows another source of this name."""
-        is_mine = question.session & (1 << SOURCE_BITS) - 1 == self._source
-        if not is_mine or question.session == self._answered:
+        number, source = divmod(question.session, 1 << SOURCE_BITS)
+        if source != self._source or question.session == self._answered:
             return
-        hello = read(self._frames[0]) if self._frames.count else None
-        began_ns = hello.monotonic_ns if isinstance(hello, Hello) else 0
-        self._answered = question.session
-        self._first = question.messages if question.checksum == began_ns else 0
+        behind = question.messages - self._forgotten if question.checksum == self._began_ns else 0
+        if number == 0:
+            self._forget(min(behind, self._first))
+            return
+        self._answered, self._first = question.session, max(behind, 0)
         self._say(question)
+
+    def _forget(self, frames: int) -> None:
+        """Forget frames that are in the spool; none if an earlier word comes late."""
+        if frames > 0:
+            self._frames.drop(frames)
+            self._first -= frames
+            self._forgotten += frames
 
     def _say(self, word: Resume) -> None:
         self._words, self._first_word = FrameBatch.of(encode(word)), 0

@@ -49,9 +49,12 @@ class Received:
     def ended_with(self, end: End) -> bool:
         return (end.sent, end.sent_checksum) == (self.messages, self.checksum)
 
-    def question(self, source: str) -> Resume:
-        """Ask the source for what is behind these frames, of which the hello is the first."""
-        session = random.getrandbits(32 - SOURCE_BITS) << SOURCE_BITS | source_byte(source)
+    def word(self, source: str, number: int) -> Resume:
+        """Tell the source how many frames came, of which the hello is the first.
+
+        A `number` asks for the frames behind them. 0 says that they are in the spool, so that the source forgets them.
+        """
+        session = number << SOURCE_BITS | source_byte(source)
         return Resume(session, self.messages + (self.began_ns > 0), self.began_ns)
 
 
@@ -110,7 +113,7 @@ class Reporter:
                         self.stop(f"the reporter heard nothing for {self._timeout_s:g} s")
                         break
                     heard_ns = time.monotonic_ns()
-                self._spool.roll()
+                self._roll()
                 if self._awaits_sources:
                     self._notify_ended()
                     self._ask()
@@ -118,6 +121,14 @@ class Reporter:
         except PeerGone as error:
             self.stop(str(error))
         return self._finish()
+
+    def _roll(self) -> None:
+        """Publish a spool file, if it is time, and tell the sources what is in it."""
+        files = self._spool.files
+        self._spool.roll()
+        if self._spool.recovers and self._spool.files > files:
+            for source, received in self._received.items():
+                self._send(encode(received.word(source, 0)))
 
     def _wait(self) -> None:
         longest_s = min(END_SLEEP_S if self._ends or self._asked else LONGEST_SLEEP_S, self._timeout_s)
@@ -228,7 +239,8 @@ class Reporter:
 
     def _go_on(self, *sources: str) -> None:
         self._was_broken = True
-        self._asked |= {source: self._received[source].question(source) for source in sources}
+        for source in sources:
+            self._asked[source] = self._received[source].word(source, random.randrange(1, 1 << 32 - SOURCE_BITS))
         self._ask()
 
     def _ask(self) -> None:

@@ -194,9 +194,7 @@ class Watch:
         self._end_partner_of(component, result)
 
     def _note_known(self, component: str, known: dict[str, Any]) -> None:
-        """Keep the newest facts, and the records of all seconds. An engine may wait for a gateway that has left."""
-        if "records" in known:
-            known["records"] = self._known.get(component, {}).get("records", []) + known["records"]
+        """Keep the newest facts. An engine may wait for a gateway that has left."""
         self._known[component] = known
         if role_of(component) == "engine":
             self._processes.tell(*self._with_standbys(component), known=known)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import orjson
 import psutil
 import pytest
 import xxhash
@@ -28,7 +24,6 @@ from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse
 from matching_engine.snapshots import EVERY_ORDERS
 from matching_engine.tape import match_tape
-from runs.component import Events
 from runs.record.reading import records
 from tests.broker import need_rabbitmq
 from tests.exchange_command import VALID, Running
@@ -194,22 +189,6 @@ def test_a_frozen_engine_without_a_standby_ends_the_run_with_a_sentence(running:
     unknown = counts["orders_sent"] - counts["orders_answered"]
     assert unknown > 0
     assert said.record["reasons"][0].endswith(f"unknown {unknown:,}")
-
-
-def test_what_the_launcher_knows_after_an_hour_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine waits for the gateway that is started again; 46 MB took 10 s, and 92 MB 40 s."""
-    reading, writing = os.pipe()
-    monkeypatch.setattr("runs.component.STDIN", reading)
-    events, known = Events("gateway", launched=True), {"records": ["x" * 46_000_000]}
-    with open(writing, "w") as pipe:
-        thread = threading.Thread(target=lambda: print(orjson.dumps(known).decode(), file=pipe, flush=True))
-        thread.start()
-        began_s = time.thread_time()
-        events.await_start()
-        assert time.thread_time() - began_s < 3
-        thread.join()
-    os.close(reading)
-    assert events.known == known
 
 
 def answered_once(run: Running, orders: int, **settings: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from world import MS, SECOND, Crash, Queue, SimulatedLink, Sink, Task, World
 
 from exchange.checksum import StreamChecksum
-from exchange.messages import End, Statistics
+from exchange.messages import End, Statistics, encode
 from exchange.records import COMPLETION
 from exchange.results import EngineResult, GatewayResult
 from exchange.session import Terms
@@ -73,7 +73,6 @@ class BrokenSession:
         self._follower: Follower | None = None
         self.engine: Task | None = None
         self._progress: Progress | None = None
-        self._records: list[str] = []
         self._left_with: End | None = None
         gateways = random.Random(f"gateways of {self.seed}")
         self.gateway_crashes = [gateways.randint(1, 2 * self.orders + 20) for _ in range(gateways.choice([0, 0, 1, 2]))]
@@ -108,6 +107,7 @@ class BrokenSession:
         self._gateway_reports = Sink(self.world)  # the reporter of the gateway before has died with it
         self.gateway = Gateway(self.settings, RUN, link, self._gateway_reports, streams)
         self.gateway.on_progress, self.gateway.on_end = self._note_progress, self._note_end
+        self.gateway.unrecorded = lambda: map(encode, filter(None, self._gateway_reports.messages))
         if self._progress is not None:
             self.gateway.go_on_from(self._progress)
         try:
@@ -117,8 +117,7 @@ class BrokenSession:
             return None
 
     def _note_progress(self, progress: Progress) -> None:
-        self._records += progress.records
-        self._progress = progress._replace(records=self._records)
+        self._progress = progress
 
     def _note_end(self, end: End) -> None:
         self._left_with = end

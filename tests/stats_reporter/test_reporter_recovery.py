@@ -25,6 +25,7 @@ from stats_reporter.writer import SpoolWriter
 from tests.machine import until
 from transports import registry
 from transports.base import Pattern
+from transports.frames import FrameBatch
 from transports.outbox import Outbox
 from transports.sockets import end_connection, peer_of
 
@@ -117,6 +118,32 @@ def until_spooled(reporters: Reporters, flush: Callable[[], object], lines: int)
         return len(list(records(reporters.folder))) >= lines
 
     until(are_there, f"{lines} lines in the spool")
+
+
+def is_all_recorded(source: Component) -> bool:
+    """Whether a source has heard that all its frames are in the spool."""
+    source.link.receive(FrameBatch(16))
+    return not source.link.unrecorded()
+
+
+def test_a_source_forgets_what_is_in_the_spool_and_another_reporter_goes_on_from_there(reporters: Reporters) -> None:
+    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+    for rate in range(3):
+        gateway.say(Throughput(Meter.GATEWAY_ORDERS_SENT, rate))
+        engine.say(Throughput(Meter.ENGINE_ORDERS_RECEIVED, rate))
+        until(lambda: is_all_recorded(gateway) and is_all_recorded(engine), "the reporter's word")
+    reporters.kill()
+    gateway.say(Throughput(Meter.GATEWAY_ORDERS_SENT, 3))
+    assert len(gateway.link.unrecorded()) == 1
+    reporters.start()
+    threads = [gateway.end(), engine.end()]
+    result = reporters.finish()
+    for thread in threads:
+        thread.join()
+    found = [each for each in records(reporters.folder) if each["kind"] == THROUGHPUT]
+    assert [each["payload"]["rate_per_s"] for each in found if each["source"] == "gateway"] == [0, 1, 2, 3]
+    assert [each["payload"]["rate_per_s"] for each in found if each["source"] == "engine"] == [0, 1, 2]
+    assert (result.announced, result.received, result.checksums_agree, result.stopped) == (9, 9, True, None)
 
 
 def test_another_reporter_gets_what_the_first_one_lacked_even_half_a_sample(reporters: Reporters) -> None:
