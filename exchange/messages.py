@@ -192,6 +192,16 @@ def sizes_by_code(messages: tuple[type[Message], ...]) -> npt.NDArray[np.int64]:
     return sizes
 
 
+def records_of(
+    message: type[Message], data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
+    """The numbers of those records of the data that are such messages, and the messages; `starts` has all offsets."""
+    layout = LAYOUTS[message]
+    numbers = np.flatnonzero(data[starts] == layout.code)
+    rows = data[starts[numbers][:, None] + np.arange(layout.size)]
+    return numbers, rows.reshape(-1).view(layout.dtype)
+
+
 def encode(message: Message) -> bytes:
     """The bytes of the record. struct.error where a field does not fit its width."""
     layout = LAYOUTS[type(message)]

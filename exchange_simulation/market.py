@@ -14,11 +14,11 @@ from exchange.messages import (
     Cancelled,
     Confirmation,
     MalformedMessage,
-    Message,
     Order,
     Quote,
     Rejection,
     Trade,
+    records_of,
 )
 from gateway.seeded_orders import SeededOrders
 from matching_engine import order_book
@@ -106,11 +106,4 @@ class OrderBook:
 def _by_kind(answers: Bytes) -> list[Records]:
     """The answers of each kind, in the order of the fields of `Answers`."""
     starts = offsets_of(answers, ANSWER_SIZES)[:-1]
-    return [_of_kind(kind, answers, starts) for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)]
-
-
-def _of_kind(kind: type[Message], answers: Bytes, starts: npt.NDArray[np.int64]) -> Records:
-    layout = LAYOUTS[kind]
-    own = starts[answers[starts] == layout.code]
-    found: Bytes = answers[own[:, None] + np.arange(layout.size)]
-    return found.reshape(-1).view(layout.dtype)
+    return [records_of(kind, answers, starts)[1] for kind in (Trade, Confirmation, Quote, Rejection, Cancelled)]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from exchange.messages import BID, LAYOUTS, Confirmation, Message, Quote, Trade
+from exchange.messages import BID, Confirmation, Quote, Trade, records_of
 from matching_engine.encoding import ANSWER_SIZES
 from matching_engine.tape import offsets_of
 
@@ -63,7 +63,7 @@ class Market:
 
     def trade_rows(self) -> Columns:
         """Return a row for each resting order's trade; the incoming order has a message a level, which sums them up."""
-        answers, trades = self._of_kind(Trade)
+        answers, trades = records_of(Trade, self.answers, self.starts)
         resting = trades["id"] != self.orders["id"][self.causes[answers]]
         answers, trades = answers[resting], trades[resting]
         causes = self.causes[answers]
@@ -77,12 +77,12 @@ class Market:
         }
 
     def confirmation_rows(self) -> Columns:
-        answers, found = self._of_kind(Confirmation)
+        answers, found = records_of(Confirmation, self.answers, self.starts)
         return {**self._moment(answers + self.answers_before, self.causes[answers]), "id": found["id"]}
 
     def quote_rows(self) -> Columns:
         """Return best prices after each change; a side without orders is null."""
-        answers, found = self._of_kind(Quote)
+        answers, found = records_of(Quote, self.answers, self.starts)
         causes = self.causes[answers]
         return {
             **self._moment(answers + self.answers_before, causes),
@@ -90,13 +90,6 @@ class Market:
             "ask": pa.array(found["ask"], pa.int32(), mask=found["ask"] > self.max_price),
             "incoming_id": self.orders["id"][causes],
         }
-
-    def _of_kind(self, kind: type[Message]) -> tuple[Longs, npt.NDArray[np.void]]:
-        """Return the numbers of the answers of this kind, and the answers themselves."""
-        layout = LAYOUTS[kind]
-        numbers = np.flatnonzero(self.answers[self.starts] == layout.code)
-        records: Bytes = self.answers[self.starts[numbers][:, None] + np.arange(layout.size)]
-        return numbers, records.reshape(-1).view(layout.dtype)
 
     def _moment(self, numbers: Longs, causes: Longs) -> Columns:
         times = None if self.due_ns is None else self.due_ns[causes]
