@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -91,14 +90,9 @@ def follow_up(trial: Trial, no_spark: bool, as_json: bool) -> int:
 
         tables = str(trial.folder.parent / "tables")
         with left_out("tables"), ended_as_by_ctrl_c():
-            hand_over(trial.folder, _ingest, tables, f"exchange spark ingest {trial.folder.parent}", quiet=as_json)
+            again = f"exchange spark ingest {trial.folder.parent}"
+            hand_over(trial.folder, "experiments.pipeline.jobs:ingest_trial", tables, again, quiet=as_json)
     return trial.exit_code
-
-
-def _ingest(trial: Path) -> str | None:
-    from experiments.pipeline.jobs import ingest_trial
-
-    return ingest_trial(trial)
 
 
 def _with_looks(plan: Plan, until_decided: bool, max_repeats: int | None) -> Plan:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +22,7 @@ SAY_EVERY_S = 10.0
 
 def make_tables(folder: Path, quiet: bool) -> bool:
     """Have Spark make a run's tables. False if it did not: a run without them is still a run."""
-    return hand_over(folder, _summarize, str(folder / "tables"), f"exchange report {folder}", quiet)
+    return hand_over(folder, "spark.jobs:summarize", str(folder / "tables"), f"exchange report {folder}", quiet)
 
 
 def are_made(folder: Path) -> bool:
@@ -31,16 +32,11 @@ def are_made(folder: Path) -> bool:
     return last.exists() and all(path.exists() and path.stat().st_mtime_ns < last.stat().st_mtime_ns for path in read)
 
 
-def _summarize(folder: Path) -> str | None:
-    from spark.jobs import summarize
+def hand_over(folder: Path, job: str, tables: str, again: str, quiet: bool) -> bool:
+    """Have Spark make tables of what is in `folder`. False if it did not.
 
-    return summarize(folder)
-
-
-def hand_over(folder: Path, job: Callable[[Path], str | None], tables: str, again: str, quiet: bool) -> bool:
-    """Have Spark make tables of what is in `folder`, by `job`, which returns a note for the user. False if it did not.
-
-    `tables` is where they will be; `again` is the command that makes them later.
+    `job` names a function, as module:name, which returns a note for the user; its module takes long to import. `tables`
+    is where they will be; `again` is the command that makes them later.
     """
     begun_s = time.monotonic()
     try:
@@ -48,7 +44,7 @@ def hand_over(folder: Path, job: Callable[[Path], str | None], tables: str, agai
             from spark.errors import SparkError
 
             try:
-                note = job(folder)
+                note: str | None = pkgutil.resolve_name(job)(folder)
             except SparkError as error:
                 click.echo(f"no tables: {error}", err=True)
                 return False
