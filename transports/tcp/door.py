@@ -33,37 +33,33 @@ class Door:
     def __init__(self, listener: socket.socket, *expected: bytes, tls: Tls | None = None) -> None:
         self._listener, self._expected, self._tls = listener, expected, tls
         self._later: tuple[type[OSError], ...] = (BlockingIOError,) if tls is None else tls.later
-        self._candidates: dict[socket.socket, Candidate] = {}
+        self.candidates: dict[socket.socket, Candidate] = {}
+        """Newcomers that have not shown the token yet; the time of each may run out."""
         self._deaf_until_ns = 0
         self.turned_away = 0
 
     @property
     def refused(self) -> int:
         """The newcomers turned away, and those that have not shown the token yet."""
-        return self.turned_away + len(self._candidates)
+        return self.turned_away + len(self.candidates)
 
     @property
     def sockets(self) -> list[socket.socket]:
         """The sockets to watch for newcomers."""
         deaf = self._deaf_until_ns and time.monotonic_ns() < self._deaf_until_ns
-        return [*self._candidates] if deaf else [self._listener, *self._candidates]
-
-    @property
-    def has_candidates(self) -> bool:
-        """True if a newcomer has not shown the token yet, so that its time may run out."""
-        return bool(self._candidates)
+        return [*self.candidates] if deaf else [self._listener, *self.candidates]
 
     def admit(self) -> Iterator[tuple[socket.socket, bytes]]:
         """The newcomers whose preamble is complete, with the preamble. Wrong or slow ones are refused."""
         while self._accept():
-            if len(self._candidates) > MOST_CANDIDATES:
+            if len(self.candidates) > MOST_CANDIDATES:
                 yield from self._judge(self._oldest, last_chance=True)
-        for candidate in list(self._candidates):
+        for candidate in list(self.candidates):
             yield from self._judge(candidate)
 
     @property
     def _oldest(self) -> socket.socket:
-        return next(iter(self._candidates))
+        return next(iter(self.candidates))
 
     def _accept(self) -> bool:
         """Accept a newcomer. False if none waits."""
@@ -80,12 +76,12 @@ class Door:
             except OSError:
                 self.refuse(newcomer)
                 return True
-        self._candidates[newcomer] = Candidate(b"", time.monotonic_ns() + CANDIDATE_NS)
+        self.candidates[newcomer] = Candidate(b"", time.monotonic_ns() + CANDIDATE_NS)
         return True
 
     def _free_a_descriptor(self) -> bool:
         """Refuse the newcomer that has waited longest; without any, ignore the listener for DEAF_NS."""
-        if not self._candidates:
+        if not self.candidates:
             self._deaf_until_ns = time.monotonic_ns() + DEAF_NS
             return False
         self.refuse(self._oldest)
@@ -93,7 +89,7 @@ class Door:
 
     def _judge(self, candidate: socket.socket, last_chance: bool = False) -> Iterator[tuple[socket.socket, bytes]]:
         """Read what is there of a newcomer's preamble, and decide."""
-        shown, until_ns = self._candidates[candidate]
+        shown, until_ns = self.candidates[candidate]
         last_chance |= time.monotonic_ns() > until_ns
         try:
             more = candidate.recv(len(self._expected[0]) - len(shown))
@@ -105,19 +101,19 @@ class Door:
             last_chance |= not more
         shown += more
         if shown in self._expected:
-            del self._candidates[candidate]
+            del self.candidates[candidate]
             yield candidate, shown
         elif last_chance or not any(preamble.startswith(shown) for preamble in self._expected):
             self.refuse(candidate)
         else:
-            self._candidates[candidate] = Candidate(shown, until_ns)
+            self.candidates[candidate] = Candidate(shown, until_ns)
 
     def refuse(self, candidate: socket.socket) -> None:
         self.turned_away += 1
-        self._candidates.pop(candidate, None)
+        self.candidates.pop(candidate, None)
         candidate.close()
 
     def close(self) -> None:
-        for candidate in list(self._candidates):
+        for candidate in list(self.candidates):
             self.refuse(candidate)
         self._listener.close()

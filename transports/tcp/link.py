@@ -93,7 +93,7 @@ class TcpLink(Link):
         woken = Sleeper(fds + newcomers).sleep(until_ns)
         for stream in self._streams:
             stream.go_on()
-        if self._door and (woken or self._door.has_candidates):
+        if self._door and (woken or self._door.candidates):
             self._admit(self._door)
 
     def _events(self, stream: Stream, readable: bool, writable: bool) -> int:
