@@ -74,16 +74,8 @@ def has_tcp(transport: Transport, scheme: str) -> bool:
     return scheme in transport.over_tcp
 
 
-def has_simplex(transport: Transport, scheme: str) -> bool:
-    return scheme in transport.simplex
-
-
 def has_processes(transport: Transport, scheme: str) -> bool:
     return scheme not in transport.one_process
-
-
-def has_encryption(transport: Transport, scheme: str) -> bool:
-    return "keys" in transport.options and has_processes(transport, scheme)
 
 
 def runs_in_one_process(transport: str) -> bool:
@@ -102,10 +94,11 @@ def check_transport(settings: RunSettings) -> None:
     transport, scheme, nagle = _declared(settings.transport), scheme_of(settings.transport), ",".join(settings.nagle)
     asked_for: list[tuple[object, Fits, str]] = [
         (nagle, has_tcp, f"--nagle is {nagle}; {scheme} has no TCP sockets"),
-        (settings.topology == "simplex", has_simplex,
+        (settings.topology == "simplex", lambda transport, scheme: scheme in transport.simplex,
          f"--topology is simplex; {scheme} has no connection for each direction"),
         (settings.recover, has_processes, f"--recover starts processes again; {scheme} has one for all"),
-        (settings.secure, has_encryption, f"--secure is {settings.secure}; {scheme} has no encryption"),
+        (settings.secure, lambda transport, scheme: "keys" in transport.options and has_processes(transport, scheme),
+         f"--secure is {settings.secure}; {scheme} has no encryption"),
         (settings.capture, has_tcp, f"--capture is for TCP; {scheme} has no packets"),
     ]  # fmt: skip
     for is_asked_for, fits, sentence in asked_for:

@@ -94,10 +94,6 @@ class Plan:
         after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
         return replace(self, repeats=after) if after else None
 
-    @property
-    def once_more_resumed(self) -> Plan:
-        return self if self.resumed is None else replace(self, resumed=self.resumed + 1)
-
     def settings_of(self, step: Step) -> RunSettings:
         """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
         settings = step.arm.settings

@@ -80,7 +80,7 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
     if to_do(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
-        plan = plan.once_more_resumed
+        plan = plan if plan.resumed is None else replace(plan, resumed=plan.resumed + 1)
         write_plan(folder, plan)
     with ended_as_by_ctrl_c():
         return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)

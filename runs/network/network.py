@@ -133,7 +133,7 @@ class Network:
         ready = _next_event(holder, UP_S)
         if ready.get("event") != "ready":
             raise click.ClickException(f"the network did not come up: {ready.get('message') or _last_words(holder)}")
-        self._user = f"/proc/{holder.pid}/ns/user" if machine.has_own_users else None
+        self._user = f"/proc/{holder.pid}/ns/user" if "--user" in machine.enter else None
         users = [f"--user={self._user}"] if self._user else []
         for role, fd in ready["namespaces"].items():
             self._nets[role] = f"/proc/{holder.pid}/fd/{fd}"

@@ -51,10 +51,6 @@ class Machine:
     """Words before a command that runs it in a network namespace of its own."""
     findings: dict[str, Finding]
 
-    @property
-    def has_own_users(self) -> bool:
-        return "--user" in self.enter
-
     def mechanism(self, profile: Profile) -> str:
         """loopback, veth, netem or wire. UserError says what is lacking."""
         if profile.is_local:

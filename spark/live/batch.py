@@ -54,12 +54,8 @@ class BatchSummary:
     """The number of the run's reporters, by reporter that has closed its part."""
 
     @property
-    def unread_lines(self) -> int:
-        return sum(lines for lines, _ in self.unread.values())
-
-    @property
     def duplicates(self) -> int:
-        return self.lines - self.records - self.unread_lines
+        return self.lines - self.records - sum(lines for lines, _ in self.unread.values())
 
     @property
     def seconds(self) -> list[int]:
