@@ -113,7 +113,8 @@ class Gateway:
             self._start()
         try:
             self._serve()
-            self._check_end()
+            if self._intake.end is not None and not self._end_sent:
+                self._stopped = self._stopped or "the engine ended the session before the gateway did"
             if self._recovery is not None and self._intake.end is not None:
                 self.on_end(self._end)
                 self._recovery.take_leave()
@@ -212,10 +213,6 @@ class Gateway:
         silence = f"the engine said nothing for {self._settings.timeout_s:g} s"
         self._stopped = self._stopped or silence + self._engine.excuse()
         return False
-
-    def _check_end(self) -> None:
-        if self._intake.end is not None and not self._end_sent:
-            self._stopped = self._stopped or "the engine ended the session before the gateway did"
 
     def _wait(self) -> None:
         """Sleep until there is something to do; over a link that lends its calls, compiled code does most of it."""

@@ -100,7 +100,8 @@ class MemoryLink(Link):
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
         def ready() -> bool:
             something = readable and self._inbound.batch.count > 0
-            return something or self._left or (writable and self._has_room())
+            has_room = bool(self._outbound) and all(pipe.half_empty for pipe in self._outbound)
+            return something or self._left or (writable and has_room)
 
         with CHANGED:
             CHANGED.wait_for(ready, min(max(until_ns - time.monotonic_ns(), 0), LONGEST_SLEEP_NS) / 1e9)
@@ -111,9 +112,6 @@ class MemoryLink(Link):
     def _left(self) -> bool:
         """True if there was a peer, and none is left."""
         return self._inbound.writers == 0 and bool(self._outbound)
-
-    def _has_room(self) -> bool:
-        return bool(self._outbound) and all(pipe.half_empty for pipe in self._outbound)
 
     def close(self, linger_s: float = 1.0) -> None:  # noqa: ARG002
         with CHANGED:
