@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ from exchange.instances import instance_of
 from exchange.json_records import DAMAGED, Record, UnusableRecord, cleaned, decode
 from exchange.measurements import LogBuckets
 from exchange.records import COMPLETION, TRAFFIC, decode_line
-from exchange.seconds import Once, is_analysed, merged_by
+from exchange.seconds import RATES, Once, added, is_analysed, merged_by
 from exchange.settings import RunSettings
 from exchange.words import printable
 from runs.errors import UserError
@@ -136,16 +136,12 @@ def traffic(run_folder: Path) -> dict[int, dict[str, int]]:
     found: dict[int, dict[str, int]] = {}
     for record in records(run_folder):
         if record["kind"] == TRAFFIC:
-            sums = found.setdefault(instance_of(record["source"]), {})
-            for name in ("orders_sent", "orders_answered", "messages_received"):
-                sums[name] = sums.get(name, 0) + record["payload"][name]
+            pair, counts = instance_of(record["source"]), {name: record["payload"][name] for name in RATES}
+            found[pair] = added([found.get(pair, {}), counts])
     return found
 
 
-def merged(parts: Iterable[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
+def merged(parts: Collection[dict[str, LogBuckets]]) -> dict[str, LogBuckets]:
     """The sum of all parts, by clock."""
-    together: dict[str, LogBuckets] = {}
-    for part in parts:
-        for clock, buckets in part.items():
-            together.setdefault(clock, LogBuckets()).merge(buckets)
-    return together
+    clocks = dict.fromkeys(clock for part in parts for clock in part)
+    return {clock: LogBuckets.together(part[clock] for part in parts if clock in part) for clock in clocks}
