@@ -27,21 +27,16 @@ class Traffic:
 
     def __init__(self, duration_s: float | None) -> None:
         self._counts: dict[int, dict[str, int]] = {}
-        self._history = History(duration_s)
-
-    @property
-    def last(self) -> int:
-        """The latest second; -1 before there is one."""
-        return -1 if self._history.last is None else self._history.last
+        self.history = History(duration_s)
 
     def take(self, fact: Fact) -> History:
         second = fact["second"]
-        self._history.put(second, Reading(fact["monotonic_ns"]))
+        self.history.put(second, Reading(fact["monotonic_ns"]))
         self._counts[second] = added([self._counts.get(second, {}), {name: fact[name] for name in RATES}])
-        return self._history
+        return self.history
 
     def row(self, second: int) -> dict[str, Any]:
-        grown = self._history.grown(second)
+        grown = self.history.grown(second)
         if grown is None:
             return {}
         return {**self._counts[second], **rates_of(self._counts[second], grown)}
@@ -62,7 +57,7 @@ class Facts:
     @property
     def open_from(self) -> int:
         """The first second that a gateway may still report on."""
-        return min((traffic.last for traffic in self._traffic.values()), default=-1)
+        return min((traffic.history.last for traffic in self._traffic.values()), default=-1)
 
     def take(self, facts: Iterable[Fact]) -> set[int] | None:
         """Add facts; return the seconds whose row may have changed, None if any row may have."""
@@ -95,7 +90,7 @@ class Facts:
     @property
     def _last(self) -> int:
         """The last second of the run so far."""
-        return max((traffic.last for traffic in self._traffic.values()), default=-1)
+        return max((traffic.history.last for traffic in self._traffic.values()), default=-1)
 
     def _take(self, fact: Fact) -> Iterator[int]:
         """Add a fact; yield the seconds that it changes: its own, and the next, which grows from this reading."""

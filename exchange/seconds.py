@@ -116,8 +116,9 @@ class History:
         return self._grown(second)
 
     @property
-    def last(self) -> int | None:
-        return self._seconds[-1] if self._seconds else None
+    def last(self) -> int:
+        """The latest second; -1 before there is one."""
+        return self._seconds[-1] if self._seconds else -1
 
     def after(self, second: int) -> int | None:
         """The next second that has a reading: its growth is counted from this one's."""
