@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +322,4 @@ def report_benchmark(folder: Path, options: ReportOptions) -> int:
 
         return figures.write_figures(folder, figures_of(record))
 
-    return print_report(
-        folder, "benchmark", record, options, partial(show, record), partial(write_page, folder, record), write_figures
-    )
+    return print_report(folder, "benchmark", record, record, options, show, write_page, write_figures)

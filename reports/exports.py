@@ -49,10 +49,10 @@ def page_writer(file: str, page_html: Callable[[Row], str]) -> Callable[[Path, R
 
 
 def print_report(
-    folder: Path, kind: str, rows: list[Row] | Row, options: ReportOptions, show: Callable[[], None],
-    write_page: Callable[[], Path], write_figures: Callable[[], Path],
+    folder: Path, kind: str, record: Row, rows: list[Row] | Row, options: ReportOptions, show: Callable[[Row], None],
+    write_page: Callable[[Path, Row], Path], write_figures: Callable[[], Path],
 ) -> int:  # fmt: skip
-    """Print the rows, or the record, or show it; then write its page, and figures if asked for.
+    """Print the rows of a record, or show it; then write its page, and figures if asked for.
 
     `kind` is that of the folder, in a word. Returns the exit code, 0. UserError for an export that only a run has.
     """
@@ -63,8 +63,8 @@ def print_report(
     elif options.as_csv:
         print_rows(map(flat, rows if isinstance(rows, list) else [rows]))
     else:
-        show()
-    click.echo(f"page: {write_page()}", err=options.quiet)
+        show(record)
+    click.echo(f"page: {write_page(folder, record)}", err=options.quiet)
     if options.figures:
         click.echo(f"figures: {write_figures()}", err=options.quiet)
     return 0

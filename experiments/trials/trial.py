@@ -205,7 +205,6 @@ def report_trial(folder: Path, options: ReportOptions) -> int:
     """Make a trial's record, table, page and figure files from the runs in its folder. Returns the exit code, 0."""
     record = _write_results(folder, read_plan(folder))
     return print_report(
-        folder, "trial", trial_rows(record), options, partial(SHOW[record["study"]], record),
-        partial(write_page, folder, record),
+        folder, "trial", record, trial_rows(record), options, SHOW[record["study"]], write_page,
         lambda: write_figures(folder, chain(trial_figures(record), paper_figures(record))),
     )  # fmt: skip

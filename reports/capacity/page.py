@@ -6,7 +6,6 @@ They are the chance of holding against the rate, and how far each probe was from
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from math import exp
 from pathlib import Path
 
@@ -141,6 +140,6 @@ def report_capacity(folder: Path, options: ReportOptions) -> int:
     """Make a capacity's table, page and figure files from its record. Returns the exit code, 0."""
     record = read_record(folder / FILE, CapacityRecord)
     return print_report(
-        folder, "capacity", record["probes"], options, partial(show, record), partial(write_page, folder, record),
+        folder, "capacity", record, record["probes"], options, show, write_page,
         lambda: write_figures(folder, capacity_figures(record)),
     )  # fmt: skip

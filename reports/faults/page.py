@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +60,6 @@ def report_faults(folder: Path, options: ReportOptions) -> int:
     record = read_record(folder / FILE, FaultsRecord)
     rows = [{name: value for name, value in cell.items() if name != "timeline"} for cell in record["cells"]]
     return print_report(
-        folder, "matrix", rows, options, partial(show, record), partial(write_page, folder, record),
+        folder, "matrix", record, rows, options, show, write_page,
         lambda: write_figures(folder, faults_figures(record)),
     )  # fmt: skip
