@@ -139,18 +139,12 @@ def write_events(folder: Path) -> Path:
     with users_mistake(ValueError), writing(events):
         events.mkdir(exist_ok=True)
         with ExitStack() as files:
-            writers = {
-                name: files.enter_context(
-                    pq.ParquetWriter(files.enter_context(whole_file(events / f"{name}.parquet")), _of_one_run(schema))
-                )
-                for name, (schema, _) in TABLES.items()
-            }
+            writers = {}
+            for name, (schema, _) in TABLES.items():
+                file = files.enter_context(whole_file(events / f"{name}.parquet"))
+                columns = schema.remove(schema.get_field_index("part"))  # which tells the runs of one table apart
+                writers[name] = files.enter_context(pq.ParquetWriter(file, columns))
             for market in run.pairs():
                 for name, writer in writers.items():
                     writer.write_table(event_rows(name, market, **run.about).drop_columns("part"), ROWS)
     return events
-
-
-def _of_one_run(schema: pa.Schema) -> pa.Schema:
-    """Return the columns without `part`, which tells the runs of a table of many runs apart."""
-    return schema.remove(schema.get_field_index("part"))
