@@ -64,7 +64,7 @@ def glossary() -> str:
 
 def examples() -> str:
     parts = [f"## {path.name}\n\n```python\n{path.read_text()}```" for path in sorted(ROOT.glob("examples/*.py"))]
-    also = "`examples/first_look.ipynb` is a notebook. The tests run all of them."
+    also = "`examples/first_look.ipynb` and `market_on_spark.ipynb` are notebooks. The tests run all of them."
     return "\n\n".join(["# Examples in Python", also, *parts])
 
 

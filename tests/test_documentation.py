@@ -227,6 +227,17 @@ def test_the_site_is_made_and_has_every_page_once_in_its_navigation(tmp_path: Pa
     assert "completion_us.due.p99" in (tmp_path / "site" / "run-json.html").read_text()
 
 
+def test_the_page_of_all_pages_has_the_site_s_sections_and_order() -> None:
+    import yaml
+
+    ours = {page.name for page in (ROOT / "docs").glob("*.md")} - {"pages.md"}
+    parts = [part for each in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] for part in each.items()]
+    site = {title: [page for page in navigation(part) if page in ours] for title, part in parts}
+    sections = re.split(r"^## (.+)$", (ROOT / "docs" / "pages.md").read_text(), flags=re.MULTILINE)[1:]
+    listed = [re.findall(r"^\| \[(.+?)\]", text, re.MULTILINE) for text in sections[1::2]]
+    assert list(zip(sections[::2], listed, strict=True)) == [(title, pages) for title, pages in site.items() if pages]
+
+
 def test_the_readme_is_two_screens_and_names_no_list_of_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert len(readme.splitlines()) <= 110
