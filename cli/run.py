@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import Command, left_out
+from cli.command import Command
 from exchange.settings import RunSettings
-from runs.errors import UserError
+from runs.errors import UserError, left_out
 from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections, warn_of_spinning
 
 if TYPE_CHECKING:

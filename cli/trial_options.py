@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from cli.command import left_out
+from runs.errors import left_out
 from runs.option_types import Number
 from runs.options import (
     broker_options,

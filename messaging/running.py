@@ -19,12 +19,12 @@ from messaging.benchmark import Benchmark, Cell, Figures, Settings, known_s
 from messaging.benchmarks import benchmark_of, names
 from messaging.measuring import COMPLETE, INVALID, PARTIAL, is_timed, measure
 from messaging.options import settings_again, settings_in_words
-from messaging.report import is_long, reasons_in_words, show, write_page
+from messaging.report import PAGE, is_long, reasons_in_words, show, write_page
 from messaging.results import Measurements, ResultsFolder
 from messaging.setup import Plan, Setup, check_cells, plan_of
 from reports.exports import print_json
 from reports.formats import duration_in_words, number
-from runs.errors import UserError, sentence, users_mistake
+from runs.errors import UserError, left_out, sentence, users_mistake
 from runs.files import dated_name
 from runs.interrupts import ended_as_by_ctrl_c
 from runs.launch.brokers import Brokers
@@ -64,11 +64,10 @@ class Output(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A benchmark that was measured, its record and page written."""
+    """A benchmark that was measured, its record written, and its page where it can be drawn."""
 
     folder: Path
     record: Record
-    page: Path
 
 
 def run_benchmark(benchmark: Benchmark, settings: Settings, output: Output) -> int:
@@ -117,7 +116,9 @@ def _measured(
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
         folder.write(record)
-        return Measured(folder.folder, record, write_page(folder.folder, record))
+        with left_out("page"):
+            write_page(folder.folder, record)
+        return Measured(folder.folder, record)
 
 
 def _show(measured: Measured, output: Output) -> int:
@@ -128,7 +129,8 @@ def _show(measured: Measured, output: Output) -> int:
         show(measured.record, whole=False)
         if is_long(measured.record):
             click.echo(f"all tables: exchange report {measured.folder}")
-        click.echo(f"page: {measured.page}")
+        if (page := measured.folder / PAGE).exists():
+            click.echo(f"page: {page}")
     return 0 if measured.record["status"] == COMPLETE else 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import EXTRAS
+from runs.errors import EXTRAS
 from tests.exchange_command import exchange
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -50,3 +50,15 @@ def test_a_run_without_the_drawing_library_prints_its_outcome_and_leaves_out_the
     assert "100 orders sent and received" in said.out
     assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
     assert "no tables: this needs" in said.err
+
+
+def test_a_benchmark_without_the_drawing_library_prints_its_outcome_and_leaves_out_the_page(
+    tmp_path: Path, without: str
+) -> None:
+    words = ("--transport", "memory", "--count", 9, "--sizes", 8, "--repeats", 1, "--name", "b", "--results", tmp_path)
+    said = exchange("bench", "de-pp", *words, PYTHONPATH=without)
+    assert said.code == 0, said.err
+    assert "de-pp" in said.out
+    assert "no page: this needs matplotlib: pip install 'exchange-simulation[report]'" in said.err
+    assert "page: " not in said.out
+    assert (tmp_path / "b" / "bench.json").exists()
