@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from exchange.allowed import whole
 from exchange.messages import (
     ASK,
     BID,
@@ -20,6 +21,7 @@ from exchange.messages import (
     Trade,
     records_of,
 )
+from exchange.settings import MAX_ORDERS, RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine import order_book
 from matching_engine.encoding import ANSWER_SIZES
@@ -35,10 +37,13 @@ ORDER = LAYOUTS[Order].dtype
 
 def orders(
     seed: int = 1, count: int = 80_000, prices: tuple[int, int] = (450, 549), price_model: str = "uniform",
-    first_id: int = 1,
+    first_id: int = 1, max_price: int = 999,
 ) -> Records:  # fmt: skip
-    """The orders that a gateway with this seed offers, from `first_id` on."""
-    stream = SeededOrders(seed, prices, price_model).records(first_id, count)
+    """The orders that a gateway with this seed offers, from `first_id` on. ValueError names a bad argument."""
+    settings = RunSettings(seed=seed, prices=prices, price_model=price_model, max_price=max_price)
+    whole("first_id", first_id, 1, MAX_ORDERS)
+    whole("count", count, 0, MAX_ORDERS + 1 - first_id)
+    stream = SeededOrders.of(settings).records(first_id, count)
     return np.frombuffer(bytearray(stream), ORDER)
 
 

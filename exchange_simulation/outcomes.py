@@ -35,8 +35,7 @@ class Times:
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Times:
-        names = ("mean", "p50", "p90", "p99", "p999", "max")
-        return cls(figures["count"], *(figures[name] for name in names))
+        return cls(*(figures[name] for name in ("count", "mean", "p50", "p90", "p99", "p999", "max")))
 
 
 @dataclass(frozen=True)

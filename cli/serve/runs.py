@@ -101,8 +101,7 @@ def settings_of(asked: Asked) -> RunSettings:
     """The settings as `exchange run` would have them. UsageError names the option that is refused."""
     from cli.run import check, command
 
-    context = command.make_context("run", words_of(asked))
-    with context:
+    with command.make_context("run", words_of(asked)) as context:
         fields = {option.field for option in FORM}
         settings = run_settings(**{name: value for name, value in context.params.items() if name in fields})
         check(settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,28 @@ def test_the_stream_is_the_gateway_s():
 
 def test_a_later_part_of_the_stream_is_made_without_the_earlier_one():
     assert orders(count=10, first_id=91).tolist() == orders(count=100)[90:].tolist()
+
+
+def test_wide_prices_are_all_that_the_book_accepts():
+    prices = orders(count=20_000, price_model="wide")["price"]
+    assert (prices.min(), prices.max()) == (1, 999)
+    assert orders(count=20_000, price_model="wide", max_price=65_534)["price"].max() > 60_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"seed": -1}, "seed is -1"),
+        ({"prices": (549, 450)}, "prices is '549..450'"),
+        ({"price_model": "narrow"}, "price-model is 'narrow'"),
+        ({"first_id": 0}, "first-id is 0"),
+        ({"count": -1}, "count is -1"),
+        ({"first_id": 2**32 - 1, "count": 2}, "count is 2"),
+    ],
+)
+def test_a_bad_argument_of_the_stream_is_named(wrong: dict[str, object], named: str):
+    with pytest.raises(ValueError, match=re.escape(named)):
+        orders(**wrong)
 
 
 def test_the_answers_are_those_of_the_plain_book():
