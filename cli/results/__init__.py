@@ -30,7 +30,7 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 def command() -> None:
     """List what was run, show it again, compare two of them, or repeat one.
 
-    NAME is a folder's name in DIR, TRIAL/RUN, a path, or the end of one name alone.
+    NAME is a folder's name in DIR, TRIAL/RUN, a path, or the end of a name, if only one folder has it.
 
     Example: exchange results list; exchange results show first
     """
@@ -82,7 +82,7 @@ def show(name: str, results: str, as_json: bool) -> None:
 @results_option
 @json_option
 def diff(first: str, second: str, results: str, as_json: bool) -> None:
-    """Show what differs between two runs, or two trials.
+    """Show what differs between two runs, two trials, or two others of a kind.
 
     Example: exchange results diff first second
     """

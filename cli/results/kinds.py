@@ -46,7 +46,7 @@ def folders(results: Path) -> list[Path]:
 
 
 def find(results: Path, name: str) -> tuple[Path, Kind]:
-    """Find a folder by its name, by TRIAL/RUN, by a path, or by the end of one name alone. UserError if none."""
+    """Find a folder by its name, by TRIAL/RUN, by a path, or by the end of a name. UserError if none."""
     for path in (results / name, Path(name)):
         if os.path.isdir(path):
             return path, known_kind(path)

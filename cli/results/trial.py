@@ -184,7 +184,7 @@ def _estimates(arm: Record) -> dict[str, Any]:
 
 
 def _medians(difference: Record, metric: str) -> Iterator[Record]:
-    """Yield each arm's medians with their intervals."""
+    """Yield each arm's estimates in both trials."""
     for arm in difference["arms"]:
         found = {side: arm[side]["metrics"][metric] for side in SIDES if metric in arm[side]["metrics"]}
         if found:
