@@ -55,8 +55,7 @@ def processors(usable: int, host: dict[str, object]) -> Item:
     advice = "gateway, engine, reporter and a broker share them: compare ratios, and take 4 or more for absolute times"
     if isinstance(quota, float) and quota < usable:
         advice = f"the control group's quota throttles a run: raise it (docker run --cpus), or give {usable} whole ones"
-    few = have < LEAST_PROCESSORS
-    return Item(name="processors", verdict="no" if few else "care", found=found, figures=figures,
+    return Item(name="processors", verdict="no" if have < LEAST_PROCESSORS else "care", found=found, figures=figures,
                 why=f"{have:g} processor{'s' * (have != 1)} for 3 or 4 busy processes", advice=advice)  # fmt: skip
 
 
@@ -132,20 +131,21 @@ def capture() -> Item:
 
 def brokers() -> Iterator[Item]:
     """The installed programs from which transports start their brokers."""
-    for transport in built_in().values():
-        if transport.broker is None:
-            continue
+    for broker in filter(None, (transport.broker for transport in built_in().values())):
         try:
-            yield Item(name="broker", verdict="good", found=transport.broker().installed())
+            yield Item(name="broker", verdict="good", found=broker().installed())
         except TransportError as error:
             what, _, advice = str(error).partition(": ")
             yield Item(name="broker", verdict="no", found=what, why="it is not installed", advice=advice)
 
 
 def java() -> Item:
-    from spark.errors import SparkUnavailableError
-    from spark.sessions.java import find_java
-
+    try:
+        from spark.errors import SparkUnavailableError
+        from spark.sessions.java import find_java
+    except ModuleNotFoundError:
+        advice = "pip install 'exchange-simulation[spark]'"
+        return Item(name="java", verdict="no", found="no Spark is installed", why="no Spark", advice=advice)
     try:
         found = find_java()
     except SparkUnavailableError as error:

@@ -33,6 +33,13 @@ def test_a_command_that_needs_an_extra_names_it_before_it_measures(
     assert f"pip install 'exchange-simulation[{extra}]'" in said.err
 
 
+def test_the_doctor_without_spark_says_so_and_shows_the_rest(without: str) -> None:
+    said = exchange("doctor", "--seconds", 0.5, PYTHONPATH=without)
+    assert said.code == 0, said.err
+    assert "-> pip install 'exchange-simulation[spark]'" in said.out
+    assert "not for Spark's tables (no Spark)" in " ".join(said.out.split())
+
+
 def test_the_extras_are_those_of_the_project() -> None:
     for extra, libraries in EXTRAS.items():
         declared = " ".join(PROJECT["optional-dependencies"][extra])
