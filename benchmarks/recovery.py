@@ -27,9 +27,10 @@ from benchmarks.comparison import Row, in_turns, permitted_priority
 from exchange.settings import RunSettings
 from gateway.seeded_orders import SeededOrders
 from matching_engine.engine import MatchingEngine
+from matching_engine.follower import Follower
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Follower, Pulse
+from matching_engine.recovery import Pulse
 from matching_engine.snapshots import EVERY_ORDERS, write_snapshot
 from runs.priority import going_first
 from transports.frames import FrameBatch

@@ -14,8 +14,9 @@ from exchange.messages import End, Hello, Resume, encode, read
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
+from matching_engine.follower import Follower, Recent
 from matching_engine.journal import JournalRefused
-from matching_engine.recovery import Follower, Recent, Recovery
+from matching_engine.recovery import Recovery
 from matching_engine.service import EngineService
 from matching_engine.turns import JournalCalls, Sums
 from transports.base import Link, PeerGone

@@ -18,8 +18,9 @@ from pathlib import Path
 import psutil
 
 from exchange.results import EngineResult
+from matching_engine.follower import Follower
 from matching_engine.journal import InputJournal, JournalIsOthers
-from matching_engine.recovery import Follower, Pulse, Recovery
+from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import ResumingEngine
 from matching_engine.turns import warm_turns
 

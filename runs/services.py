@@ -28,8 +28,9 @@ from transports.registry import connect, has_broker, listen
 if TYPE_CHECKING:
     from gateway.service import Gateway
     from matching_engine.engine import MatchingEngine
+    from matching_engine.follower import Follower
     from matching_engine.journal import InputJournal
-    from matching_engine.recovery import Follower, Recovery
+    from matching_engine.recovery import Recovery
     from matching_engine.resuming import ResumingEngine
     from matching_engine.service import EngineService
     from matching_engine.standby import Standby
@@ -103,8 +104,8 @@ def _reopened(
     name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
 ) -> Recovery:
     """The journal, from which a session goes on. Where it has a snapshot, the engine matches the orders behind that."""
+    from matching_engine.follower import Follower
     from matching_engine.journal import JournalIsOthers
-    from matching_engine.recovery import Follower
 
     follower = Follower(_journal_path(settings, instance), engine)
     begun = follower if follower.begun_behind else None
@@ -119,7 +120,7 @@ def open_standby(
     capacity: int | None = None, with_ids: bool = False, instance: int = 1,
 ) -> Standby:  # fmt: skip
     """An engine that follows another one's journal until it is free. UserError without a journal."""
-    from matching_engine.recovery import Follower
+    from matching_engine.follower import Follower
     from matching_engine.standby import Standby
 
     if not settings.journal:

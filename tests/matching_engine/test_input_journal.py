@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from exchange.checksum import StreamChecksum
 from exchange.messages import Cancel, Message, Order, Resume, encode
+from matching_engine.follower import Recent
 from matching_engine.journal import InputJournal, JournalRefused
 from matching_engine.journal_records import HEADER_BYTES, TROUBLE, crc32c
-from matching_engine.recovery import Pulse, Recent
+from matching_engine.recovery import Pulse
 from tests.machine import until
 from transports.frames import Bytes, FrameBatch
 

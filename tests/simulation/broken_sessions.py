@@ -24,10 +24,11 @@ from gateway.recovery import Progress
 from gateway.seeded_orders import SeededOrders
 from gateway.service import Gateway
 from matching_engine.engine import MatchingEngine
+from matching_engine.follower import Follower
 from matching_engine.journal import InputJournal
 from matching_engine.journal_records import JournalReader, snapshot_path
 from matching_engine.order_book import OrderBook
-from matching_engine.recovery import Follower, Recovery
+from matching_engine.recovery import Recovery
 from matching_engine.resuming import ResumingEngine
 from matching_engine.standby import LOOK_S
 from matching_engine.tape import match_tape

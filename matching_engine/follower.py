@@ -1,0 +1,92 @@
+"""Follows a journal: matches its orders as they come and keeps the latest answers, to go on in an engine's place."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from exchange.checksum import StreamChecksum
+from exchange.messages import Resume
+from matching_engine.engine import MatchingEngine
+from matching_engine.journal_records import JournalReader
+from matching_engine.snapshots import go_on_from_snapshot
+from matching_engine.turns import Sums
+from transports.frames import Bytes, FrameBatch, Longs
+
+RECENT_BYTES = 1 << 22
+"""The latest answers that are kept; a gateway that lacks more gets them from the journal, matched again."""
+
+
+class Recent(NamedTuple):
+    """Frames of answers, with the number of answers before them and their checksum."""
+
+    before: int
+    checksum: StreamChecksum
+    buffer: Bytes
+    offsets: Longs
+
+    def copy_into(self, answers: FrameBatch) -> None:
+        """Fill the batch with these frames; it grows where the batch in which they were written had to."""
+        if len(self.buffer) > len(answers.buffer):
+            answers.buffer = np.zeros(len(self.buffer), np.uint8)
+        if len(self.offsets) > len(answers.offsets):
+            answers.offsets = np.zeros(len(self.offsets), np.int64)
+        answers.buffer[: len(self.buffer)] = self.buffer
+        answers.offsets[: len(self.offsets)] = self.offsets
+        answers.count = len(self.offsets) - 1
+
+
+class Follower:
+    """Matches the orders in an engine's journal, from its snapshot on, and keeps the latest answers."""
+
+    def __init__(self, path: Path, engine: MatchingEngine) -> None:
+        self.engine, self.sums = engine, Sums()
+        self.reader = JournalReader(engine.packing)
+        go_on_from_snapshot(path, self.reader, engine, self.sums)
+        self.begun_behind = self.reader.orders
+        """Orders in the snapshot, which need not be matched."""
+        self.path = path
+        self._batch = FrameBatch(1 << 18, 1 << 21)
+        self._recent: deque[Recent] = deque()
+        self._recent_bytes = 0
+
+    def follow(self) -> None:
+        """Match what has come since the last call."""
+        if self.reader.has_begun(self.path):
+            with self.path.open("rb") as file:
+                file.seek(self.reader.at)
+                data = np.frombuffer(file.read(), np.uint8)
+            for orders in self.reader.batches(data, self.reader.at):
+                self.match(orders)
+
+    def match(self, orders: FrameBatch) -> None:
+        """Match orders that were answered by the engine, or soon will be by this one."""
+        first = 0
+        while first < orders.count:
+            self._batch.clear()
+            before, checksum = self.engine.counts.answers, self.sums.answers.copy()
+            end, _ = self.engine.handle(orders, self._batch, first)
+            self.sums.orders.update(orders.span(first, end))
+            answered = self._batch.span(0, self._batch.count)
+            self.sums.answers.update(answered)
+            self._remember(
+                Recent(before, checksum, answered.copy(), self._batch.offsets[: self._batch.count + 1].copy())
+            )
+            first = end
+
+    def _remember(self, recent: Recent) -> None:
+        self._recent.append(recent)
+        self._recent_bytes += len(recent.buffer)
+        while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
+            self._recent_bytes -= len(self._recent.popleft().buffer)
+
+    def behind(self, theirs: Resume) -> list[Recent] | None:
+        """The answers from a little before the gateway's last one on; None if they are no longer kept."""
+        if not self._recent:
+            ours = self.engine.counts.answers, self.sums.answers.value
+            return [] if (theirs.messages, theirs.checksum) == ours else None
+        starts = [index for index, each in enumerate(self._recent) if each.before < max(theirs.messages, 1)]
+        return list(self._recent)[starts[-1] :] if starts else None
