@@ -177,7 +177,10 @@ class InputJournal:
             reader.at = self._first
             yield from reader.batches(self._map()[: self.numbers[SIZE]])
             if reader.at < self.numbers[SIZE]:
-                raise JournalRefused(f"{self.path} is damaged at offset {reader.at:,}, behind order {reader.orders:,}")
+                raise JournalRefused(
+                    f"{self.path} is damaged at offset {reader.at:,}, behind order {reader.orders:,}, and its snapshot "
+                    f"is of no use here: --salvage goes on with the {reader.orders:,} orders"
+                )
 
     @property
     def calls(self) -> JournalCalls:

@@ -103,12 +103,15 @@ def open_engine(
 def _reopened(
     name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
 ) -> Recovery:
-    """The journal, from which a session goes on. Where it has a snapshot, the engine matches the orders behind that."""
+    """The journal, from which a session goes on. Where it has a snapshot, the engine matches the orders behind that.
+
+    To salvage a journal, it is read from its first order.
+    """
     from matching_engine.follower import Follower
     from matching_engine.journal import JournalIsOthers
 
     follower = Follower(_journal_path(settings, instance), engine)
-    begun = follower if follower.begun_behind else None
+    begun = follower if follower.begun_behind and not salvage else None
     try:
         return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, begun), begun)
     except JournalIsOthers as error:
