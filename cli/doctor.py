@@ -23,7 +23,7 @@ MARKS = {"good": ("good", "green"), "care": ("care", "yellow"), "no": ("no", "bo
 @click.option("--seconds", type=Number(0.5, 600), default=5.0, show_default=True,
               help="How long to listen for other work, steal and late wake-ups.")  # fmt: skip
 @click.option("--results", default="results", show_default=True, metavar="DIR",
-              help="Where runs will be kept: its disk is looked at.")  # fmt: skip
+              help="The folder for results, whose disk is examined.")  # fmt: skip
 @json_option
 def command(seconds: float, results: str, as_json: bool) -> None:
     """What this machine can measure: one sentence, then a line for each thing, with what to do.

@@ -16,10 +16,10 @@ from runs.options import options_for, run_settings
 @click.option("--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
 @options_for("seed", "prices", "price_model", "max_price")
 @click.option("--rate", "orders_per_s", type=Rate(),
-              help="Write when each order is due beside the tape, at so many a second.")  # fmt: skip
+              help="Orders a second: write also when each is due, in a file beside the tape.")  # fmt: skip
 @options_for("arrivals")
 def command(output: Path, **given: Any) -> None:
-    """Write the seeded order stream as 10-byte wire messages; with --rate, when each is due beside it.
+    """Write the seeded order stream as 10-byte wire messages; with --rate, also their due times, in a file beside it.
 
     Example: exchange tape --orders 1000000 --seed 7 --output tape.bin
     """

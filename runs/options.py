@@ -108,8 +108,8 @@ TABLE = (
     Option("--results", "results", GATEWAY, "Where --record writes.", default="results", metavar="DIR"),
     Option("--results", "results", REPORTER, "Where the run's folder is.", default="results", metavar="DIR"),
     Option("--timeout", "timeout_s", REPORTER,
-           "Seconds without a word from a gateway or engine after which it gives up; they speak once a second, and 2 s "
-           "more are allowed.", float, 60.0),
+           "Seconds of silence after which it gives up, with 2 s more, since gateways and engines speak once a second.",
+           float, 60.0),
     Option("--capacity", "capacity", ENGINE, "Most resting orders.  [default: the book grows]",
            click.IntRange(1, MAX_CAPACITY)),
     Option("--ids", "with_ids", ENGINE, "Keep an index of ids, to take cancels and refuse duplicates.", is_flag=True),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from runs.options import results_option
+from cli.results import results_option
 
 
 @click.command()
