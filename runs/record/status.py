@@ -181,7 +181,7 @@ class Offered:
     """Time without an answer around the breaks of a session that went on."""
 
     def fell_behind(self) -> Iterator[str]:
-        """Sentences if the rate was not kept."""
+        """Sentences if the rate was not kept. The lag comes last: alone, it does not mean that."""
         achieved = self._achieved_per_s
         is_short = achieved < LEAST_SHARE_OF_OFFERED * self.per_s
         is_growing = self.backlog_growth > max(100, self.at_once, (1 - LEAST_SHARE_OF_OFFERED) * self.messages / 4)
@@ -189,14 +189,14 @@ class Offered:
             yield f"{achieved:,.0f} of {self.per_s:,.0f} offered {self.what}/s were achieved"
         if is_blocked := self.blocked_s * 1e6 > MOST_LAG_P99_US:
             yield f"the broker was in alarm, and took nothing for {self.blocked_s:,.2f} s"
+        if is_growing:
+            yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
         if self.lag_p99_us is not None and self.lag_p99_us > MOST_LAG_P99_US:
             if self.broken_s:
                 yield f"the session was broken, and nothing was answered for {self.broken_s:,.2f} s"
             own = f", though the rate was held and answers kept up: a delay on {self.whose} side"
             is_own = not (is_short or is_growing or is_blocked or self.broken_s)
             yield f"{self.whose} p99 lag is {self.lag_p99_us / 1e3:,.1f} ms" + own * is_own
-        if is_growing:
-            yield f"{self.backlog} were still growing at the end, by {self.backlog_growth:,} in the last quarter"
 
     @property
     def _achieved_per_s(self) -> float:

@@ -127,6 +127,16 @@ def test_a_backlog_that_grew_is_saturation() -> None:
     assert judge(outcome(orders=80_000, gateway={"backlog_growth": 200}), RATE, {1: 50.0})[0] == "complete"
 
 
+def test_the_gateway_s_lag_is_no_run_s_first_reason_if_there_is_another() -> None:
+    """Alone it does not mean that the rate was missed, so it is no reason why a capacity's probe failed."""
+    status, reasons = judge(outcome(orders=80_000, gateway={"backlog_growth": 201}), RATE, {1: 14_600.0})
+    assert status == "saturated"
+    assert reasons == [
+        "unanswered orders were still growing at the end, by 201 in the last quarter",
+        "the gateway's p99 lag is 14.6 ms",
+    ]
+
+
 def test_a_lag_behind_a_broker_in_alarm_is_the_brokers() -> None:
     paused = outcome(gateway={"link": {"blocked_s": 1.5}})
     status, [why, lag] = judge(paused, RATE, {1: 1_400_000.0})
