@@ -8,7 +8,7 @@ import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, sureness
-from reports.comparison.table import _cpu, _ratios
+from reports.comparison.table import _cpu, _ratios, show
 from reports.formats import rounded
 from reports.tables import terminal
 from runs.metrics import COMPONENTS
@@ -209,3 +209,19 @@ def test_each_block_of_the_table_of_cpu_says_what_its_figures_are(
     arm = {"block": "a", "contender": "zeromq", "settings": {"orders_per_s": 16_000}, "metrics": figures}
     terminal().print(_cpu({"arms": [arm], "contenders": ["zeromq"], "verdicts": [verdict(0.5)]}))
     assert capsys.readouterr().out.count("CPU s per million") == titles
+
+
+@pytest.mark.parametrize("rates", [("max",), (1_000, "max"), (1_000,)])
+def test_times_at_rate_max_are_not_called_from_due(
+    rates: tuple[int | str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = [
+        {"label": "it", "block": "a", "contender": "it", "settings": {"orders_per_s": None if at == "max" else at},
+         "saturated": 0, "runs": {}, "orders_measured": 5_000, "held": True,
+         "metrics": {"handed_over_p50_us" if at == "max" else P50: {"median": 12.3, "by_repeat": {"1": 12.3}}}}
+        for at in rates
+    ]  # fmt: skip
+    show({"study": "sweep", "arms": arms, "contenders": ["it"], "verdicts": [], "caveats": [], "metrics": {}})
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("p50 us from due" in said) == ("max" not in rates)
+    assert ("from handing over" in said) == ("max" in rates)
