@@ -19,7 +19,7 @@ from transports.registry import scheme_of
 
 CONDITIONS: Parts = {
     "settings": None, "affinity": None, "host": None, "versions": None, "network": ("mechanism",),
-    "broker": ("product", "version", "erlang"),
+    "broker": ("product", "version", "erlang"), "noise": ("throttled_s",),
 }  # fmt: skip
 LAG = tuple(
     Metric(name=f"lag_{name}_us", title=f"lag of the gateway, {name}", unit="us", read=number_at("lag_us", name))

@@ -39,6 +39,12 @@ def test_what_differs_in_settings_host_and_versions_stands_before_any_figure(the
     assert max(map(len, said.splitlines())) <= 80
 
 
+def test_a_run_that_its_quota_stopped_differs_from_one_that_it_did_not(there: Path, tmp_path: Path) -> None:
+    throttled = put_run(tmp_path, "throttled", us=100.0, noise={"throttled_s": 0.4, "throttled_periods": 4})
+    assert diff(there, "first", throttled)["conditions"] == [{"field": "noise.throttled_s", "second": 0.4}]
+    assert "noise.throttled_s  absent  0.4 s" in results(there, "diff", "first", throttled).stdout
+
+
 def test_runs_of_the_same_conditions_are_said_to_be(there: Path) -> None:
     said = " ".join(results(there, "diff", "first", "first").stdout.split())
     assert "settings, host and versions are the same" in said
