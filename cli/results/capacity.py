@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.results.difference import print_rows
+from cli.results.difference import print_lines, print_rows
 from cli.results.kind import Kind, Row
 from cli.results.rerun import settings_of_record, warn_of_differences
 from exchange.json_records import CapacityRecord, LoadAxis, Record
@@ -41,13 +41,17 @@ class Capacity(Kind):
         )
 
     def found(self, first: Record, second: Record) -> Record:
+        from reports.capacity.table import headline
+
         axes = [LoadAxis.of(record) for record in (first, second)]
         one, other = (axis.capacity(record) for axis, record in zip(axes, (first, second), strict=True))
         ratio = {"ratio": other["value"] / one["value"]} if one and other and axes[0] == axes[1] else {}
         title = f"capacity, {' and '.join(dict.fromkeys(axis.unit for axis in axes))}"
-        return {"capacity": {"field": title, "first": one, "second": other, **ratio}}
+        found = {"field": title, "first": one, "second": other, **ratio}
+        return {"answers": [headline(record) for record in (first, second)], "capacity": found}
 
     def show_found(self, difference: Record) -> None:
+        print_lines(*map("{}: {}".format, "AB", difference["answers"]))
         print_rows("what was found", [difference["capacity"]], lambda _, found: _in_words(found), with_ratio=True)
 
     def rerun(self, folder: Path, results: str, name: str | None, *, with_spark: bool, as_json: bool) -> int:  # noqa: ARG002

@@ -17,7 +17,7 @@ from exchange.words import counted
 from experiments.capacity.curve import Outcome
 from experiments.capacity.search import CapacitySearch, SearchSettings
 from experiments.trials.execution import CtrlC
-from experiments.trials.redo import RedoRule, noisy_words, set_aside_words
+from experiments.trials.redo import RedoRule, noisy_words, set_aside_words, unknown_words
 from reports.capacity.page import FILE, write_page
 from reports.capacity.table import show
 from reports.exports import print_measured
@@ -139,9 +139,11 @@ def measured_capacity(load: Load, search_settings: SearchSettings, folder: Path)
     def write_record(is_over: bool = False) -> dict[str, Any]:
         found = search.as_dict(is_over)
         shares = [share for probe in prober.probes if (share := probe["noise_share"]) is not None]
-        noisy = noisy_words(shares, MOST_SHARE, counted(len(prober.probes), "probes"))
+        all_probes = counted(len(prober.probes), "probes")
+        noisy = noisy_words(shares, MOST_SHARE, all_probes)
+        unknown = unknown_words(len(prober.probes) - len(shares), all_probes)
         aside = set_aside_words(list(map(_noise_of, prober.set_aside)), rule) if rule and prober.set_aside else ""
-        flags = [*found["flags"], *filter(None, [aside, noisy])]
+        flags = [*found["flags"], *filter(None, [aside, noisy, unknown])]
         record = {**known, **found, "flags": flags, "probes": prober.probes, "redo_noisy": rule and asdict(rule),
                   "set_aside": prober.set_aside}  # fmt: skip
         write_json(folder / FILE, record)

@@ -12,7 +12,7 @@ from exchange.json_records import Record
 from exchange.words import counted
 from experiments.trials.observations import Observations
 from experiments.trials.plan import Plan, Step
-from experiments.trials.redo import noisy_words, set_aside_words
+from experiments.trials.redo import noisy_words, set_aside_words, unknown_words
 from runs.files import json_bytes
 from runs.record.noise import MOST_SHARE, noise_share
 
@@ -154,8 +154,8 @@ def _noisy(plan: Plan, observed: dict[str, Observations]) -> Iterator[str]:
         if plan.redo and sum(len(arm.set_aside) for arm in observed.values()) >= plan.redo.most_extra_runs:
             tried = f"; the plan's {counted(plan.redo.most_extra_runs, 'extra runs')} were not enough"
         yield words + tried
-    if len(shares) < len(runs) and any("noise" in run for run in runs):
-        yield f"the noise of the machine is unknown for {len(runs) - len(shares)} of {counted(len(runs), 'runs')}"
+    if any("noise" in run for run in runs):
+        yield from filter(None, [unknown_words(len(runs) - len(shares), counted(len(runs), "runs"))])
 
 
 def _differences(conditions: dict[str, Any]) -> Iterator[str]:

@@ -70,6 +70,11 @@ def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
     )
 
 
+def unknown_words(unknown: int, of_all: str) -> str:
+    """the noise of the machine is unknown for 2 of 9 runs; empty if it is known of each"""
+    return f"the noise of the machine is unknown for {unknown} of {of_all}" if unknown else ""
+
+
 def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
     """other work or steal took over 5% of the processors beside 2 of 9 runs ...; empty if none was over `most`."""
     noisy = [share for share in shares if share > most]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from statistics import median
 
@@ -18,6 +18,9 @@ COLUMNS: Columns = {
     "p50 us": number_at("completion_us", "due", "p50"), "p99 us": number_at("completion_us", "due", "p99"),
     "lag p99": number_at("lag_us", "p99"),
 }  # fmt: skip
+
+WIDEST = 10.0
+"""An interval with a higher ratio of its ends has no middle that a sentence could name."""
 
 
 def show(record: Record) -> None:
@@ -49,9 +52,8 @@ def _evidence(record: Record) -> FoldingTable:
         hold = f"{sum(run['holds'] for run in runs)} of {len(runs)}"
         why = next((run["why"] for run in runs if run["why"]), "")
         in_words = whole if columns is COLUMNS else number
-        figures = (
-            in_words(value) if (value := _middle(runs, read)) is not None else ABSENT for read in columns.values()
-        )
+        values = (_middle(runs, read) for read in columns.values())
+        figures = (ABSENT if value is None else in_words(value) for value in values)
         table.add_row(f"{rate:,.0f}", hold, *figures, _noise(runs), why)
     return table
 
@@ -80,26 +82,28 @@ def headline(record: Record) -> str:
     axis, objective = LoadAxis.of(record), record["objective"]
     subject = str(record.get("subject", record["settings"]["transport"]))
     found, answer, probes = axis.capacity(record), record["answer"], counted(len(record["probes"]), "probes")
+    capacity = f"{subject}'s capacity for {objective}"
     if found:
-        interval = f"95% interval {rounded_rate(found['low'])}..{rounded_rate(found['high'])}"
-        return f"{subject} holds {objective} up to {axis.in_words(rounded_rate(found['value']))} ({interval}; {probes})"
-    subject = f"{subject}'s capacity for {objective}"
+        interval = f"{rounded_rate(found['low'])}..{rounded_rate(found['high'])}"
+        if found["high"] > WIDEST * found["low"]:
+            return f"{capacity} is somewhere in {axis.in_words(interval)} (95% interval; {probes}, too few to say more)"
+        value = axis.in_words(rounded_rate(found["value"]))
+        return f"{subject} holds {objective} up to {value} (95% interval {interval}; {probes})"
     if highest := answer[f"highest_held_{axis.name}"]:
-        reached = axis.in_words(rounded_rate(highest))
-        return f"{subject} is above {reached}: {_highest_tried(record, highest)} ({probes})"
+        why = _one_sided(record, highest, max, f"the highest {axis.noun} tried held")
+        return f"{capacity} is above {axis.in_words(rounded_rate(highest))}: {why} ({probes})"
     if failed := answer[f"lowest_failed_{axis.name}"]:
         tried = "in reach" if failed <= record[f"reach_{axis.name}"]["low"] else "tried"
-        return f"{subject} is below {axis.in_words(rounded_rate(failed))}: it held at no {axis.noun} {tried} ({probes})"
-    return f"nothing is known of {subject}: {probes}, too few to say"
+        why = _one_sided(record, failed, min, f"at every {axis.noun} {tried} most probes failed")
+        return f"{capacity} is below {axis.in_words(rounded_rate(failed))}: {why} ({probes})"
+    return f"nothing is known of {capacity}: {probes}, too few to say"
 
 
-def _highest_tried(record: Record, highest_held: float) -> str:
-    """Why the capacity is known to be above a rate alone: no rate above it was tried, or was tried often enough."""
+def _one_sided(record: Record, decided: float, extreme: Callable[[list[float]], float], why: str) -> str:
+    """`why` the capacity has one bound alone, unless a rate beyond the `decided` one was tried, but too seldom."""
     axis = LoadAxis.of(record)
-    highest = max(float(probe[axis.name]) for probe in record["probes"])
-    if highest <= highest_held:
-        return f"the highest {axis.noun} tried held"
-    return f"the probes ended before {axis.in_words(rounded_rate(highest))} was decided"
+    tried = extreme([decided, *(float(probe[axis.name]) for probe in record["probes"])])
+    return why if tried == decided else f"the probes ended before {axis.in_words(rounded_rate(tried))} was decided"
 
 
 def _of_searches(record: Record) -> str:

@@ -54,6 +54,16 @@ def test_one_without_an_edge_can_be_held_against_one_that_has_it(tmp_path: Path)
     assert "no edge" in results(tmp_path, "diff", "first", "second").output
 
 
+def test_a_capacity_beyond_the_reach_of_a_search_is_said_where_two_are_held_side_by_side(tmp_path: Path) -> None:
+    """It was `no edge` alone, so its bound was lost."""
+    put_capacity(tmp_path, "first")
+    bounds = {"kind": "above", "highest_held_orders_per_s": 16_000.0, "lowest_failed_orders_per_s": None}
+    put_capacity(tmp_path, "second", None, answer=bounds)
+    said = " ".join(results(tmp_path, "diff", "first", "second").output.split())
+    assert "B: tcp's capacity for p99 <= 1ms is above 16,000 orders/s" in said
+    assert said.index("B: tcp's") < said.index("no edge")
+
+
 @pytest.mark.parametrize(("content", "told"), [(b"{", "is no JSON"), (b'{"schema": 2}', "has schema 2")])
 def test_what_cannot_be_read_is_said(content: bytes, told: str, tmp_path: Path) -> None:
     put_capacity(tmp_path, "first")

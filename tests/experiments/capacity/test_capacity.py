@@ -90,7 +90,9 @@ def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: P
     assert said.record["probes"]
 
 
-def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: Iterator[float], **search: Any) -> dict[str, Any]:
+def searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: Iterator[float | None], **search: Any
+) -> dict[str, Any]:
     """capacity.json of a search in which every run holds, beside others that took these shares of the processors."""
 
     def measure(folder: Path, settings: RunSettings, *_: object) -> dict[str, Any]:
@@ -125,3 +127,9 @@ def test_noisy_probes_are_made_again_up_to_the_rule_s_cap_or_kept(
     kept = searched(tmp_path / "kept", monkeypatch, iter([0.3] * 9), redo_noisy=False)
     assert (len(kept["set_aside"]), kept["redo_noisy"]) == (0, None)
     assert "beside 3 of 3 probes" in kept["flags"][0]
+
+
+def test_probes_of_unknown_noise_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe of under a quarter of a second does not tell; the answer looked like that of a quiet machine."""
+    found = searched(tmp_path, monkeypatch, iter([0.0, None, None]))
+    assert found["flags"] == ["the noise of the machine is unknown for 2 of 3 probes"]

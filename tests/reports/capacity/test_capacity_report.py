@@ -45,8 +45,22 @@ KINDS = [
         record(None, 30_000, None),
         "tcp's capacity for p99 <= 1ms is above 30,000 orders/s: the probes ended before 64,000 orders/s was decided",
     ),
-    (record(None, None, 101.0), "tcp's capacity for p99 <= 1ms is below 101 orders/s: it held at no rate in reach"),
-    (record(None, None, 4_000), "tcp's capacity for p99 <= 1ms is below 4,000 orders/s: it held at no rate tried"),
+    (
+        record({**FOUND, "low": 1_234.0}, 30_000, 64_000),
+        "tcp's capacity for p99 <= 1ms is somewhere in 1,230..45,100 orders/s (95% interval; 2 probes, too few",
+    ),
+    (
+        record(None, None, 101.0, probes=[{**PROBE, "orders_per_s": 101.0}, HELD]),
+        "tcp's capacity for p99 <= 1ms is below 101 orders/s: at every rate in reach most probes failed",
+    ),
+    (
+        record(None, None, 4_000, probes=[{**PROBE, "orders_per_s": 4_000.0}]),
+        "tcp's capacity for p99 <= 1ms is below 4,000 orders/s: at every rate tried most probes failed",
+    ),
+    (
+        record(None, None, 64_000),
+        "tcp's capacity for p99 <= 1ms is below 64,000 orders/s: the probes ended before 30,000 orders/s was decided",
+    ),
     (record(None, None, None, probes=[]), "nothing is known of tcp's capacity for p99 <= 1ms: 0 probes"),
 ]
 
