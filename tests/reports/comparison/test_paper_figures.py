@@ -90,3 +90,14 @@ def test_one_rate_has_no_such_section_and_several_have(tmp_path: Path) -> None:
     several = page_html(compared(tmp_path))
     assert several.index("<h1>") < several.index("Every verdict") < several.index("in the layout of the paper")
     assert "other hardware" in several
+
+
+def test_the_page_has_a_table_of_times_for_each_clock_that_measured_some(tmp_path: Path) -> None:
+    """At rate max nothing is due; the table of times from due had no row."""
+    record = compared(tmp_path)
+    assert "Completion time from due, in" in page_html(record)
+    for arm in record["arms"]:
+        arm["metrics"] = {name: found for name, found in arm["metrics"].items() if not name.startswith("due_")}
+    page = page_html({**record, "verdicts": []})
+    assert "Completion time from due, in" not in page
+    assert "Completion time from handing over, in" in page
