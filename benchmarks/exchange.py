@@ -26,7 +26,7 @@ import zmq
 from benchmarks.comparison import Row, permitted_priority, record_of
 from benchmarks.cpp import built
 from exchange.settings import DEFAULT_WINDOW
-from experiments.trials.redo import is_noisy
+from experiments.trials.redo import RedoRule
 from runs.priority import going_first
 from runs.record.noise import noise_share
 
@@ -34,6 +34,8 @@ SEED = 1
 LONGEST_RUN_S = 120.0
 FEW = 3
 """Repeats for figures that hardly vary."""
+RULE = RedoRule(most_extra_runs=0)
+"""Says which runs are noisy; `repeated` decides how many are made again."""
 COUNTS = ("trades", "confirmations", "quotes", "rejections")
 AGAINST = "C++ on libzmq"
 
@@ -171,7 +173,7 @@ def repeated(load: Load, program: Path | None, repeats: int, place: Place = USUA
     runs_of(load, program, place)
     taken = [runs_of(load, program, place) for _ in range(repeats)]
     for _ in range(repeats):
-        if not any(is_noisy(each.ours) for each in taken):
+        if not any(RULE.is_noisy(each.ours) for each in taken):
             break
         taken.append(runs_of(load, program, place))
         taken.remove(max(taken, key=lambda each: noise_share(each.ours) or 0.0))
@@ -180,7 +182,7 @@ def repeated(load: Load, program: Path | None, repeats: int, place: Place = USUA
 
 def noisy(taken: list[Runs]) -> str:
     """How many of the runs stayed noisy, for a row's name."""
-    count = sum(is_noisy(each.ours) for each in taken)
+    count = sum(RULE.is_noisy(each.ours) for each in taken)
     return f" ({count} of {len(taken)} beside others' work)" * (count > 0)
 
 

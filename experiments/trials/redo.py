@@ -11,16 +11,11 @@ from dataclasses import dataclass
 
 from exchange.json_records import Record
 from exchange.words import counted
-from runs.record.noise import MOST_SHARE, noise_share
+from runs.record.noise import MOST_SHARE, noise_share, share_words
 
 MOST_TRIES = 3
 MOST_NAMES = 3
 """A sentence names at most this many runs; the record names all."""
-
-
-def is_noisy(record: Record, most_share: float = MOST_SHARE) -> bool:
-    share = noise_share(record)
-    return share is not None and share > most_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +40,8 @@ class RedoRule:
         return quiet or min(valid, key=lambda record: noise_share(record) or 0.0, default=None)
 
     def is_noisy(self, record: Record) -> bool:
-        return is_noisy(record, self.most_share_of_all_cpus)
+        share = noise_share(record)
+        return share is not None and share > self.most_share_of_all_cpus
 
     def wants(self, tries: Sequence[Record], extra_runs: int) -> bool:
         """True if a step with these tries is to be run again: all were noisy, and the limits allow it."""
@@ -64,10 +60,8 @@ def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
     """2 runs set aside for noise: other work or steal took over 5% ..., with the first ones' names."""
     shares = [noise_share(run) or 0.0 for run in runs]
     names = ", ".join(run["name"] for run in runs[:MOST_NAMES]) + ", ..." * (len(runs) > MOST_NAMES)
-    return (
-        f"{counted(len(runs), 'runs')} set aside for noise: other work or steal took over "
-        f"{rule.most_share_of_all_cpus:.0%} of the processors beside each, at most {max(shares):.0%} ({names})"
-    )
+    took = _took(shares, rule.most_share_of_all_cpus, "each")
+    return f"{counted(len(runs), 'runs')} set aside for noise: {took} ({names})"
 
 
 def unknown_words(unknown: int, of_all: str) -> str:
@@ -78,5 +72,9 @@ def unknown_words(unknown: int, of_all: str) -> str:
 def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
     """other work or steal took over 5% of the processors beside 2 of 9 runs ...; empty if none was over `most`."""
     noisy = [share for share in shares if share > most]
-    beside = f"other work or steal took over {most:.0%} of the processors beside {len(noisy)} of "
-    return f"{beside}{of_all}, at most {max(noisy):.0%}" if noisy else ""
+    return _took(noisy, most, f"{len(noisy)} of {of_all}") if noisy else ""
+
+
+def _took(shares: Sequence[float], most: float, beside: str) -> str:
+    largest = share_words(max(shares))
+    return f"other work or steal took over {most:.0%} of the processors beside {beside}, at most {largest}"

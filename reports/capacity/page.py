@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from exchange.json_records import CapacityRecord, LoadAxis, Record
-from reports.capacity.table import columns_of, headline, method, percent, rounded_rate, show
+from reports.capacity.table import columns_of, headline, method, rounded_rate, show
 from reports.drawing.canvas import empty_axes, log_y
 from reports.drawing.chart import Chart, EndLabel, Numbers, label_ends, name_parts
 from reports.drawing.colours import BLUE, MUTED, ORANGE
@@ -22,6 +22,7 @@ from reports.drawing.figures import Figure, drawings, write_figures
 from reports.drawing.templates import templates
 from reports.exports import ReportOptions, page_writer, print_report
 from reports.formats import axis_number
+from runs.record.noise import share_words
 from runs.record.reading import read_record
 
 FILE = "capacity.json"
@@ -34,7 +35,7 @@ RATIO = "A dot is a probe; above 1 it broke the bound. Hollow: it failed althoug
 
 SMALLEST_RATIO = 1e-3
 BAND_OPACITY = 0.18
-TEMPLATES = templates(Path(__file__).parent, percent=percent, rounded_rate=rounded_rate)
+TEMPLATES = templates(Path(__file__).parent, percent=share_words, rounded_rate=rounded_rate)
 
 
 def page_html(record: Record) -> str:

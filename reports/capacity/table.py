@@ -11,6 +11,7 @@ from exchange.words import counted
 from reports.formats import ABSENT, number, whole
 from reports.tables import FoldingTable, key, plain_table, terminal, warning, words
 from runs.metrics import Read, number_at
+from runs.record.noise import share_words
 
 Columns = Mapping[str, Read]
 """Titles, each with what reads its figure of a probe."""
@@ -61,7 +62,7 @@ def _evidence(record: Record) -> FoldingTable:
 def _noise(runs: list[Record]) -> str:
     """The largest share of the processors that others took beside a run at this rate."""
     shares = [share for run in runs if (share := run.get("noise_share")) is not None]
-    return percent(max(shares)) if shares else ABSENT
+    return share_words(max(shares)) if shares else ABSENT
 
 
 def _middle(runs: list[Record], read: Read) -> float | None:
@@ -120,7 +121,3 @@ def _of_searches(record: Record) -> str:
 def rounded_rate(rate_per_s: float) -> str:
     """30,400: more digits than three would say more than an interval allows."""
     return f"{float(f'{rate_per_s:.3g}'):,.10g}"
-
-
-def percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{share:.0%}"

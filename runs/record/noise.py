@@ -228,8 +228,12 @@ def noise_share(run: Mapping[str, Any]) -> float | None:
 def noise_words(run: Mapping[str, Any], least_share: float = 0.0) -> str:
     """others took 47% of all processors; empty if that is unknown, or less than `least_share`."""
     share = noise_share(run)
-    digits = 0 if share is None or share >= MOST_SHARE else 1
-    return "" if share is None or share < least_share else f"others took {share:.{digits}%} of all processors"
+    return "" if share is None or share < least_share else f"others took {share_words(share)} of all processors"
+
+
+def share_words(share: float) -> str:
+    """47%; with a digit more where 5% could be more or less than MOST_SHARE"""
+    return f"{share:.{0 if share >= 2 * MOST_SHARE else 1}%}"
 
 
 class NoiseMeter:

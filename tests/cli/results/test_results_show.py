@@ -113,7 +113,13 @@ def test_no_damage_to_a_record_leads_to_a_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "line"), [(0.47, "the machine: others took 47% of all processors"), (0.03, None), (None, None)]
+    ("share", "line"),
+    [
+        (0.47, "the machine: others took 47% of all processors"),
+        (0.053, "the machine: others took 5.3% of all processors"),
+        (0.03, None),
+        (None, None),
+    ],
 )
 def test_a_noisy_run_says_so_before_its_figures(
     share: float | None, line: str | None, capsys: pytest.CaptureFixture[str]
