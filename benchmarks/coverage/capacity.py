@@ -136,10 +136,9 @@ def rows(repeats: int) -> Iterator[Row]:
             found = list(processes.map(partial(search, system), range(searches), chunksize=10))
             covered = 100 * sum(each.is_covered for each in found) / searches
             is_judged = system in SYSTEMS
-            beside = f"{_beside(found)}; {'reach 93..97' if is_judged else 'chosen on other systems'}"
-            yield Coverage(
-                f"capacity: {system.name}", beside, "% covered", [covered], [], searches=searches, is_judged=is_judged
-            )
+            aim = "reach 93..97" if is_judged else "chosen on other systems"
+            what = f"capacity: {system.name}: {_beside(found)}; {aim}"
+            yield Coverage(what, "", "% covered", [covered], [], searches=searches, is_judged=is_judged)
 
 
 def _beside(found: list[Found]) -> str:
