@@ -84,8 +84,8 @@ def _show_answer(console: Console, record: Record) -> None:
                     console.print(Text(f"{mark.label}: {mark.sentence}"))
         console.print(f"[dim]{KEY} {sureness(record)}[/dim]")
     else:
-        for verdict in record["verdicts"]:
-            console.print(Text(f"{verdict['block']}: {verdict['sentence']}"))
+        for sentence in dict.fromkeys(f"{each['block']}: {each['sentence']}" for each in record["verdicts"]):
+            console.print(Text(sentence))
 
 
 def _ratios(plot: RatioPlot, marks: list[Mark]) -> FoldingTable:

@@ -8,7 +8,7 @@ import pytest
 
 from reports.comparison.answer import answers, headline, ratio_plot, scale_of_strips, strip
 from reports.comparison.sentences import completion, cpu_beyond, cpu_metric, sureness
-from reports.comparison.table import _cpu, _ratios, show
+from reports.comparison.table import _cpu, _ratios, _show_answer, show
 from reports.formats import rounded
 from reports.tables import terminal
 from runs.metrics import COMPONENTS
@@ -225,3 +225,10 @@ def test_times_at_rate_max_are_not_called_from_due(
     said = " ".join(capsys.readouterr().out.split())
     assert ("p50 us from due" in said) == ("max" not in rates)
     assert ("from handing over" in said) == ("max" in rates)
+
+
+def test_the_reason_why_no_metric_was_compared_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence for each metric stood there, and they were the same."""
+    verdicts = [{**verdict(None, "not compared"), "metric": metric, "sentence": "a did not hold"} for metric in "xyz"]
+    _show_answer(terminal(), {**record(*verdicts), "metrics": {name: {"title": name} for name in "xyz"}})
+    assert capsys.readouterr().out.count("at 1: a did not hold") == 1
