@@ -21,7 +21,7 @@ from benchmarks.comparison import Record, Row, permitted_priority, record_of
 from transports.registry import GROUP
 
 DELAYS_US = (20, 40)
-RATE, SECONDS, REPEATS = 2_000, 1, 12
+RATE, SECONDS, REPEATS = 2_000, 4, 12
 METRIC = "due_p50_us"
 
 
