@@ -52,7 +52,7 @@ def go_on_from_snapshot(journal: Path, reader: JournalReader, engine: MatchingEn
     try:
         data = np.fromfile(snapshot_path(journal), np.uint8)
         journal_bytes = journal.stat().st_size
-    except FileNotFoundError:
+    except OSError:
         return
     if len(data) < HEAD.size:
         return
