@@ -19,7 +19,7 @@ from matching_engine.journal import JournalRefused
 from matching_engine.recovery import Recovery
 from matching_engine.service import EngineService
 from matching_engine.turns import JournalCalls, Sums
-from transports.base import Link, PeerGone
+from transports.base import Link, PeerGone, TransportError
 from transports.frames import FrameBatch
 
 BEAT_NS = 100_000_000
@@ -67,11 +67,18 @@ class ResumingEngine(EngineService):
     def _step(self) -> None:
         try:
             super()._step()
-        except PeerGone:
+        except PeerGone as gone:
             if self._stopped is not None:
                 raise
-            self._recovery.link.renew()
+            self._renew(gone)
             self._await_hello()
+
+    def _renew(self, gone: PeerGone) -> None:
+        """Open the link again. Where that fails, the session ends with the reason why the link broke."""
+        try:
+            self._recovery.link.renew()
+        except TransportError as error:
+            raise gone from error
 
     def _give_up_waiting(self) -> None:
         """A gateway that has ended its session need not come again."""

@@ -24,7 +24,7 @@ from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import BEAT_NS, ResumingEngine
 from matching_engine.service import EngineService
-from transports.base import Link, PeerGone
+from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
 from transports.renewable import RenewableLink
@@ -204,6 +204,20 @@ def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids:
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
         assert getattr(compiled, fact) == getattr(plain, fact)
     assert compiled.stopped is None
+
+
+def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path: Path) -> None:
+    """A broker that is being killed breaks off a new connection as if it did not speak AMQP."""
+
+    def refuse(_until_ns: int) -> Link:
+        raise BadAddress("the broker does not speak AMQP")
+
+    terms = Terms(7, "price-time", 1, 999)
+    script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
+    recovery = Recovery(InputJournal(tmp_path / "journal", {}), RenewableLink(script, refuse))
+    engine = MatchingEngine(OrderBook(999), 1)
+    result = ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    assert result.stopped == "the peer left"
 
 
 @pytest.mark.parametrize("packing", [1, 5])
