@@ -143,8 +143,8 @@ def counts(outcome: Outcome) -> dict[str, int]:
     found["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
     refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
     refused = sum(result.handshakes_refused for result in refusing)
-    has_broker = any(gateway.link for gateway in gateways) or any(engine.link for engine in engines)
-    if refused or not has_broker:  # a broker turns peers away itself, and tells nobody
+    has_broker = outcome.broker is not None or any(end.link for end in (*gateways, *engines))
+    if refused or (refusing and not has_broker):  # a broker turns peers away itself, and tells nobody
         found["handshakes_refused"] = refused
     return dict(found)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from exchange.results import ReporterResult
 from exchange.settings import RunSettings
 from runs.lineup import Lineup
-from runs.record.outcome import Outcome, mean_message
+from runs.record.outcome import Outcome, counts, mean_message
 from runs.record.record import Conditions, make_record
 from tests.reports.live.spool_records import completion
 
@@ -54,3 +55,13 @@ def test_the_mean_message_weighs_each_kind_by_its_number() -> None:
     found = mean_message({"orders_sent": 2, "trades": 3, "confirmations": 1, "quotes": 4, "samples": 99})
     assert found == {"mean_message_bytes": (20 + 27 + 5 + 20) / 10}
     assert mean_message({"orders_received": 2}) == {}
+
+
+def test_strangers_are_counted_where_somebody_could_count_them() -> None:
+    """A broker turns them away itself; without any component's result nobody knows."""
+    reporter = ReporterResult(
+        received=9, announced=9, checksums_agree=True, junk_frames=0, handshakes_refused=0, samples=0
+    )
+    assert counts(Outcome(reporters={1: reporter}))["handshakes_refused"] == 0
+    assert "handshakes_refused" not in counts(Outcome(reporters={1: reporter}, broker={"product": "RabbitMQ"}))
+    assert "handshakes_refused" not in counts(Outcome())
