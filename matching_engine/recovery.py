@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,12 +129,14 @@ class Recovery:
         self._to_pass_over = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
-    def take_follower(self, engine: MatchingEngine) -> tuple[Follower, list[Recent]] | None:
+    def take_follower(
+        self, engine: MatchingEngine, between: Callable[[], None]
+    ) -> tuple[Follower, list[Recent]] | None:
         """The orders that a standby matched, or that a snapshot saves, and the answers that the gateway may lack.
 
-        None where this is not all that the gateway lacks.
+        None where this is not all that the gateway lacks. `between` is called often meanwhile.
         """
-        follower, self._follower = self._follower or self._from_snapshot(engine), None
+        follower, self._follower = self._follower or self._from_snapshot(engine, between), None
         answers = follower.behind(self._theirs) if follower else None
         if follower is None or answers is None:
             return None
@@ -142,11 +145,11 @@ class Recovery:
             self._to_pass_over, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
         return follower, answers
 
-    def _from_snapshot(self, engine: MatchingEngine) -> Follower | None:
+    def _from_snapshot(self, engine: MatchingEngine, between: Callable[[], None]) -> Follower | None:
         follower = Follower(self.journal.path, engine.renewed())
         if not follower.begun_behind:
             return None
-        follower.follow()
+        follower.follow(between)
         return follower
 
     def done(self, replayed: int) -> None:

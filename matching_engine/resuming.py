@@ -160,7 +160,7 @@ class ResumingEngine(EngineService):
         self._gateway_end = None
         self._recovery.begin(theirs)
         self._send_message(Resume(theirs.session, self._recovery.journal.orders, 0))
-        if followed := self._recovery.take_follower(self._engine):
+        if followed := self._recovery.take_follower(self._engine, self._show_life):
             self._go_on_from(*followed)
         else:
             self._match_again()
@@ -180,12 +180,17 @@ class ResumingEngine(EngineService):
         self._sums = Sums()
         try:
             for orders in self._recovery.journal.batches():
-                if self._left_with is None:  # the gateway takes a long silence for the engine's end
-                    self._gateway.send(FrameBatch.of(b""), 0)
+                self._show_life()
                 self._match_once_more(orders)
         except JournalRefused as damage:
             self._stopped = self._stopped or str(damage)
         self._recovery.done(replayed=self._recovery.journal.orders)
+
+    def _show_life(self) -> None:
+        """Tell the gateway and a standby that this engine matches: they take a long silence for its end."""
+        self._beat()
+        if self._left_with is None:
+            self._gateway.send(FrameBatch.of(b""), 0)
 
     def _match_once_more(self, orders: FrameBatch) -> None:
         first = 0

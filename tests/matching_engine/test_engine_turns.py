@@ -19,11 +19,13 @@ from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
+from matching_engine.follower import Follower
 from matching_engine.journal import InputJournal
 from matching_engine.order_book import OrderBook
 from matching_engine.recovery import Pulse, Recovery
 from matching_engine.resuming import BEAT_NS, ResumingEngine
 from matching_engine.service import EngineService
+from matching_engine.snapshots import write_snapshot
 from transports.base import BadAddress, Link, PeerGone
 from transports.frames import FrameBatch
 from transports.lending import NOTICE, RECEIVE, SEND, SLEEP, Lent, lendable
@@ -204,6 +206,32 @@ def test_compiled_turns_say_what_the_loop_in_python_says(packing: int, with_ids:
     for fact in ("orders", "answers", "junk_frames", "gateway_said", "stopped"):
         assert getattr(compiled, fact) == getattr(plain, fact)
     assert compiled.stopped is None
+
+
+def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(tmp_path: Path) -> None:
+    """Its gateway takes silence for its end, and so does its standby."""
+    path, terms = tmp_path / "j.journal", Terms(7, "price-time", 1, 999)
+    journal = InputJournal(path, {}, sync="none")
+    follower = Follower(path, MatchingEngine(OrderBook(999)))
+    for number, side in ((1, ASK), (2, BID)):
+        journal.append(np.frombuffer(bytearray(encode(Order(number, side, 500, 1))), np.uint8))
+        follower.follow()
+        if side == ASK:
+            write_snapshot(journal, follower.engine, follower.sums)
+    theirs = Resume(1, follower.engine.counts.answers, follower.sums.answers.value)
+    frames = [encode(each) for each in (terms.hello(Source.GATEWAY), theirs, End(0, 0, 0, 0), theirs)]
+    script = Script(frames, 9, 9, lends=False)
+    session(script, 1, False, journal)
+    said = list(said_frames(script.said))
+    assert said[said.index(encode(Resume(1, 2, 0))) + 1] == b""
+
+
+def said_frames(said: bytes) -> Iterator[bytes]:
+    """The frames that a script took."""
+    while said:
+        size = 2 + int.from_bytes(said[:2], "little")
+        yield said[2:size]
+        said = said[size:]
 
 
 def test_an_engine_whose_link_cannot_be_opened_again_leaves_its_result(tmp_path: Path) -> None:
