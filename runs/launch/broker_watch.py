@@ -38,6 +38,7 @@ class BrokerWatch:
         if broker.is_reachable and transport.broker:
             with _environment(broker.environment):
                 self._probe = transport.broker().probe(broker.url, meetings)
+        self._has_begun = False
         self._at_start: Usage | None = None
         self._next_look_s = float("inf")
         self.sockets: list[dict[str, Any]] = []
@@ -66,6 +67,7 @@ class BrokerWatch:
         return self._server is not None or _is_of_this_host(urlsplit(self._url).hostname or "")
 
     def clock_starts(self) -> None:
+        self._has_begun = True
         if self._server is not None:
             self.sockets = accepted_by(self._server, self._nodelay)
             self._at_start = self._server.usage()
@@ -111,7 +113,8 @@ class BrokerWatch:
 
     def close(self) -> None:
         if self._probe:
-            self._probe.take_down()
+            if self._has_begun:  # else the queues may be those of a run that goes on under the same name
+                self._probe.take_down()
             self._probe.close()
 
 

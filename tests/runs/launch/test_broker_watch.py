@@ -22,12 +22,19 @@ class ScriptedProbe:
     depths: list[dict[str, int]]
     looks: int = field(default=0)
     failure: Exception = field(default_factory=lambda: PeerGone("the broker went away"))
+    calls: list[str] = field(default_factory=list)
 
     def depth(self) -> dict[str, int]:
         self.looks += 1
         if not self.depths:
             raise self.failure
         return self.depths.pop(0)
+
+    def take_down(self) -> None:
+        self.calls.append("take_down")
+
+    def close(self) -> None:
+        self.calls.append("close")
 
 
 @pytest.fixture
@@ -55,6 +62,17 @@ def test_a_look_that_fails_is_the_last_and_says_why_and_does_not_end_the_run(
         watch.look()
     assert (watch.deepest, probe.looks) == ({"order": 3}, 2)
     assert str(failure) in str(watch.last_look)
+
+
+def test_a_run_that_never_began_takes_down_no_queue_which_may_be_another_run_s(watch: BrokerWatch) -> None:
+    """A second run of the same name is refused, as long as the first one goes on."""
+    watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
+    watch._server, watch._has_begun = None, False
+    watch.close()
+    assert probe.calls == ["close"]
+    watch.clock_starts()
+    watch.close()
+    assert probe.calls == ["close", "take_down", "close"]
 
 
 def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(watch: BrokerWatch) -> None:
