@@ -54,14 +54,14 @@ class Follower:
         self._recent: deque[Recent] = deque()
         self._recent_bytes = 0
 
-    def follow(self, between: Callable[[], None] = lambda: None) -> None:
-        """Match what has come since the last call; `between` is called before each batch of it."""
+    def follow(self, beat: Callable[[], None] = lambda: None) -> None:
+        """Match what has come since the last call; `beat` is called before each batch of it."""
         if self.reader.has_begun(self.path):
             with self.path.open("rb") as file:
                 file.seek(self.reader.at)
                 data = np.frombuffer(file.read(), np.uint8)
             for orders in self.reader.batches(data, self.reader.at):
-                between()
+                beat()
                 self.match(orders)
 
     def match(self, orders: FrameBatch) -> None:

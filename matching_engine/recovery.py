@@ -129,14 +129,12 @@ class Recovery:
         self._to_pass_over = EVERY_ANSWER
         self._began_ns = time.monotonic_ns()
 
-    def take_follower(
-        self, engine: MatchingEngine, between: Callable[[], None]
-    ) -> tuple[Follower, list[Recent]] | None:
+    def take_follower(self, engine: MatchingEngine, beat: Callable[[], None]) -> tuple[Follower, list[Recent]] | None:
         """The orders that a standby matched, or that a snapshot saves, and the answers that the gateway may lack.
 
-        None where this is not all that the gateway lacks. `between` is called often meanwhile.
+        None where this is not all that the gateway lacks. `beat` is called often meanwhile.
         """
-        follower, self._follower = self._follower or self._from_snapshot(engine, between), None
+        follower, self._follower = self._follower or self._from_snapshot(engine, beat), None
         answers = follower.behind(self._theirs) if follower else None
         if follower is None or answers is None:
             return None
@@ -145,11 +143,11 @@ class Recovery:
             self._to_pass_over, self._checksum = self._theirs.messages - answers[0].before, answers[0].checksum.copy()
         return follower, answers
 
-    def _from_snapshot(self, engine: MatchingEngine, between: Callable[[], None]) -> Follower | None:
+    def _from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:
         follower = Follower(self.journal.path, engine.renewed())
         if not follower.begun_behind:
             return None
-        follower.follow(between)
+        follower.follow(beat)
         return follower
 
     def done(self, replayed: int) -> None:

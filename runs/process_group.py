@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -23,6 +24,8 @@ from runs.priority import scheduled_as_now
 WAIT_S = 3.0
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 MOST_RESTARTS = 100
+PIPE_BYTES = 1 << 20
+"""Room for the events of some 20 s under --recover, so that a launcher that is stopped meanwhile stops no component."""
 
 
 class ProcessGroup:
@@ -67,6 +70,8 @@ class ProcessGroup:
                 process_group=self.id,
                 env={**os.environ, **environment},
             )
+        with contextlib.suppress(OSError, AttributeError):  # more than a user may have, or no Linux
+            fcntl.fcntl(self.children[name].stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
 
     def tell(self, *names: str, known: Mapping[str, Any] | None = None) -> None:
         """Tell components what is known of those whose place they take. The first line starts them."""

@@ -143,8 +143,7 @@ def counts(outcome: Outcome) -> dict[str, int]:
     found["junk_frames"] = sum(result.junk_frames for result in outcome.results.values())
     refusing: list[EngineResult | ReporterResult] = [*engines, *reporters]
     refused = sum(result.handshakes_refused for result in refusing)
-    links = [each.link for each in gateways] + [each.link for each in engines]
-    has_broker = outcome.broker is not None or any(links)
+    has_broker = bool(outcome.broker) or any(each.link for each in gateways) or any(each.link for each in engines)
     if refused or (refusing and not has_broker):  # a broker turns peers away itself, and tells nobody
         found["handshakes_refused"] = refused
     return dict(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -190,3 +191,13 @@ def test_a_scratch_folder_whose_path_has_a_line_break_is_removed_and_no_other(
         assert processes.folder.parent == strange
         monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)  # so that the watchdog does it
     assert (list(strange.iterdir()), other.exists()) == ([], True)
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="no pipes of another size here")
+def test_a_launcher_that_is_stopped_for_a_while_stops_no_component() -> None:
+    """Under --recover a gateway tells it some 40 kB a second, and waits where the pipe is full."""
+    with ProcessGroup() as processes:
+        processes.start("reporter", ["reporter", "--help"], None, {})
+        stdout = processes.children["reporter"].stdout
+        assert stdout is not None
+        assert fcntl.fcntl(stdout, fcntl.F_GETPIPE_SZ) >= 20 * 41_917
