@@ -20,7 +20,6 @@ from exchange.messages import Hello, Resume, encode, read
 from exchange.session import SOURCE_BITS, source_byte
 from transports.base import Link, PeerGone, TransportError
 from transports.frames import FrameBatch
-from transports.registry import has_broker
 
 LOOK_NS = 10_000_000
 """Between two looks for another link."""
@@ -30,7 +29,7 @@ class SourceLink(Link):
     """A source's link to its reporter. It takes every frame at once, and keeps it until it is in the spool."""
 
     def __init__(self, link: Link, open_link: Callable[[], Link], source: str) -> None:
-        """`open_link` is called in a thread of its own, since a source must not wait. A broker is not sought again."""
+        """`open_link` is called in a thread of its own, since a source must not wait."""
         self.url, self._open_link = link.url, open_link
         self._link: Link | None = link
         self._source = source_byte(source)
@@ -74,8 +73,6 @@ class SourceLink(Link):
         try:
             call(link)
         except PeerGone:
-            if has_broker(self.url):
-                raise
             self._link = None
             self._thread = threading.Thread(target=self._open_another, args=(link,), daemon=True)
             self._thread.start()
@@ -94,6 +91,7 @@ class SourceLink(Link):
     def _open_another(self, lost: Link) -> None:
         lost.close(0)
         while self._is_open and self._link is None:
+            time.sleep(LOOK_NS / 1e9)
             with contextlib.suppress(TransportError):
                 link = self._open_link()
                 self._say(Resume(self._source, 0, 0))

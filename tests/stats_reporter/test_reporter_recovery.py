@@ -37,8 +37,8 @@ class Killed(Exception):
 class Reporters:
     """Reporters of one run, one after the other, each in a thread."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.url = folder, "tcp://127.0.0.1:0"
+    def __init__(self, folder: Path, url: str = "tcp://127.0.0.1:0") -> None:
+        self.folder, self.url = folder, url
         self.results: list[ReporterResult] = []
         self.links: list[SourceLink] = []
         """Of its sources."""
@@ -198,6 +198,23 @@ def test_a_connection_that_breaks_costs_nothing_while_the_reporter_lives(reporte
     for thread in threads:
         thread.join()
     assert (result.announced, result.received, result.checksums_agree) == (6, 6, True)
+
+
+def test_a_connection_to_a_broker_that_breaks_costs_nothing(at_broker: str, tmp_path: Path) -> None:
+    reporters = Reporters(tmp_path, at_broker)
+    reporters.start()
+    gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
+    gateway.say(Throughput(1, 10))
+    stream = gateway.link._link._session.loop.connection.stream  # type: ignore[union-attr]
+    end_connection(stream.fd, peer_of(stream.fd))
+    gateway.say(Throughput(1, 20))
+    gateway.reporting.record("traffic", TRAFFIC)
+    threads = [gateway.end(), engine.end()]
+    result = reporters.finish()
+    for thread in threads:
+        thread.join()
+    reporters.close()
+    assert (result.announced, result.received, result.checksums_agree) == (5, 5, True)
 
 
 def test_a_source_that_was_killed_after_its_end_is_awaited_again(reporters: Reporters) -> None:
