@@ -68,7 +68,7 @@ def test_a_gateway_counts_whatever_comes_and_hashes_answers_alone(frames: list[b
     completion.handed_over(10, 1)
     intake = Intake(Frames(frames), completion, stream)
     assert intake.take() == len(frames)
-    answers = int(completion.by_type.sum())
+    answers = int(completion.tables.by_type.sum())
     greetings = (intake.hello is not None) + (intake.end is not None) + intake.asked_to_resume
     assert intake.junk + answers + greetings >= len(list(filter(None, frames))), "an empty frame only says: I am here"
 
