@@ -150,18 +150,21 @@ class InputJournal:
                 f"{self.path} is damaged at offset {good:,}, behind order {self.orders:,}, and has orders again at "
                 f"{behind:,}: --salvage goes on with the {self.orders:,} orders, and keeps the rest in a file"
             )
+        rest_path = self._rest_path
         if behind >= 0:
-            self._rest_path.write_bytes(data[good:].tobytes())
+            rest_path.write_bytes(data[good:].tobytes())
         del data
         os.ftruncate(self._descriptor, good)
         self.cut_bytes = rest
-        where = f", which are in {self._rest_path.name}" if behind >= 0 else ""
+        where = f", which are in {rest_path.name}" if behind >= 0 else ""
         on_cut(f"{self.path}: cut {rest:,} bytes behind order {self.orders:,}{where}")
         return good
 
     @property
     def _rest_path(self) -> Path:
-        return self.path.with_name(self.path.name + ".rest")
+        """Where what is cut goes: a new file."""
+        names = (f"{self.path.name}.rest{number}" for number in ("", *range(2, 1000)))
+        return next(path for path in map(self.path.with_name, names) if not path.exists())
 
     def _map(self) -> Bytes:
         """The file's bytes as they are now."""

@@ -76,7 +76,11 @@ class Prober:
         tries = [self._measured(value)]
         while self.rule and self.rule.wants(list(map(_noise_of, tries)), len(self.set_aside) + len(tries) - 1):
             say(f"{self.load.axis.in_words(f'{value:,.0f}'):>21}: again, since {noise_words(_noise_of(tries[-1]))}")
-            tries.append(self._measured(value))
+            try:
+                tries.append(self._measured(value))
+            except KeyboardInterrupt:
+                self.set_aside += tries
+                raise
         quietest = (self.rule.choose(list(map(_noise_of, tries))) if self.rule else None) or tries[0]
         found = next(each for each in tries if each["run"] == quietest.get("name", each["run"]))
         self.set_aside += [each for each in tries if each is not found]

@@ -130,6 +130,16 @@ def test_damage_in_the_middle_is_refused_with_its_offset_and_salvage_goes_on_bef
     assert sentences == [f"{path}: cut {end - second} bytes behind order 3, which are in j.rest"]
 
 
+def test_what_is_salvaged_twice_goes_into_two_files(tmp_path: Path) -> None:
+    path, rests = tmp_path / "j", []
+    for _ in range(2):
+        *_, second, _, end = written(path, 3, 2, 4)
+        flip(path, second)
+        rests.append(path.read_bytes()[second:end])
+        frames(path, salvage=True)
+    assert [(tmp_path / name).read_bytes() for name in ("j.rest", "j.rest2")] == rests
+
+
 def test_a_damaged_start_of_a_session_is_no_torn_tail_if_one_record_of_orders_is_behind_it(tmp_path: Path) -> None:
     journal = InputJournal(tmp_path / "j", IDENTITY)
     begins = (tmp_path / "j").stat().st_size

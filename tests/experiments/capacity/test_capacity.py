@@ -119,6 +119,18 @@ def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypat
     assert (found["redo_noisy"]["most_tries"], found["redo_noisy"]["most_extra_runs"]) == (3, 15)
 
 
+def test_a_noisy_probe_is_named_also_if_ctrl_c_comes_while_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shares() -> Iterator[float]:
+        yield from (0.0, 0.3)
+        raise KeyboardInterrupt
+
+    found = searched(tmp_path, monkeypatch, shares())
+    assert [probe["noise_share"] for probe in found["probes"]] == [0.0]
+    assert [run["noise_share"] for run in found["set_aside"]] == [0.3]
+
+
 def test_noisy_probes_are_made_again_up_to_the_rule_s_cap_or_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
