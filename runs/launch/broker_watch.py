@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from runs.notices import say
 from runs.record import machine
 from runs.record.noise import sees_every_process
 from transports.base import Address
@@ -113,9 +114,12 @@ class BrokerWatch:
 
     def close(self) -> None:
         if self._probe:
-            if self._has_begun:  # else the queues may be those of a run that goes on under the same name
-                self._probe.take_down()
-            self._probe.close()
+            try:
+                if self._has_begun:  # else the queues may be those of a run that goes on under the same name
+                    self._probe.take_down()
+                self._probe.close()
+            except Exception as error:  # noqa: BLE001  # a run's record does not depend on it
+                say(f"the run's queues may be left at the broker: {type(error).__name__}: {error}")
 
 
 def accepted_by(server: Server, nodelay: bool) -> list[dict[str, Any]]:

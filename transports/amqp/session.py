@@ -126,10 +126,13 @@ class Session:
         return (self.blocked_ns + now_ns) / 1e9
 
     def ask(self, request: Callable[[Callable[..., None]], object], until_ns: int) -> tuple[Any, ...]:
-        """Make a request that takes a callback, and return the arguments of that call."""
+        """Make a request that takes a callback, and return the arguments of that call. TransportError without one."""
         self.check()
         answers: list[tuple[Any, ...]] = []
-        request(lambda *answer: answers.append(answer))
+        try:
+            request(lambda *answer: answers.append(answer))
+        except exceptions.AMQPError as error:  # the channel was closed, and no other could be opened
+            explain(error, self._address)
         self.wait_for(lambda: bool(answers), until_ns)
         return answers[0]
 

@@ -75,6 +75,19 @@ def test_a_run_that_never_began_takes_down_no_queue_which_may_be_another_run_s(w
     assert probe.calls == ["close", "take_down", "close"]
 
 
+def test_queues_that_cannot_be_taken_down_end_no_run(
+    watch: BrokerWatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("the channel is closed")
+
+    watch._probe = probe = ScriptedProbe([])  # type: ignore[assignment]
+    monkeypatch.setattr(probe, "take_down", fail)
+    watch._server, watch._has_begun = None, True
+    watch.close()
+    assert "the run's queues may be left at the broker: RuntimeError: the channel is closed" in capsys.readouterr().err
+
+
 def test_a_broker_on_this_host_is_found_by_its_port_and_another_host_s_is_not(watch: BrokerWatch) -> None:
     watch._server = None
     with socket.create_server(("127.0.0.1", 0)) as broker:

@@ -152,6 +152,17 @@ def test_a_probe_sees_how_deep_the_queues_are_and_takes_them_down(at_broker: str
     connector.close()
 
 
+def test_a_probe_whose_channel_is_closed_takes_nothing_down_and_raises_nothing(at_broker: str) -> None:
+    """The broker closed it, and was frozen before it opened another."""
+    probe = Probe(at_broker, TOKEN)
+    session = probe._session
+    session.channel.close()
+    session.wait_for(lambda: session.channel.is_closed or session._problem is not None, deadline_ns())
+    session._problem = None
+    probe.take_down()
+    probe.close()
+
+
 def test_a_broker_that_goes_away_is_peer_gone(at_broker: str) -> None:
     with joined(at_broker) as (listener, _):
         abandon(listener)
