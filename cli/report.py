@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,9 @@ REPORTS = {
     "capacity.json": "reports.capacity.page:report_capacity",
     "faults.json": "reports.faults.page:report_faults",
     "run.json": "reports.run.page:report_run",
-    "spool": "reports.run.page:report_run",
+    "spool/": "reports.run.page:report_run",
 }
-"""What a folder of each kind holds, and the function that makes its report, imported when it is called."""
+"""By what a folder of each kind holds: the function that makes its report, imported when it is called."""
 
 
 @click.command()
@@ -51,7 +52,7 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 def report(folder: Path, asked: ReportOptions) -> int:
     """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
     for mark, made_by in REPORTS.items():
-        if (folder / mark).exists():
+        if os.path.exists(f"{folder}/{mark}"):  # a Path would lose the slash behind a folder's name
             return int(pkgutil.resolve_name(made_by)(folder, asked))
     raise UserError(
         f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "

@@ -136,7 +136,8 @@ def check_prices(prices: object) -> None:
 def settled_prices(prices: Prices, model: str, max_price: int) -> Prices:
     """The range of a run's prices. BadSetting for an unknown model, or for prices that a wide model cannot have."""
     one_of("price_model", model, PRICE_MODELS)
-    if not PRICE_MODELS[model]:
+    spans_book = PRICE_MODELS[model]
+    if not spans_book:
         return prices
     if tuple(prices) not in (USUAL_PRICES, (1, max_price)):
         raise BadSetting("prices", f"{prices[0]}..{prices[1]}", f"1..{max_price}, where the price model is {model}")

@@ -12,7 +12,7 @@ import numpy as np
 from exchange.checksum import StreamChecksum
 from exchange.messages import Resume
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal_records import JournalReader
+from matching_engine.journal_records import JournalReader, snapshot_path
 from matching_engine.snapshots import go_on_from_snapshot
 from matching_engine.turns import Sums
 from transports.frames import Bytes, FrameBatch, Longs
@@ -53,6 +53,12 @@ class Follower:
         self._batch = FrameBatch(1 << 18, 1 << 21)
         self._recent: deque[Recent] = deque()
         self._recent_bytes = 0
+
+    @classmethod
+    def from_snapshot(cls, path: Path, engine: MatchingEngine) -> Follower | None:
+        """A follower that begins behind the journal's snapshot, with such an engine; None without one that fits."""
+        follower = cls(path, engine.renewed()) if snapshot_path(path).exists() else None
+        return follower if follower and follower.begun_behind else None
 
     def follow(self, beat: Callable[[], None] = lambda: None) -> None:
         """Match what has come since the last call; `beat` is called before each batch of it."""

@@ -150,7 +150,7 @@ class InputJournal:
                 f"{self.path} is damaged at offset {good:,}, behind order {self.orders:,}, and has orders again at "
                 f"{behind:,}: --salvage goes on with the {self.orders:,} orders, and keeps the rest in a file"
             )
-        rest_path = self._rest_path
+        rest_path = self._new_rest_path()
         if behind >= 0:
             rest_path.write_bytes(data[good:].tobytes())
         del data
@@ -160,9 +160,8 @@ class InputJournal:
         on_cut(f"{self.path}: cut {rest:,} bytes behind order {self.orders:,}{where}")
         return good
 
-    @property
-    def _rest_path(self) -> Path:
-        """Where what is cut goes: a new file."""
+    def _new_rest_path(self) -> Path:
+        """A file that is not there yet, for what is cut off."""
         names = (f"{self.path.name}.rest{number}" for number in ("", *range(2, 1000)))
         return next(path for path in map(self.path.with_name, names) if not path.exists())
 

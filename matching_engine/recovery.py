@@ -98,7 +98,7 @@ class Recovery:
         self.pulse.begin()
         self._follower = follower
         self.is_resumed = self.is_confirmed = False
-        self.stale_frames = self._snapshots = self._orders_in_snapshot = 0
+        self.stale_frames = self._orders_in_snapshot = 0
         self._to_pass_over, self._checksum = 0, StreamChecksum()
         """How many of the next answers the gateway has; and the checksum of those before them."""
         self._theirs = Resume(0, 0, 0)
@@ -144,10 +144,8 @@ class Recovery:
         return follower, answers
 
     def _from_snapshot(self, engine: MatchingEngine, beat: Callable[[], None]) -> Follower | None:
-        follower = Follower(self.journal.path, engine.renewed())
-        if not follower.begun_behind:
-            return None
-        follower.follow(beat)
+        if follower := Follower.from_snapshot(self.journal.path, engine):
+            follower.follow(beat)
         return follower
 
     def done(self, replayed: int) -> None:
@@ -187,7 +185,6 @@ class Recovery:
             self._orders_in_snapshot = orders
             with contextlib.suppress(OSError):
                 snapshots.write_snapshot(self.journal, engine, sums)
-                self._snapshots += 1
 
     def facts(self) -> dict[str, Any]:
         """The `journal` of a result."""
@@ -197,5 +194,4 @@ class Recovery:
             "orders_replayed": self._replayed,
             "replay_s": self._replay_ns / 1e9,
             "stale_frames": self.stale_frames,
-            "snapshots": self._snapshots,
         }

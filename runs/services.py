@@ -91,7 +91,7 @@ def open_engine(
     engine = _engine(settings, capacity, with_ids)
     if settings.journal:
         try:
-            recovery = _reopened(name, gateway, settings, instance, engine.renewed(), salvage)
+            recovery = _reopened(name, gateway, settings, instance, engine, salvage)
         except UserError:
             gateway.close(0)
             raise
@@ -103,17 +103,13 @@ def open_engine(
 def _reopened(
     name: str, gateway: Link, settings: RunSettings, instance: int, engine: MatchingEngine, salvage: bool
 ) -> Recovery:
-    """The journal, from which a session goes on. Where it has a snapshot, the engine matches the orders behind that.
-
-    To salvage a journal, it is read from its first order.
-    """
+    """The journal, with which a session goes on. To be salvaged, it is read from its first order, without snapshot."""
     from matching_engine.follower import Follower
     from matching_engine.journal import JournalIsOthers
 
-    follower = Follower(_journal_path(settings, instance), engine)
-    begun = follower if follower.begun_behind and not salvage else None
+    follower = None if salvage else Follower.from_snapshot(_journal_path(settings, instance), engine)
     try:
-        return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, begun), begun)
+        return _recovery(name, gateway, _open_journal(name, settings, instance, salvage, follower), follower)
     except JournalIsOthers as error:
         raise UserError(str(error)) from error
 

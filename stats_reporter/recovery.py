@@ -47,10 +47,10 @@ class SourceLink(Link):
         return list(self._frames)
 
     def send(self, batch: FrameBatch, first: int) -> int:
-        if not self._began_ns and isinstance(hello := read(batch[first]), Hello):
-            self._began_ns = hello.monotonic_ns
         for index in range(first, batch.count):
             self._frames.append(batch[index])
+        if not self._began_ns and self._frames.count and isinstance(hello := read(self._frames[0]), Hello):
+            self._began_ns = hello.monotonic_ns
         self._move()
         return batch.count
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.util
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -28,11 +28,11 @@ def open_socket() -> socket.socket:
     return socket.socket()
 
 
-def later(module: str, function: str) -> Callable[..., Any]:
-    """A module's function; the module, which takes long to import, is imported at the first call."""
+def later(name: str) -> Callable[..., Any]:
+    """The function module:name. The module, which takes long to import, is imported at the first call."""
 
     def call(*arguments: Any) -> Any:
-        return getattr(importlib.import_module(module), function)(*arguments)
+        return pkgutil.resolve_name(name)(*arguments)
 
     return call
 

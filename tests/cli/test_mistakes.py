@@ -309,3 +309,11 @@ def test_a_report_of_a_folder_that_cannot_be_searched_is_refused(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.X_OK)
     assert "is not executable" in refused("report", tmp_path)
+
+
+def test_a_folder_whose_spool_is_a_file_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "spool").touch()
+    said = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert said.exit_code == 2
+    assert "is not a run's folder" in said.output
+    assert not (tmp_path / "report.html").exists()

@@ -174,16 +174,16 @@ class BrokenSession:
 
     def _run_engine(self) -> EngineResult | None:
         link = self._listen()
-        follower, self._follower = self._follower or self._begun_behind_a_snapshot(), None
+        engine = MatchingEngine(OrderBook(999), self.packing)
+        follower, self._follower = self._follower or Follower.from_snapshot(self.path, engine), None
         reading = {"reader": follower.reader, "on_orders": follower.match} if follower else {}
         journal = self._journal = InputJournal(self.path, {"run": RUN}, self.packing, self.sync, **reading)
         journal.start_syncing(lambda run: self.world.start("journal", run))
         recovery = Recovery(journal, RenewableLink(link, lambda _: self._listen()), follower)
         if self.has_standby:
-            self._follower = self._new_follower()
+            self._follower = Follower(self.path, engine.renewed())
             self.world.start("standby", partial(self._follow, self._follower))
         terms = Terms(RUN, "price-time", self.packing, 999)
-        engine = MatchingEngine(OrderBook(999), self.packing)
         service = ResumingEngine(engine, terms, recovery, Sink(self.world), 7, 20.0)
         service.while_alone = lambda: self._left_with and service.end_as(self._left_with)
         service.while_alone()
@@ -194,13 +194,6 @@ class BrokenSession:
             return None
         finally:
             journal.abandon()
-
-    def _begun_behind_a_snapshot(self) -> Follower | None:
-        follower = self._new_follower()
-        return follower if follower.begun_behind else None
-
-    def _new_follower(self) -> Follower:
-        return Follower(self.path, MatchingEngine(OrderBook(999), self.packing))
 
     def _follow(self, follower: Follower) -> None:
         while self._follower is follower and self._gateway_task.result is None and self._gateway_task.error is None:

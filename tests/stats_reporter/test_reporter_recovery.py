@@ -146,6 +146,15 @@ def test_a_source_forgets_what_is_in_the_spool_and_another_reporter_goes_on_from
     assert (result.announced, result.received, result.checksums_agree, result.stopped) == (9, 9, True, None)
 
 
+def test_a_source_may_send_nothing_before_its_hello(reporters: Reporters) -> None:
+    link = SourceLink(
+        registry.connect(reporters.url, "token", time.monotonic_ns() + 10**9, Pattern.FAN_IN), None, "gateway"
+    )  # type: ignore[arg-type]
+    reporters.links.append(link)
+    assert link.send(FrameBatch(1), 0) == 0
+    assert link.unrecorded() == []
+
+
 def test_another_reporter_gets_what_the_first_one_lacked_even_half_a_sample(reporters: Reporters) -> None:
     gateway, engine = Component(reporters, Source.GATEWAY), Component(reporters, Source.ENGINE)
     gateway.say(Throughput(1, 10), Timestamp(Meter.ORDER_HANDED_OVER, 7, 100))

@@ -67,5 +67,5 @@ TRANSPORT = Transport(
         "delivery=acked&queue=stream",
     ),
     needs={"pika": "`pip install pika`"},
-    broker=later("transports.amqp.broker", "RabbitMq"),
+    broker=later("transports.amqp.broker:RabbitMq"),
 )

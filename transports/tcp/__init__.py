@@ -9,8 +9,8 @@ from transports.declaration import BUFFERS, Transport, later
 
 TRANSPORT = Transport(
     places={"tcp": "port"},
-    listen=later("transports.tcp.link", "listen"),
-    connect=later("transports.tcp.link", "connect"),
+    listen=later("transports.tcp.link:listen"),
+    connect=later("transports.tcp.link:connect"),
     about={"tcp": "plain sockets, a length and a frame per write: the raw baseline"},
     options={"quickack": ("off", "on"), "keys": (), **BUFFERS},
     over_tcp=frozenset({"tcp"}),
