@@ -140,9 +140,10 @@ class LogBuckets:
 class RateMeter:
     """A throughput meter: messages since the last sample, over the time since."""
 
-    def __init__(self, meter: Meter, start_ns: int) -> None:
+    def __init__(self, meter: Meter, start_ns: int, total: int = 0) -> None:
+        """`total` messages came before the start."""
         self._meter = meter
-        self._last_total, self._last_ns = 0, start_ns
+        self._last_total, self._last_ns = total, start_ns
 
     def sample(self, total: int, now_ns: int) -> Throughput:
         """The message for the reporter; `total` is the number of messages since the start."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,7 +71,10 @@ def is_full(last: float, others: Sequence[float]) -> bool:
 
 
 class Reading(NamedTuple):
-    """A source's clock and CPU time, which only grow; or the growth of both between two readings."""
+    """A source's clock and the CPU time of its process, or the growth of both between two readings.
+
+    Both only grow, unless the source was started again: its new process counts CPU time from 0.
+    """
 
     monotonic_ns: int
     cpu_s: float = 0.0
@@ -89,7 +93,8 @@ class Reading(NamedTuple):
         return self.cpu_s / self.length_s
 
     def since(self, before: Reading) -> Reading:
-        return Reading(self.monotonic_ns - before.monotonic_ns, self.cpu_s - before.cpu_s)
+        used_s = self.cpu_s - before.cpu_s
+        return Reading(self.monotonic_ns - before.monotonic_ns, used_s if used_s >= 0 else self.cpu_s)
 
 
 class History:
@@ -139,8 +144,10 @@ class History:
         """The growth from the clock's start to the last reading."""
         if not self._seconds:
             return None
-        first, last = (self._readings[self._seconds[at]] for at in (0, -1))
-        return Reading(self._first_ns(self._seconds[0]) + last.monotonic_ns - first.monotonic_ns, last.cpu_s)
+        readings = [self._readings[second] for second in self._seconds]
+        length_ns = self._first_ns(self._seconds[0]) + readings[-1].monotonic_ns - readings[0].monotonic_ns
+        ended_s = sum(each.cpu_s for each, after in pairwise(readings) if after.cpu_s < each.cpu_s)
+        return Reading(length_ns, ended_s + readings[-1].cpu_s)
 
     def _first_ns(self, second: int) -> int:
         """The clock's start, which no reading marks: `second` + 1 seconds before the end of this second."""

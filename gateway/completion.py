@@ -199,6 +199,12 @@ class Completion:
             self._grow()
         self.newest += count
 
+    def taken_over(self, handed: Longs, due: Longs) -> None:
+        """Note when each of the next orders went, and when they were due."""
+        self.handed_over(len(handed), 0, due)
+        slots = np.arange(self.newest - len(handed), self.newest) + 1
+        self.tables.handed[slots & (len(self.tables.handed) - 1)] = handed
+
     def skip(self, answered: int) -> None:
         """Leave out the first orders, whose times another gateway has reported."""
         self.newest = self.answered = answered

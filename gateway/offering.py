@@ -102,10 +102,10 @@ class Offering:
             count = min(until - self.sent, self._batch_orders)
             self._flow.fill(self._batch, self.sent + 1, count)
             due = self._pacer.due_times(self.sent + 1, count)
-            handed_ns = int(due[0]) if len(due) else since_ns
+            handed = due if len(due) else np.full(count, since_ns)
             if self.sent >= reported:
-                self._completion.handed_over(count, handed_ns, due)
-            self._note_sent(self._batch.span(0, self._batch.count), handed_ns, handed_ns)
+                self._completion.taken_over(handed, due)
+            self._note_sent(self._batch.span(0, self._batch.count), int(handed[0]), int(handed[-1]))
 
     def _offer_again(self) -> None:
         """Send some of the orders that went before; they keep the time of their first hand-over."""

@@ -43,25 +43,32 @@ def _count_answers(buffer: Bytes, offsets: Longs, first: int, count: int, most: 
 
 
 EVERY_ANSWER = 1 << 62
-_PROCESS, _BEATS, _ENDED = range(3)
+_PROCESS, _BEATS, _ENDED, _CLOCK_START_NS, _NUMBERS = range(5)
 
 
 class Pulse:
-    """Numbers in a file beside the journal, by which a standby sees that the engine lives."""
+    """Numbers in a file beside the journal: a standby sees that the engine lives, and knows when its clock started."""
 
     def __init__(self, path: Path) -> None:
         with path.open("ab") as file:  # which another process may be making, too
-            file.truncate(3 * 8)
-        self._numbers = np.memmap(path, np.int64, "r+", shape=(3,))
+            file.truncate(_NUMBERS * 8)
+        self._numbers = np.memmap(path, np.int64, "r+", shape=(_NUMBERS,))
 
     @staticmethod
     def path(journal: Path) -> Path:
         """The file of the engine that has this journal."""
         return journal.with_suffix(".pulse")
 
-    def begin(self) -> None:
-        """Note that this process is the engine now."""
-        self._numbers[:] = os.getpid(), 0, 0
+    def begin(self, goes_on: bool) -> None:
+        """Note that this process is the engine now. If it goes on with a session, the clock of that stays."""
+        self._numbers[:_CLOCK_START_NS] = os.getpid(), 0, 0
+        self._numbers[_CLOCK_START_NS] *= goes_on
+
+    def clock_start_ns(self, now_ns: int) -> int:
+        """When the clock of the session's first engine started; it starts now if there was none since the host did."""
+        if not 0 < self._numbers[_CLOCK_START_NS] <= now_ns:
+            self._numbers[_CLOCK_START_NS] = now_ns
+        return int(self._numbers[_CLOCK_START_NS])
 
     def beat(self) -> None:
         self._numbers[_BEATS] += 1
@@ -95,7 +102,7 @@ class Recovery:
         """A `follower` has matched the journal so far."""
         self.journal, self.link = journal, link
         self.pulse = Pulse(Pulse.path(journal.path))
-        self.pulse.begin()
+        self.pulse.begin(goes_on=journal.orders > 0)
         self._follower = follower
         self.is_resumed = self.is_confirmed = False
         self.stale_frames = self._orders_in_snapshot = 0

@@ -112,6 +112,9 @@ class ResumingEngine(EngineService):
         except OSError as error:
             self._stopped = self._stopped or str(error)
 
+    def _clock_start_ns(self, now_ns: int) -> int:
+        return self._recovery.pulse.clock_start_ns(now_ns)
+
     def _beat(self) -> None:
         self._recovery.pulse.beat()
 

@@ -239,9 +239,14 @@ class EngineService:
         """Start the clock, with the first frame after the hello."""
         now_ns = time.monotonic_ns()
         self._started = True
-        self._reporting.start(now_ns)
-        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns)
-        self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns)
+        self._reporting.start(now_ns, self._clock_start_ns(now_ns))
+        counts = self._engine.counts
+        self._orders_received = RateMeter(Meter.ENGINE_ORDERS_RECEIVED, now_ns, counts.orders)
+        self._messages_sent = RateMeter(Meter.ENGINE_MESSAGES_SENT, now_ns, counts.answers)
+
+    def _clock_start_ns(self, now_ns: int) -> int:
+        """When the first second of the session began."""
+        return now_ns
 
     def _sample(self) -> None:
         """Report meters 2 and 3 after each batch that has a sampled order in it."""

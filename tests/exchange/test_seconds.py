@@ -65,6 +65,14 @@ def test_the_first_second_counts_from_the_clock_s_start_and_a_late_one_from_the_
     assert (history.last, history.after(0), history.after(3)) == (3, 3, None)
 
 
+def test_a_source_that_was_started_again_counts_cpu_from_zero() -> None:
+    history = History()
+    for second, cpu_s in enumerate((0.5, 1.0, 0.25, 0.75)):
+        history.put(second, reading(7.0 + second, cpu_s))
+    assert [history.grown(second) for second in range(4)] == [reading(1.0, cpu_s) for cpu_s in (0.5, 0.5, 0.25, 0.5)]
+    assert history.whole() == reading(4.0, 1.75)
+
+
 def test_the_only_second_of_a_short_run_is_as_long_as_the_run() -> None:
     history = History(duration_s=0.75)
     assert history.put(0, reading(9.0, 0.3)) == reading(0.75, 0.3)

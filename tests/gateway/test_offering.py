@@ -67,6 +67,16 @@ def test_nothing_goes_before_it_is_due():
     assert desk.offering.next_due_ns() == START_NS + 101 * MS
 
 
+def test_orders_of_a_killed_gateway_count_as_handed_over_when_each_was_due():
+    desk = Desk(orders_per_s=1_000.0)
+    desk.offering.take_over(1_500, 300, START_NS, START_NS)
+    handed = desk.completion.tables.handed
+    assert [handed[each] for each in (301, 1_023, 1_024, 1_500)] == [
+        START_NS + each * MS for each in (300, 1_022, 1_023, 1_499)
+    ]
+    assert desk.offering.last_handed_ns == START_NS + 1_499 * MS
+
+
 @pytest.mark.parametrize("window", [1, 7, 100, 5_000])
 def test_the_window_bounds_what_is_in_flight(window):
     desk = Desk(orders=20_000, window=window)

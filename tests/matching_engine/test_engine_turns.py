@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exchange.measurements import Source
-from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, encode, read
+from exchange.measurements import Meter, Source
+from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, Throughput, encode, read
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
@@ -128,13 +128,16 @@ class Listener(Script):
         super().__init__([encode(End(0, 0, 0, 0))], 1, 10**6, lends=False)
 
 
-def session(script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None) -> EngineResult:
+def session(
+    script: Script, packing: int, with_ids: bool, journal: InputJournal | None = None, reporter: Script | None = None
+) -> EngineResult:
+    reporter = reporter or Listener()
     terms = Terms(7, "price-time", packing, 999)
     engine = MatchingEngine(OrderBook(999, with_ids=with_ids), packing)
     if journal is None:
-        return EngineService(engine, terms, script, Listener(), sampling_interval=3, timeout_s=1.0).run()
+        return EngineService(engine, terms, script, reporter, sampling_interval=3, timeout_s=1.0).run()
     recovery = Recovery(journal, RenewableLink(script, lambda _: script))
-    return ResumingEngine(engine, terms, recovery, Listener(), sampling_interval=3, timeout_s=1.0).run()
+    return ResumingEngine(engine, terms, recovery, reporter, sampling_interval=3, timeout_s=1.0).run()
 
 
 class Stalled(Script):
@@ -224,6 +227,23 @@ def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(
     session(script, 1, False, journal)
     said = list(said_frames(script.said))
     assert said[said.index(encode(Resume(1, 2, 0))) + 1] == b""
+
+
+def test_no_rate_of_an_engine_that_was_started_again_counts_what_it_matched_again(tmp_path: Path) -> None:
+    """300 orders had a confirmation and a quote each; the three that follow have no quote."""
+    journal = InputJournal(tmp_path / "j.journal", {}, sync="none")
+    for number in range(1, 301):
+        journal.append(np.frombuffer(bytearray(encode(Order(number, ASK, 501 - number, 1))), np.uint8))
+    orders = [encode(Order(number, ASK, 900, 1)) for number in (301, 302, 303)]
+    hello, end = Terms(7, "price-time", 1, 999).hello(Source.GATEWAY), End(0, 0, 0, 0)
+    frames = journaled([encode(hello), *orders, encode(end)])
+    reporter = Listener()
+    session(Script(frames, 9, 1000, lends=False), 1, False, journal, reporter)
+    rates = {
+        message.meter: message.rate_per_s
+        for message in map(read, said_frames(reporter.said)) if isinstance(message, Throughput)
+    }  # fmt: skip
+    assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
 
 
 def said_frames(said: bytes) -> Iterator[bytes]:

@@ -261,7 +261,7 @@ def test_a_standby_that_opens_the_pulse_as_the_engine_makes_it_leaves_it_beating
     """Both find no file. A standby that wrote zeros into it would never take the place of an engine that freezes."""
     monkeypatch.setattr(Path, "exists", lambda path: False)
     engine = Pulse(tmp_path / "engine.pulse")
-    engine.begin()
+    engine.begin(goes_on=False)
     engine.beat()
     standby = Pulse(tmp_path / "engine.pulse")
     assert (standby.pid, standby.beats, standby.is_ended) == (os.getpid(), 1, False)
