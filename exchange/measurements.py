@@ -146,7 +146,7 @@ class RateMeter:
         self._last_total, self._last_ns = total, start_ns
 
     def sample(self, total: int, now_ns: int) -> Throughput:
-        """The message for the reporter; `total` is the number of messages since the start."""
+        """The message for the reporter; `total` is the number of messages so far."""
         elapsed_ns = max(now_ns - self._last_ns, 1)
         rate_per_s = (total - self._last_total) * NS_PER_S // elapsed_ns
         self._last_total, self._last_ns = total, now_ns

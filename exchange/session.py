@@ -169,7 +169,7 @@ class Reporting:
         self._unwritten.append(lambda: self._sink.post(self._records.frame(kind, payload(), read_ns)))
 
     def write_next(self, now_ns: int) -> bool:
-        """Write a record if it is time to. False where what was written is to be sent."""
+        """Write a record if it is time to. True while more are to be written, so that sending waits."""
         if now_ns >= self._write_ns:
             self._write_ns = now_ns + BETWEEN_RECORDS_NS if self._unwritten else _NEVER_NS
             if self._unwritten:

@@ -15,7 +15,7 @@ from gateway.due_times import NEVER_NS, NO_DUE_TIMES
 from gateway.pacer import LOOK_AHEAD, Pacer
 from gateway.seeded_orders import ORDER_BYTES, SeededOrders
 from transports.base import Link
-from transports.frames import LARGEST_FRAME, Bytes, FrameBatch, Longs
+from transports.frames import Bytes, FrameBatch, Longs
 
 BATCH_ORDERS = LOOK_AHEAD
 AHEAD_ORDERS = 16 * BATCH_ORDERS
@@ -43,11 +43,11 @@ class Offering:
         self._link, self._completion, self._pacer = link, completion, pacer
         self._flow = OrderFlow.of(settings)
         self._packing, self._window = settings.packing, settings.window
-        self._batch_orders = max(BATCH_ORDERS - BATCH_ORDERS % self._packing, self._packing)
-        self._ahead_orders = max(AHEAD_ORDERS - AHEAD_ORDERS % self._packing, self._packing)
-        self._batch = FrameBatch(BATCH_ORDERS, max(self._batch_orders * ORDER_BYTES, LARGEST_FRAME))
+        self._batch_orders = BATCH_ORDERS - BATCH_ORDERS % self._packing
+        self._ahead_orders = AHEAD_ORDERS - AHEAD_ORDERS % self._packing
+        self._batch = FrameBatch(BATCH_ORDERS)
         self._first = self._prepared = 0
-        self._ahead = FrameBatch(AHEAD_ORDERS, max(self._ahead_orders * ORDER_BYTES, LARGEST_FRAME))
+        self._ahead = FrameBatch(AHEAD_ORDERS, AHEAD_ORDERS * ORDER_BYTES)
         self._ahead_after = self._ahead_until = 0
         """`_ahead` holds the orders whose numbers are above the first of these, up to and with the second."""
         self._again, self._resumed_at = 1, 0
@@ -195,7 +195,7 @@ class Offering:
         return self.ahead(min(wanted, self._lay_ready(wanted)))
 
     def _lay_ready(self, wanted: int) -> int:
-        """Prepare orders until half of the room is full, or all that are wanted lie ready. Returns how many do."""
+        """Refill the room once fewer than half of its orders are left. Returns how many lie ready."""
         gone, left = self.sent - self._ahead_after, self._ahead_until - self.sent
         if left < min(wanted, self._ahead_orders // 2) or gone % self._packing:
             left = min(self.limit - self.sent, self._ahead_orders)

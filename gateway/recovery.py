@@ -31,7 +31,7 @@ ASK_AGAIN_NS = 5_000_000_000
 SESSIONS_SINCE_S = 1_700_000_000
 """Session numbers count tenths of a second from here, so they fit until 2037."""
 FURTHER_SESSIONS = 1000
-"""More than a gateway may resume within a second: the next one's sessions have higher numbers."""
+"""A gateway resumes less often than this between two reports: one that adds it has higher numbers."""
 
 
 class Progress(NamedTuple):
@@ -77,7 +77,7 @@ class Recovery:
         self._silent_since_ns = self._asked_ns = 0
         self._without_service_ns = 0
         self.sessions = 0
-        self._session = int((time.time() - SESSIONS_SINCE_S) * 10)
+        self._session = max(int((time.time() - SESSIONS_SINCE_S) * 10), 1)
         """The number of the session, higher than that of any gateway before: no process starts within 0.1 s."""
         self.before: Progress | None = None
         """Progress of the killed gateway that this one replaces."""
@@ -192,7 +192,10 @@ class Recovery:
             self._silent_since_ns = 0
 
     def facts(self) -> dict[str, Any]:
-        """The breaks in a result. Without service: from the last answer before a break to the first one behind it."""
+        """The breaks in a result. Without service: from the last answer before a break to the first one behind it.
+
+        Of a gateway that was killed it counts from the last second that it reported.
+        """
         return {
             "sessions": self.sessions,
             "orders_resent": self._offering.resent,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exchange.measurements import Source
 from exchange.messages import LAYOUTS, Confirmation, End, Quote, Rejection, Trade, encode
 from exchange.results import GatewayResult, Stream, StreamCounts
-from exchange.session import Reporting, Terms
+from exchange.session import Disagreement, Reporting, Terms
 from exchange.settings import RunSettings
 from gateway.completion import Completion, Intake
 from gateway.due_times import NEVER_NS
@@ -119,7 +119,7 @@ class Gateway:
                 self.on_end(self._end)
                 self._recovery.take_leave()
             self._engine.drain(time.monotonic_ns() + self._timeout_ns)
-        except PeerGone as error:
+        except (PeerGone, Disagreement) as error:
             self._stopped = self._stopped or str(error)
         return self._finish()
 

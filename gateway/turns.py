@@ -135,7 +135,7 @@ def take_turns(
                 break
             continue  # the send may have consumed an answer's event, so look again
 
-        wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns) - spin_ns, until_ns)
+        wake_ns = min(next_due_ns(ahead, sent, unanswered, until_ns + spin_ns) - spin_ns, until_ns)
         if wake_ns > now_ns:
             sleep(numbers, memory, wake_ns)
     goes_on = not is_stuck and numbers[NOTICE] == 0

@@ -12,7 +12,7 @@ import numpy as np
 from exchange.checksum import StreamChecksum
 from exchange.messages import Resume
 from matching_engine.engine import MatchingEngine
-from matching_engine.journal_records import JournalReader, snapshot_path
+from matching_engine.journal_records import REPLAY_BYTES, JournalReader, snapshot_path
 from matching_engine.snapshots import go_on_from_snapshot
 from matching_engine.turns import Sums
 from transports.frames import Bytes, FrameBatch, Longs
@@ -62,11 +62,13 @@ class Follower:
 
     def follow(self, beat: Callable[[], None] = lambda: None) -> None:
         """Match what has come since the last call; `beat` is called before each batch of it."""
-        if self.reader.has_begun(self.path):
+        before = -1
+        while self.reader.has_begun(self.path) and self.reader.at > before:
+            before = self.reader.at
             with self.path.open("rb") as file:
-                file.seek(self.reader.at)
-                data = np.frombuffer(file.read(), np.uint8)
-            for orders in self.reader.batches(data, self.reader.at):
+                file.seek(before)
+                data = np.frombuffer(file.read(REPLAY_BYTES), np.uint8)
+            for orders in self.reader.batches(data, before):
                 beat()
                 self.match(orders)
 

@@ -12,6 +12,7 @@ the machine:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -230,8 +231,9 @@ class InputJournal:
 
     def _keep_synced(self) -> None:
         """Sync until the journal is closed, or cannot be synced."""
-        if self._thread and sys.platform == "linux":  # it takes no processor from an order
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        if self._thread and sys.platform == "linux":
+            with contextlib.suppress(OSError):  # where it is allowed: it takes no processor from an order
+                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while self._descriptor >= 0:
             time.sleep(SYNC_EVERY_S)
             try:

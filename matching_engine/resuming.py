@@ -110,7 +110,12 @@ class ResumingEngine(EngineService):
         try:
             self._recovery.journal.check()
         except OSError as error:
-            self._stopped = self._stopped or str(error)
+            self._end_refusing(error)
+
+    def _end_refusing(self, error: OSError) -> None:
+        """End the session, since the journal takes nothing any more."""
+        self._stopped = self._stopped or str(error)
+        self.on_refusal()
 
     def _clock_start_ns(self, now_ns: int) -> int:
         return self._recovery.pulse.clock_start_ns(now_ns)
@@ -136,8 +141,7 @@ class ResumingEngine(EngineService):
             if end > first:
                 self._recovery.journal.append(self._orders.span(first, end))
         except OSError as error:
-            self._stopped = self._stopped or str(error)
-            self.on_refusal()
+            self._end_refusing(error)
             return False
         return True
 
@@ -161,7 +165,11 @@ class ResumingEngine(EngineService):
     def _resume(self, theirs: Resume) -> None:
         """Have the book of all orders in the journal, and send the answers that the gateway lacks."""
         self._gateway_end = None
-        self._recovery.begin(theirs)
+        try:
+            self._recovery.begin(theirs)
+        except OSError as error:
+            self._end_refusing(error)
+            return
         self._send_message(Resume(theirs.session, self._recovery.journal.orders, 0))
         if followed := self._recovery.take_follower(self._engine, self._show_life):
             self._go_on_from(*followed)

@@ -9,6 +9,7 @@ to send stays unsent. Then the gateway resumes its session with the standby, as 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -91,7 +92,8 @@ class Standby:
         self._seen, self._looks = (pulse.pid, pulse.beats), 0 if is_alive else self._looks + 1
         if self._looks >= SILENT_LOOKS and _has_open(pulse.pid, path):
             self._looks = 0
-            os.kill(pulse.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just died
+                os.kill(pulse.pid, signal.SIGKILL)
 
     def close(self) -> None:
         if self._service:

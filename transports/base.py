@@ -118,12 +118,12 @@ class Address:
     @classmethod
     def parse(cls, url: str, token: str, pattern: Pattern = Pattern.PAIR, keys: tuple[str, ...] = ()) -> Address:
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(url, allow_fragments=False)
         except ValueError as error:
             raise BadAddress(f"{url!r} is no address: {error}") from error
         if not parts.scheme or "://" not in url:
             raise BadAddress(f"{url!r} is no address: it takes the form scheme://place, as in tcp://127.0.0.1:7000")
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        options = dict(parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True))
         return cls(parts.scheme, parts.netloc + parts.path, token, pattern, options, keys)
 
     @property

@@ -36,9 +36,6 @@ class Pipe:
         fits = int(source.offsets[: source.count + 1].searchsorted(source.offsets[first] + free_bytes, "right")) - 1
         return min(fits, first + self.batch.capacity_frames - self.batch.count)
 
-    def put(self, source: FrameBatch, first: int, end: int) -> None:
-        _move(source, first, end, self.batch)
-
     def take(self, target: FrameBatch) -> int:
         """Move the frames that fit to `target`, up to one that is too long for `target`; return how many."""
         batch = self.batch
@@ -93,7 +90,7 @@ class MemoryLink(Link):
                 return first
             end = min(pipe.room_for(batch, first) for pipe in self._outbound)
             for pipe in self._outbound:
-                pipe.put(batch, first, end)
+                _move(batch, first, end, pipe.batch)
             CHANGED.notify_all()
             return end
 

@@ -11,10 +11,9 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from transports.base import Address
+from transports.base import Address, BadAddress
 
 INTERNET = (socket.AF_INET, socket.AF_INET6)
 TCP_INFO = getattr(socket, "TCP_INFO", 11)
@@ -30,8 +29,6 @@ _OFFSETS = {
 COUNTERS = tuple(_OFFSETS)
 PIDFD_GETFD = 438
 """The system call's number: the same on x86 and on every architecture added since 2011."""
-_MAPPED = bytes(10) + b"\xff\xff"
-"""The first 12 bytes of an IPv4 address inside IPv6."""
 
 
 def set_nodelay(descriptor: int, nodelay: bool) -> None:
@@ -57,7 +54,11 @@ def set_buffers(sock: socket.socket, address: Address) -> None:
 def connected(host: str, port: int, timeout_s: float, address: Address | None = None) -> socket.socket:
     """Connect to the first of a host's addresses that takes us, with the buffers that `address` asks for. OSError."""
     problem = OSError(f"{host} has no address")
-    for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise BadAddress(f"{host!r} is no name of a host: between two dots are 1 to 63 characters") from None
+    for family, kind, protocol, _, place in found:
         sock = socket.socket(family, kind, protocol)
         try:
             if address is not None:
@@ -145,11 +146,7 @@ def address_name(address: bytes, port: int) -> str:
 
     A link-local address has no zone (%eth0), since the bytes do not hold it.
     """
-    if len(address) == 16 and address.startswith(_MAPPED):
-        address = address[12:]
-    if len(address) == 4:
-        return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
-    return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+    return _name((socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address), port))
 
 
 @contextlib.contextmanager

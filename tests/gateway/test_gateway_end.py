@@ -208,6 +208,22 @@ def test_an_engine_of_other_settings_is_refused_before_any_order(session):
     assert session.engine.orders == []
 
 
+def test_an_engine_that_comes_back_with_other_settings_ends_a_session_whose_result_is_there(clock):
+    session = Session(clock, recover=True)
+    receive = session.engine.receive
+
+    def broken(batch: FrameBatch) -> int:
+        if clock.now_ns > START_NS + 50 * MS and session.engine._terms is session.terms:
+            session.engine._terms = Terms(RUN, "exact-price", 1, 999)
+            raise PeerGone("the engine went away")
+        return receive(batch)
+
+    session.engine.receive = broken
+    result = session.run()
+    assert "engine was started with" in result.stopped
+    assert 0 < result.orders_answered < 100
+
+
 def test_a_reporter_that_does_not_confirm_is_said(clock):
     session = Session(clock, timeout_s=1.0)
     session.reporter.answers_end = False

@@ -246,6 +246,20 @@ def test_no_rate_of_an_engine_that_was_started_again_counts_what_it_matched_agai
     assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
 
 
+def test_an_engine_whose_disk_is_full_as_a_session_begins_lets_its_gateway_go_and_leaves_its_result(
+    tmp_path: Path,
+) -> None:
+    path, terms, refusals = tmp_path / "j.journal", Terms(7, "price-time", 1, 999), []
+    script = Script([encode(terms.hello(Source.GATEWAY)), encode(Resume(1, 0, 0))], 9, 9, lends=False)
+    recovery = Recovery(InputJournal(path, {}), RenewableLink(script, lambda _: script))
+    engine = ResumingEngine(MatchingEngine(OrderBook(999), 1), terms, recovery, Listener(), 3, timeout_s=1.0)
+    engine.on_refusal = lambda: refusals.append(path)
+    with files_of_at_most(path.stat().st_size):
+        result = engine.run()
+    assert str(result.stopped).startswith(f"cannot write {path}")
+    assert refusals == [path]
+
+
 def said_frames(said: bytes) -> Iterator[bytes]:
     """The frames that a script took."""
     while said:

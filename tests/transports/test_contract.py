@@ -117,6 +117,19 @@ def test_wait_sleeps_until_its_time_when_nothing_comes(url: str) -> None:
         assert listener.receive(FrameBatch()) == 0
 
 
+def test_wait_does_not_sleep_while_frames_that_came_wait_for_room_in_a_batch(url: str) -> None:
+    with joined(url) as (listener, connector):
+        connector.send(FrameBatch.of(*frames(10)), 0)
+        end_ns = deadline_ns()
+        assert connector.drain(end_ns)
+        small, received = FrameBatch(3), 0
+        while received < 10:
+            listener.wait(end_ns)
+            assert time.monotonic_ns() < end_ns, f"it slept with {received} of 10 frames received"
+            small.clear()
+            received += listener.receive(small)
+
+
 def test_wait_wakes_when_a_frame_comes(url: str) -> None:
     with joined(url) as (listener, connector):
         batch = FrameBatch()

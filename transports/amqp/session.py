@@ -20,7 +20,7 @@ from transports.amqp.loops import Loop, OwnLoop
 from transports.base import Address, BadAddress, CannotListen, PeerGone, TransportError
 
 logging.getLogger("pika").setLevel(logging.CRITICAL)  # `explain` reports each problem, once
-ACCESS_REFUSED, RESOURCE_LOCKED = 403, 405
+RESOURCE_LOCKED = 405
 OF_ANOTHER_HOST = (62, 64)
 """X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH, which Python does not name."""
 
@@ -170,7 +170,7 @@ def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
             raise BadAddress(f"{where} has no vhost {address.vhost!r} for {address.user!r}: name another") from problem
         case exceptions.ConnectionClosedByBroker() as closed:
             raise PeerGone(f"{where} closed the connection: {closed.reply_text}") from problem
-        case exceptions.ChannelClosedByBroker(reply_code=code) as closed if code in (ACCESS_REFUSED, RESOURCE_LOCKED):
+        case exceptions.ChannelClosedByBroker() as closed if _is_exclusive(closed):
             raise CannotListen(
                 f"{address.url} is taken; choose another run or wait: {where} says {closed.reply_text}"
             ) from problem
@@ -187,6 +187,11 @@ def explain(problem: BaseException, address: BrokerAddress) -> NoReturn:
             raise PeerGone(f"{where} cannot be reached: {error.strerror or error}") from problem
         case other:
             raise PeerGone(f"{where}: {other or type(other).__name__}") from problem
+
+
+def _is_exclusive(closed: exceptions.ChannelClosedByBroker) -> bool:
+    """Whether somebody else has the queue; a broker gives the same code to a user who lacks a permission."""
+    return closed.reply_code == RESOURCE_LOCKED or "exclusive" in closed.reply_text
 
 
 def _without_tls(error: ssl.SSLError, address: BrokerAddress) -> str:

@@ -8,7 +8,6 @@ TransportError
     └── NodeDidNotStart   the node ended, or did not speak AMQP in time
 """
 
-from transports.declaration import Where
 from transports.rabbitmq.boot import RabbitMqMissing, server_in_words
 from transports.rabbitmq.node import Node, NodeDidNotStart, NodePortTaken, private_node
 from transports.rabbitmq.process import NodeAddress, NodeUsage
@@ -17,6 +16,6 @@ from transports.rabbitmq.standing import reclaim, running_node, start_standing_n
 
 __all__ = [
     "BadNodeSetting", "Node", "NodeAddress", "NodeDidNotStart", "NodePortTaken", "NodeSettings", "NodeUsage",
-    "RabbitMqError", "RabbitMqMissing", "Where", "private_node", "reclaim", "running_node", "server_in_words",
+    "RabbitMqError", "RabbitMqMissing", "private_node", "reclaim", "running_node", "server_in_words",
     "start_standing_node",
 ]  # fmt: skip

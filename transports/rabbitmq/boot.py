@@ -134,6 +134,7 @@ class NodeFolder:
     def make(cls, path: Path, settings: NodeSettings, host: str, port: int, user: str, outlives_us: bool) -> NodeFolder:
         """A new folder with a new password. RabbitMqError if it cannot be made."""
         path = path.absolute()
+        existed = path.exists()
         name, password = f"exchange-{secrets.token_hex(6)}@localhost", secrets.token_urlsafe(24)
         files = {
             "name": name,
@@ -149,6 +150,8 @@ class NodeFolder:
             for file, text in files.items():
                 write_private(path / file, text)
         except OSError as error:
+            if not existed:
+                shutil.rmtree(path, ignore_errors=True)
             raise RabbitMqError(f"cannot make RabbitMQ's folder {path}: {error.strerror}") from error
         return cls(path, name, password)
 

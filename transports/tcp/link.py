@@ -88,6 +88,8 @@ class TcpLink(Link):
             self._admit(self._door)
 
     def wait(self, until_ns: int, readable: bool = True, writable: bool = False) -> None:
+        if readable and any(stream.holds_a_frame for stream in self._streams):  # which no descriptor shows
+            until_ns = 0
         fds = [(stream.fd, self._events(stream, readable, writable)) for stream in self._streams]
         newcomers = [(sock.fileno(), READABLE) for sock in self._door.sockets] if self._door else []
         woken = Sleeper(fds + newcomers).sleep(until_ns)
@@ -178,7 +180,7 @@ def listen(address: Address) -> Link:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another port") from error
+        raise CannotListen(f"cannot listen on {address.url}: {error.strerror}; choose another address") from error
     listener.setblocking(False)
     place = f"{address.place.rpartition(':')[0]}:{listener.getsockname()[1]}"
     preambles = [_preamble(address, way) for way in _ways(address)]
@@ -191,20 +193,20 @@ def connect(address: Address, until_ns: int) -> Link:
     link = TcpLink(address.url, address, tls=tls)
     try:
         for way in _ways(address):
-            sock = _connected(address, until_ns)
-            link.adopt(tls.wrap(sock) if tls else sock, way != BACK, _preamble(address, way))
+            link.adopt(_connected(address, tls, until_ns), way != BACK, _preamble(address, way))
     except BaseException:
         link.close(0)
         raise
     return link
 
 
-def _connected(address: Address, until_ns: int) -> socket.socket:
+def _connected(address: Address, tls: Tls | None, until_ns: int) -> socket.socket:
     """Connect, again and again until there is a listener. PeerGone if there is none in time."""
     host, port = address.host_and_port()
     while True:
         try:
-            return connected(host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
+            sock = connected(host, port, max((until_ns - time.monotonic_ns()) / 1e9, 0.01), address)
+            return tls.wrap(sock) if tls else sock
         except OSError as error:
             if time.monotonic_ns() >= until_ns:
                 raise PeerGone(f"nobody listens on {address.url} ({error.strerror or error})") from error

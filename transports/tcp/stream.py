@@ -168,7 +168,7 @@ class Stream:
         """Append what is there. `ended` becomes True at the end of the stream, after the last whole frame."""
         fresh = self._read()
         self.split(batch)
-        self.ended = fresh == 0 and not self._holds_a_frame()
+        self.ended = fresh == 0 and not self.holds_a_frame
 
     def split(self, batch: FrameBatch) -> None:
         """Append the whole frames among the bytes that have come."""
@@ -188,7 +188,8 @@ class Stream:
         """True if compiled calls serve the connection."""
         return SOCKETS_ARE_COMPILED and HAS_PPOLL and not self._quickack
 
-    def _holds_a_frame(self) -> bool:
+    @property
+    def holds_a_frame(self) -> bool:
         """True if a whole frame waits for room in a batch."""
         if self._used < PREFIX:
             return False

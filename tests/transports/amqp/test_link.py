@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pika.exceptions import ChannelClosedByBroker
 
 from tests.transports.conftest import TOKEN, carry, deadline_ns, joined, until
 from transports.amqp.address import HEARTBEAT_S, PASSWORD, PASSWORD_FILE, BrokerAddress
 from transports.amqp.broker import Probe
+from transports.amqp.session import explain
 from transports.base import Address, BadAddress, CannotListen, Link, PeerGone, TransportError, mask
 from transports.frames import FrameBatch
 from transports.registry import connect, listen, transport_of
@@ -215,6 +217,21 @@ def address(url: str) -> BrokerAddress:
     parsed = Address.parse(url, TOKEN)
     transport_of(parsed.scheme).check(parsed)
     return BrokerAddress.of(parsed)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        ("ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use", CannotListen, "is taken; choose another run"),
+        ("ACCESS_REFUSED - access to queue 'q' in vhost '/' refused for user 'u'", TransportError, "refuses: ACCESS"),
+    ],
+)
+def test_a_queue_that_another_has_is_taken_and_one_that_the_user_may_not_use_is_not(
+    reply: str, kind: type[TransportError], words: str
+) -> None:
+    with pytest.raises(TransportError, match=words) as refused:
+        explain(ChannelClosedByBroker(403, reply), address("amqp://u@host"))
+    assert refused.type is kind
 
 
 def test_an_address_has_parts_and_defaults() -> None:
