@@ -254,6 +254,8 @@ class Watch:
         """A child that closed its events without a result was killed, or broke."""
         component = component_of(name)
         has_result = component in self._results or self._is_recorded(component)
+        if not has_result and self._failures and role_of(name) == "gateway":
+            self._signal(named("engine", instance_of(name)))
         if has_result or self._failures or name in self._unneeded:
             return
         code = self._processes.children[name].wait()
@@ -275,7 +277,12 @@ class Watch:
 
     def _give_up(self, reason: str) -> None:
         self._failures.append(reason)
-        self._end_soon(*self._lineup.names)
+        self._end_soon(*(name for name in self._lineup.names if not self._ends_with_its_gateway(name)))
+
+    def _ends_with_its_gateway(self, name: str) -> bool:
+        """Whether it is an engine that is to answer what its gateway has sent, and hears of the end from it."""
+        gateway = self._processes.children.get(named("gateway", instance_of(name)))
+        return self._started and role_of(name) == "engine" and gateway is not None and gateway.poll() is None
 
     def _end_soon(self, *names: str) -> None:
         """Ask components to end in band, and set the deadline for all."""

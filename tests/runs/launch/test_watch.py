@@ -89,6 +89,22 @@ def test_a_killed_component_of_any_pair_ends_the_run_and_is_named(shells: Shells
     assert {"engine.2", "gateway", "reporter"} <= set(outcome.missing)
 
 
+@pytest.mark.parametrize("gateway_dies", [False, True])
+def test_an_engine_ends_with_its_gateway_where_another_component_died(
+    gateway_dies: bool, shells: Shells, tmp_path: Path
+) -> None:
+    """It answers what the gateway has sent, and is asked to end only if nobody else tells it."""
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    end = "kill -9 $$" if gateway_dies else f"touch {ended}; {result('gateway')}; exit"
+    waits, wait = (f"while [ ! -e {file} ]; do sleep 0.01; done" for file in (begun, ended))
+    shells.start("gateway", says(f"end() {{ {end}; }}", "trap end TERM", f"touch {begun}", wait))
+    shells.start("engine", says(wait, result("engine")))
+    shells.start("reporter", says(waits, "kill -9 $$"))
+    outcome = follow(shells, Lineup()).outcome()
+    assert outcome.failures == ("the reporter was killed by SIGKILL",)
+    assert set(outcome.engines) == set(outcome.gateways) == (set() if gateway_dies else {1})
+
+
 def test_a_process_that_is_started_again_gets_what_is_known_of_the_one_before(shells: Shells, tmp_path: Path) -> None:
     told, heard, lineup = tmp_path / "told", tmp_path / "heard", Lineup()
     known = [{"event": "known", "role": "engine", "known": {"sent": 7, "records": [each]}} for each in "ab"]
