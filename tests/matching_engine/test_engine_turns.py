@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exchange.measurements import Meter, Source
-from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, Throughput, encode, read
+from exchange.messages import ASK, BID, Cancel, Confirmation, End, Order, Resume, Statistics, Throughput, encode, read
+from exchange.records import PROCESS
 from exchange.results import EngineResult
 from exchange.session import Terms
 from matching_engine.engine import MatchingEngine
@@ -229,20 +231,23 @@ def test_an_engine_that_goes_on_from_a_snapshot_says_meanwhile_that_it_is_there(
     assert said[said.index(encode(Resume(1, 2, 0))) + 1] == b""
 
 
-def test_no_rate_of_an_engine_that_was_started_again_counts_what_it_matched_again(tmp_path: Path) -> None:
+def test_an_engine_that_was_started_again_goes_on_with_the_seconds_and_no_rate_counts_what_it_matched_again(
+    tmp_path: Path,
+) -> None:
     """300 orders had a confirmation and a quote each; the three that follow have no quote."""
     journal = InputJournal(tmp_path / "j.journal", {}, sync="none")
     for number in range(1, 301):
         journal.append(np.frombuffer(bytearray(encode(Order(number, ASK, 501 - number, 1))), np.uint8))
     orders = [encode(Order(number, ASK, 900, 1)) for number in (301, 302, 303)]
+    Pulse(Pulse.path(journal.path)).clock_start_ns(time.monotonic_ns() - 5_500_000_000)
     hello, end = Terms(7, "price-time", 1, 999).hello(Source.GATEWAY), End(0, 0, 0, 0)
     frames = journaled([encode(hello), *orders, encode(end)])
     reporter = Listener()
     session(Script(frames, 9, 1000, lends=False), 1, False, journal, reporter)
-    rates = {
-        message.meter: message.rate_per_s
-        for message in map(read, said_frames(reporter.said)) if isinstance(message, Throughput)
-    }  # fmt: skip
+    said = list(map(read, said_frames(reporter.said)))
+    records = [orjson.loads(message.document) for message in said if isinstance(message, Statistics)]
+    assert [each["payload"]["second"] for each in records if each["kind"] == PROCESS] == [5]
+    rates = {message.meter: message.rate_per_s for message in said if isinstance(message, Throughput)}
     assert rates[Meter.ENGINE_ORDERS_RECEIVED] == rates[Meter.ENGINE_MESSAGES_SENT] > 0
 
 
