@@ -65,8 +65,8 @@ def transport_factor(transports: Sequence[str]) -> Factor:
     """A level for each transport; a repeated one gets a number, so that it is compared with itself."""
     if len(transports) < 2:
         raise UserError("--transports needs two or more, as zeromq,tcp; the same one twice is compared with itself")
-    times_seen = {place: transports[: place + 1].count(name) for place, name in enumerate(transports)}
-    words = [name if times_seen[place] == 1 else f"{name}#{times_seen[place]}" for place, name in enumerate(transports)]
+    before = [transports[:place].count(name) for place, name in enumerate(transports)]
+    words = [f"{name}#{times + 1}" if times else name for name, times in zip(transports, before, strict=True)]
     return Factor("transport", dict(zip(words, transports, strict=True)))
 
 
@@ -83,20 +83,24 @@ def nagle_arms(
 ) -> tuple[Arm, ...]:  # fmt: skip
     """Each transport at each rate with Nagle's algorithm off, which comes first, and on at each level.
 
-    A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one.
+    A level is roles joined by +, or all. A level that names the broker has no arm over a transport without one, and a
+    transport without a level has no arm at all. UserError if no transport has a level.
     """
     if not transports or len(set(transports)) < len(transports):
         raise UserError("--transports needs one or more, each once, as tcp,zeromq,amqp")
     settings = ArmSettings(transports, seconds, given)
-    return tuple(arm for transport in transports for arm in _nagle_arms_over(transport, rates, levels, settings))
+    arms = tuple(arm for transport in transports for arm in _nagle_arms_over(transport, rates, levels, settings))
+    if not arms:
+        raise UserError(f"--roles {','.join(levels)}: there is no such role over {', '.join(transports)}")
+    return arms
 
 
 def _nagle_arms_over(
     transport: str, rates: Sequence[float | None], levels: Sequence[str], settings: ArmSettings
 ) -> tuple[Arm, ...]:
-    nagle = {NAGLE_OFF: ()} | {words: roles for level in levels for words, roles in _nagle_level(level, transport)}
+    nagle = {words: roles for level in levels for words, roles in _nagle_level(level, transport)}
     blocks = [Factor("transport", {transport: transport}), rate_factor(rates)]
-    return arms_of(settings, [Factor("nagle", nagle)], blocks)
+    return arms_of(settings, [Factor("nagle", {NAGLE_OFF: ()} | nagle)], blocks) if nagle else ()
 
 
 def _nagle_level(level: str, transport: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -48,6 +48,8 @@ def test_a_level_with_a_broker_has_no_arm_where_there_is_none() -> None:
     assert ("amqp", "Nagle on at broker") in levels
     assert ("tcp", "Nagle on at broker") not in levels
     assert ("tcp", "Nagle on at gateway and engine") in levels
+    over = {arm.settings.transport for arm in planned(roles=("broker",), rates=[1000.0]).arms}
+    assert over == {"amqp"}, "Nagle off over tcp would be compared with nothing"
 
 
 def test_every_level_is_held_against_off_and_against_nothing_else() -> None:
@@ -74,6 +76,7 @@ def test_six_repeats_over_three_transports_and_the_paper_s_rates_can_reach_a_ver
         (["tcp", "tcp"], ["all"], "each once"),
         ([], ["all"], "one or more"),
         (["tcp"], ["gateway+pope"], "'gateway\\+pope' is none"),
+        (["tcp", "zeromq"], ["broker"], "--roles broker: there is no such role over tcp, zeromq"),
     ],
 )
 def test_a_mistake_is_named(transports: list[str], roles: list[str], said: str) -> None:
