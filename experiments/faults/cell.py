@@ -8,22 +8,28 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import psutil
+from click.core import ParameterSource
 
 from experiments.faults.fate import Window, counts, orders_in_spool, service, timeline
 from experiments.faults.injection import Fault, Target
+from runs.errors import UserError
 from runs.lineup import READY_S
+from runs.options import TABLE
 from transports.declaration import RunningBroker
 
 LOOK_S = 0.05
 ENDING_S = 30.0
 """The time that a run has to end, beyond its length and its timeouts; after that it counts as hung."""
 COMMAND = [sys.executable, "-m", "cli"]
+OF_THE_LOAD = {"orders_per_s": "rate_per_s", "duration_s": "seconds", "timeout_s": "timeout_s", "seed": "seed"}
+"""Load's fields, by the parameters of `exchange run` that set them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,20 @@ class Load:
     def interval(self) -> int:
         """The number of orders from one sample to the next: 200 samples a second resolve 5 ms."""
         return max(1, round(self.rate_per_s / 200))
+
+    def with_words(self, words: Sequence[str]) -> Load:
+        """The load with what these words of `exchange run` change. UserError if no fault can be timed in it."""
+        rows = [row for row in TABLE if "run" in row.commands and row.field in {*OF_THE_LOAD, "orders"}]
+        others = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+        command = click.Command("run", params=[row.parameter for row in rows], context_settings=others)
+        context = command.make_context("run", list(words))
+        typed = {name: value for name, value in context.params.items()
+                 if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}  # fmt: skip
+        is_too_short = typed.get("duration_s", self.seconds) <= self.fault_s
+        if is_too_short or "orders" in typed or typed.get("orders_per_s", self.rate_per_s) is None:
+            needed = f"a --rate, a --duration over {self.fault_s:g} s and no --orders"
+            raise UserError(f"the fault comes {self.fault_s:g} s after the first order: give {needed}")
+        return replace(self, **{OF_THE_LOAD[name]: value for name, value in typed.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +118,10 @@ class Run:
 def measured_cell(
     cell: Cell, load: Load, folder: Path, broker: RunningBroker | None, further: list[str]
 ) -> dict[str, Any]:
-    """Run the cell; returns its entry in the record. `further` are more words for `exchange run`."""
+    """Run the cell; returns its entry in the record. `further` are words of `exchange run` that ours override."""
     broker = broker or RunningBroker(cell.transport)
-    words = ["--transport", broker.url, *(["--delivery", cell.delivery] if cell.delivery else []),
-             *(["--network", cell.fault.network] if cell.fault.network else []), *_words(load), *further,
+    words = [*further, "--transport", broker.url, *(["--delivery", cell.delivery] if cell.delivery else []),
+             *(["--network", cell.fault.network] if cell.fault.network else []), *_words(load),
              "--results", str(folder), "--name", cell.name]  # fmt: skip
     run, at = Run(words, broker.environment), folder / cell.name
     known = {**cell.facts, "command": f"exchange run {' '.join(words)}"}

@@ -48,7 +48,8 @@ def planned(
 ) -> Plan:
     """A cell for each fault over each transport; over a broker, for each guarantee too.
 
-    UserError for an unknown word, for a list that is empty or has a word twice, and where no cell is left.
+    `further` are words for every `exchange run`, whose load counts before `load`. UserError for an unknown word, for a
+    list that is empty or has a word twice, and where no cell is left.
     """
     for option, words in (("--transports", transports), ("--delivery", deliveries), ("--faults", faults)):
         if not words or len(set(words)) < len(words):
@@ -65,7 +66,7 @@ def planned(
     ]
     if not cells:
         raise UserError(f"--faults: {', '.join(faults)}: there is no broker over {', '.join(transports)}")
-    return Plan(cells=tuple(cells), load=load, further=tuple(further))
+    return Plan(cells=tuple(cells), load=load.with_words(further), further=tuple(further))
 
 
 def plan_of(record: dict[str, Any]) -> Plan:
@@ -74,8 +75,9 @@ def plan_of(record: dict[str, Any]) -> Plan:
         Cell(transport=cell["transport"], delivery=cell["delivery"], fault=FAULTS[cell["fault"]])
         for cell in record["cells"]
     )
-    load = {name: value for name, value in record["settings"].items() if name != "further"}
-    return Plan(cells=tuple(cells), load=Load(**load), further=tuple(record["settings"]["further"]))
+    load = dict(record["settings"])
+    further = load.pop("further")
+    return Plan(cells=tuple(cells), load=Load(**load).with_words(further), further=tuple(further))
 
 
 def _columns(scheme: str, deliveries: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -173,6 +173,19 @@ def test_a_matrix_without_a_cell_or_with_one_twice_is_refused(transports: list[s
         planned(transports, ["lossy"], faults, Load(), [])
 
 
+def test_words_for_every_run_are_those_of_the_record() -> None:
+    words = ["--recover", "--cpus", "gateway=1", "--timeout", "20", "--seconds", "9", "--rate", "500", "--seed", "7"]
+    load = planned(["tcp"], ["lossy"], ["engine-kill"], Load(), words).load
+    assert load == Load(rate_per_s=500.0, seconds=9.0, timeout_s=20.0, seed=7), "a run of 9 s hung after 6"
+    assert planned(["tcp"], ["lossy"], ["engine-kill"], Load(seconds=4.0), ["--recover"]).load == Load(seconds=4.0)
+
+
+@pytest.mark.parametrize("words", [["--orders", "10"], ["--rate", "max"], ["--duration", "2"]])
+def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str]) -> None:
+    with pytest.raises(UserError, match="give a --rate, a --duration over 2 s and no --orders"):
+        planned(["tcp"], ["lossy"], ["engine-kill"], Load(), words)
+
+
 def test_a_guarantee_that_no_transport_has_is_refused_where_it_is_typed(tmp_path: Path) -> None:
     said = exchange_here("faults", "--transports", "tcp,zeromq", "--delivery", "durable,acked", "--results", tmp_path)
     assert said.code == 2
