@@ -175,7 +175,7 @@ class CapacityRecord(Head):
     flags: list[str]
     capacity_orders_per_s: NotRequired[dict[str, float | None] | None]
     probes: list[Record]
-    searches: list[Any]
+    searches: NotRequired[list[Any]]
     redo_noisy: NotRequired[Record | None]
     set_aside: NotRequired[list[Record]]
 

@@ -37,7 +37,7 @@ class Capacity(Kind):
             orders_per_s=(round(found["value"]),) if found and of_exchange else (),
             runs=len(record["probes"]),
             planned_runs=len(record["probes"]),
-            repeats=len(record["searches"]),
+            repeats=len(record.get("searches", [record])),
         )
 
     def found(self, first: Record, second: Record) -> Record:

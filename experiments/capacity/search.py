@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from exchange.estimates import TAIL, Estimate
+from exchange.estimates import Estimate
 from exchange.json_records import LoadAxis, Record
-from experiments.capacity.curve import STEP, Outcome, Posterior
+from exchange.words import counted
+from experiments.capacity.curve import Outcome, Posterior
 
 Probe = Callable[[float], Outcome]
 """Anything that offers a rate and says whether it held, and how far its figure was from the bound if it has one."""
@@ -28,7 +29,6 @@ GROWTH = 4.0
 LEAST_PROBES = 12
 MAJORITY = 2
 """Two probes of three decide a rate of the bracket, if its first probe failed or it is at an end of the reach."""
-COARSE_STEPS = 4
 NEAR_THE_CEILING = 0.8
 """A capacity above this share of the generator's own ceiling says little about the transport."""
 FOUND, ABOVE, BELOW, UNKNOWN = "found", "above", "below", "unknown"
@@ -130,19 +130,13 @@ class CapacitySearch:
         """Probe at the quantiles of what is possible: the middle, a quarter, three quarters, an eighth ..."""
         posterior = self._posterior()
         for turn in range(1, self._settings.most_probes):
-            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(self._estimate(posterior)):
+            if len(self.outcomes) >= LEAST_PROBES and self._is_narrow(posterior.refined(self.outcomes).estimate):
                 return
             (rate,) = posterior.quantiles([_scattered(turn)])
             if not self._make_probe(rate):
                 posterior.add(self.outcomes[-1:])
                 self._make_probe(rate)
             posterior.add(self.outcomes[-1:])
-
-    def _estimate(self, posterior: Posterior) -> Estimate:
-        """The capacity, from a finer grid where the first one is too coarse to tell how narrow the interval is."""
-        low, high = posterior.quantiles([TAIL, 1 - TAIL])
-        is_coarse = log(high / low) < COARSE_STEPS * STEP
-        return (posterior.refined(self.outcomes) if is_coarse else posterior).estimate
 
     def _is_narrow(self, capacity: Estimate) -> bool:
         assert capacity.low is not None
@@ -168,12 +162,13 @@ class CapacitySearch:
         """Sentences that a reader must know before the figure."""
         flags, ceiling = [], self.ceiling_per_s
         if self.stopped:
-            flags.append(f"{self.stopped}: what was found until then")
+            flags.append(f"{self.stopped}: the figures are those found until then")
         if capacity and capacity.value > NEAR_THE_CEILING * ceiling:
-            flags.append(f"over {NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {ceiling:,.0f} {self._axis.unit}")
+            highest = f"{NEAR_THE_CEILING:.0%} of {self._axis.ceiling}, {ceiling:,.0f} {self._axis.unit}"
+            flags.append(f"the capacity is over {highest}: that ceiling may be what was found")
         if capacity and not self.stopped and not self._is_narrow(capacity):
-            most, precision = self._settings.most_probes, self._settings.precision
-            flags.append(f"the interval is wider than --precision {precision:g} after {most} probes")
+            wider = f"the interval is wider than --precision {self._settings.precision:g}"
+            flags.append(f"{wider} after {counted(len(self.outcomes), 'probes')}")
         return flags
 
     def as_dict(self, is_over: bool) -> dict[str, Any]:
@@ -189,7 +184,6 @@ class CapacitySearch:
             f"reach_{unit}": {"low": self.least_per_s, "high": self.ceiling_per_s},
             f"ceiling_{unit}": self.ceiling_per_s or None,
             "search": asdict(self._settings),
-            "searches": [{"held": self.held_per_s, "failed": self.failed_per_s}],
             "curve": self._curve(answer) if answer else [],
         }  # fmt: skip
 

@@ -33,7 +33,7 @@ def test_it_is_listed_with_what_was_found(tmp_path: Path) -> None:
 
 
 def test_it_is_shown_as_its_command_did(tmp_path: Path) -> None:
-    put_capacity(tmp_path, "first", flags=["interrupted: what was found until then"])
+    put_capacity(tmp_path, "first", flags=["interrupted: the figures are those found until then"])
     said = results(tmp_path, "show", "first").output
     assert "tcp holds p99 <= 1ms up to 61,234 orders/s (55,111..67,357)" in said
     assert "interrupted" in said

@@ -114,6 +114,24 @@ def test_a_search_makes_no_more_probes_than_it_may() -> None:
     assert made.stopped is None
 
 
+def test_a_search_goes_on_until_its_answer_is_as_narrow_as_was_asked() -> None:
+    """The interval on the search's first grid was narrow enough before that of the answer was."""
+    random = np.random.default_rng(6)
+
+    def noisy(rate_per_s: float) -> Outcome:
+        ratio = 2 * log(rate_per_s / 9_000) + 0.25 * random.normal()
+        return Outcome(rate_per_s, ratio <= 0, ratio)
+
+    made = searched(noisy, precision=0.15)
+    assert len(made.outcomes) < SearchSettings.most_probes
+    assert made.as_dict(is_over=True)["flags"] == []
+
+
+def test_an_interval_that_stays_too_wide_is_flagged() -> None:
+    flags = searched(partial(yes_or_no, 9_876.0), most_probes=13).as_dict(is_over=True)["flags"]
+    assert flags == ["the interval is wider than --precision 0.05 after 13 probes"]
+
+
 def test_a_search_that_was_interrupted_keeps_what_it_has() -> None:
     def interrupted(rate_per_s: float) -> Outcome:
         if rate_per_s > 10_000:
@@ -125,7 +143,7 @@ def test_a_search_that_was_interrupted_keeps_what_it_has() -> None:
         made.run()
     found = made.as_dict(is_over=True)
     assert (found["status"], made.kind) == ("partial", ABOVE)
-    assert found["flags"] == ["interrupted: what was found until then"]
+    assert found["flags"] == ["interrupted: the figures are those found until then"]
 
 
 def test_a_capacity_near_what_the_generator_itself_can_do_is_flagged() -> None:
