@@ -93,8 +93,15 @@ def compilers_for(tables: str) -> dict[str, str]:
     return {}
 
 
+def _check_names(rows: DataFrame) -> None:
+    """UserError if two columns have one name: a row by name would hold only the second one's value."""
+    if twice := [name for name in rows.columns if rows.columns.count(name) > 1]:
+        raise UserError(f"two columns are called {twice[0]}: name one of them with AS, or use --csv")
+
+
 def to_terminal(rows: DataFrame) -> None:
     """Print the first rows as a table, and say if there are more. Rows of one run name it once, above the table."""
+    _check_names(rows)
     first = rows.limit(MOST_ROWS + 1).toArrow().to_pylist()
     shared = _shared_by_all(first[:MOST_ROWS])
     table = plain_table(*(column for column in _columns(rows) if column.title not in shared), gap=1)
@@ -146,6 +153,7 @@ def to_csv(rows: DataFrame) -> None:
 
 def to_json(rows: DataFrame) -> None:
     """Write all rows to stdout, an object a line."""
+    _check_names(rows)
     for batch in rows.toArrow().to_batches():
         for row in batch.to_pylist():
             click.echo(json.dumps(row, default=str))

@@ -86,6 +86,16 @@ def test_a_list_is_for_json_and_not_for_csv(dataset: Dataset, typed: Typed) -> N
     assert "values]" in typed("sql", "select bucket from completion limit 1", *where).stdout
 
 
+@pytest.mark.parametrize("output", [(), ("--json",)])
+def test_columns_of_one_name_are_refused_where_one_would_hide_the_other(
+    output: tuple[str, ...], dataset: Dataset, typed: Typed
+) -> None:
+    statement = "select a.run, b.run from summary a join summary b using (experiment)"
+    refused = typed("sql", statement, *output, "--tables", dataset.folder.url)
+    assert refused.exit_code == 2
+    assert "two columns are called run: name one of them with AS, or use --csv" in refused.stderr
+
+
 def test_tables_that_are_not_there_are_named(typed: Typed, tmp_path: Path) -> None:
     done = typed("sql", "select 1", "--tables", tmp_path)
     assert done.exit_code == 2
