@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,12 +28,12 @@ def scheduled(settings: RunSettings) -> bool:
 
 
 def scheduled_orders(least: int) -> Callable[[RunSettings], bool]:
-    """Whether orders have a due time, and a run measures so many of them: not the warm-up's, nor each pair's last."""
+    """Whether orders have a due time, and a run measures so many: not the warm-up's seconds, nor each pair's last."""
 
     def judged(settings: RunSettings) -> bool:
         rate = settings.orders_per_s or 0.0
         orders = settings.orders or rate * (settings.duration_s or 0.0)
-        return scheduled(settings) and settings.pairs * (orders - rate * settings.warm_up_s - 1) >= least
+        return scheduled(settings) and settings.pairs * (orders - rate * math.ceil(settings.warm_up_s) - 1) >= least
 
     return judged
 

@@ -35,8 +35,8 @@ def test_every_metric_has_a_name_of_its_own() -> None:
         ({"orders": 1_000}, False),  # the last order's answer waits for nobody, so 999 are measured
         ({"orders": 1_001}, True),
         ({"orders": 501, "pairs": 2}, True),
-        ({"orders": 1_100, "warm_up_s": 0.1}, False),
-        ({"orders": 1_101, "warm_up_s": 0.1}, True),
+        ({"orders": 2_000, "warm_up_s": 0.1}, False),  # the whole first second is left out
+        ({"orders": 2_001, "warm_up_s": 0.1}, True),
         ({"orders": 2_000, "orders_per_s": None}, False),
     ],
 )
