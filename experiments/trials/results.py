@@ -64,7 +64,7 @@ def _statistics(plan: Plan) -> dict[str, Any]:
     rows = len(planned_rows(plan))
     return {
         "estimate": "median over repeats; of a ratio, the Hodges-Lehmann estimate of the log ratios paired by repeat",
-        "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not refuse",
+        "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not reject",
         "confidence": CONFIDENCE,
         "test": TEST,
         "correction": "max-T over all rows, step-down",
@@ -130,7 +130,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "sentence": verdict.sentence,
         **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
         "p": verdict.p,
-        "p_holm": verdict.p_corrected,
         "p_corrected": verdict.p_corrected,
         "share_of_repeats_first_lower": verdict.share_lower,
         "repeats": row.repeats,

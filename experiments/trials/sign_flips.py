@@ -3,7 +3,7 @@
 A row is the log ratios of two arms by one metric, one for each repeat. If the arms are equal, each ratio could as well
 have the other sign, so flipping the signs of whole repeats shows what chance alone does. `T` is a row's Hodges-Lehmann
 estimate over its scale. A row differs if its T is larger than nearly all of the flips' largest T of any row (max-T,
-step-down). Its interval has the ratios that the same test does not refuse: the estimate, plus or minus T's limit times
+step-down). Its interval has the ratios that the same test does not reject: the estimate, plus or minus T's limit times
 the scale.
 """
 
@@ -22,7 +22,7 @@ ENUMERATED_UP_TO = 12
 """Up to this many repeats every way to flip is tried; beyond, FLIPS random ones."""
 FLIPS = 2_048
 CLIPPED_AT = 3.0
-"""A ratio that lies further from its row's estimate, in robust standard deviations, is moved to this distance."""
+"""Ratios further than so many robust standard deviations from their row's estimate are moved there before any flip."""
 LENT = 0.5
 """The share of a scale that comes from the other rows of the group, where there are many."""
 CAUTION = 0.8

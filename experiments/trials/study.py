@@ -52,7 +52,7 @@ def cannot_tell(found: Finding) -> str:
     how_often = f"below 1 in {found.lower} of {counted(found.repeats, 'repeats')}"
     low, high = found.ratio.low, found.ratio.high
     holds_one = low is None or high is None or low <= 1.0 <= high
-    lead = "cannot tell" if holds_one else "too close to call, less than percentiles resolve"
+    lead = "cannot tell" if holds_one else "too close to call, under 1%"
     return f"{lead}: {found.first} / {found.second} is {times(found.ratio.value)} {interval(found.ratio)}, {how_often}"
 
 
@@ -89,6 +89,6 @@ class Study:
 
 
 COMPARE = Study(name="compare", metrics=COMPARISON_METRICS)
-NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="pair", against_the_first=True, differ=hurts_or_helps)
+NAGLE = Study(name="nagle", metrics=NAGLE_METRICS, block="block", against_the_first=True, differ=hurts_or_helps)
 SWEEP = Study(name="sweep", metrics=COMPARISON_METRICS, block="block", rows_as_json=True)
 STUDIES = {study.name: study for study in (COMPARE, NAGLE, SWEEP)}

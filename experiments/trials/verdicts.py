@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from math import exp, log, nan, sqrt
 from pathlib import Path
 from statistics import NormalDist, median, stdev
@@ -103,8 +104,12 @@ def planned_rows(plan: Plan) -> list[PlannedRow]:
 
 
 def alpha_of(plan: Plan) -> float:
-    """The level of one look: each look at the results of a trial that goes on could err, so they share ALPHA."""
-    return ALPHA / max(1, len(plan.looks))
+    """The level of one look at the results of a trial that goes on: those that have enough repeats share ALPHA."""
+    return next(
+        ALPHA / share
+        for share in count(1)
+        if sum(repeats >= repeats_needed(ALPHA / share) for repeats in plan.looks) <= share
+    )
 
 
 def unreachable(plan: Plan) -> str | None:
@@ -160,7 +165,7 @@ def _of_few_repeats(row: Row, needed: int) -> Verdict:
 
 
 def is_decided(verdict: Verdict) -> bool:
-    """True if more repeats would change little: the arms differ, are alike within SAME_WITHIN, or do not compare."""
+    """True if more repeats would change little: the arms differ, are alike within SAME_WITHIN, or are not compared."""
     if verdict.outcome != "cannot tell" or verdict.ratio is None:
         return True
     low, high = verdict.ratio.low, verdict.ratio.high
@@ -194,23 +199,20 @@ def _rate_not_kept(lacking: list[Observations]) -> str:
 
 
 def detectable(plan: Plan, results: Path | None) -> str | None:
-    """10 repeats find a difference of about 22 % in completion p50 ...; None for a plan without such a row."""
+    """The difference in completion p50 that the plan is likely to find; None for a plan without such a row."""
     rows = planned_rows(plan)
     if not any(metric.name == ANNOUNCED for metric, _, _ in rows):
         return None
     earlier = list(deviations(results)) if results else []
     deviation = median(earlier) if earlier else ASSUMED_DEVIATION
-    as_before = f"as in {counted(len(earlier), 'rows')} of earlier trials"
+    as_before = f"as in {counted(len(earlier), 'rows')} of the trials so far"
     source = as_before if earlier else "an assumption, as there is no earlier trial"
-    smallest = {
-        repeats: f"from about {smallest_ratio(repeats, len(rows), deviation, alpha_of(plan)) - 1:.0%}"
-        for repeats in (plan.repeats, max(plan.repeats, *plan.looks, 0))
-        if repeats >= repeats_needed(alpha_of(plan))
-    }
-    found = ", ".join(f"{repeats:,} repeats find one {ends}" for repeats, ends in smallest.items())
+    enough = [each for each in (plan.repeats, *plan.looks[-1:]) if each >= repeats_needed(alpha_of(plan))]
+    smallest = {each: smallest_ratio(each, len(rows), deviation, alpha_of(plan)) - 1 for each in enough}
     return (
-        f"{found.replace('one', 'a difference in completion p50', 1)}, in {POWER:.0%} of trials "
-        f"(if log ratios scatter by {deviation:.2g}, {source})"
+        f"in {POWER:.0%} of trials a difference in completion p50 is found if it is at least "
+        f"{', '.join(f'{ratio:.0%} with {repeats:,} repeats' for repeats, ratio in smallest.items())} "
+        f"(if it varies by {exp(deviation) - 1:.0%} from repeat to repeat, {source})"
     )
 
 
@@ -221,7 +223,7 @@ def smallest_ratio(repeats: int, rows: int, deviation: float, alpha: float) -> f
 
 
 def deviations(results: Path) -> Iterator[float]:
-    """The standard deviation of each row's log ratios of p50 in the latest trials of a folder.
+    """The standard deviation of each compared row's log ratios of p50 in the latest trials of a folder.
 
     A record that is damaged, or that another version wrote, is left out.
     """
@@ -236,7 +238,7 @@ def deviations(results: Path) -> Iterator[float]:
 def _deviations_in(record: Record) -> Iterator[float]:
     arms = {arm["label"]: arm["metrics"].get(ANNOUNCED, {}).get("by_repeat", {}) for arm in record["arms"]}
     for verdict in record["verdicts"]:
-        if verdict["metric"] == ANNOUNCED:
+        if verdict["metric"] == ANNOUNCED and verdict["outcome"] != "not compared":
             first, second = arms[verdict["first"]], arms[verdict["second"]]
             logs = [log(first[repeat] / second[repeat]) for repeat in first.keys() & second.keys()]
             if len(logs) >= 5:

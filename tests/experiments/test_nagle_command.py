@@ -69,7 +69,7 @@ def test_a_comparison_goes_on_with_the_command_that_made_it(results: Path) -> No
 def test_a_dry_run_says_how_many_runs_there_are(tmp_path: Path) -> None:
     said = CliRunner().invoke(main, ["nagle", "--dry-run", "--results", str(tmp_path)])
     assert " ".join(said.output.split()).startswith(
-        "Nagle off, Nagle on, Nagle on at broker; 15 pairs, 10 repeats: 300 runs and 6 warm-ups"
+        "Nagle off, Nagle on, Nagle on at broker; 15 blocks, 10 repeats: 300 runs and 6 warm-ups"
     )
     assert "cannot reach a verdict" not in said.output
     assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from exchange.settings import RunSettings
 from experiments.trials import trial
 from experiments.trials.plan import read_plan, write_plan
 from experiments.trials.results import results
-from experiments.trials.verdicts import detectable, smallest_ratio
+from experiments.trials.verdicts import ALPHA, alpha_of, detectable, smallest_ratio
 from runs.errors import UserError
 
 
@@ -79,16 +79,25 @@ def test_looks_share_the_chance_of_a_false_verdict(tmp_path: Path) -> None:
     assert (found["looks"], found["alpha_of_a_look"], found["repeats_needed"]) == ([10, 20, 40], 0.05 / 3, 8)
 
 
+@pytest.mark.parametrize(
+    ("first", "most", "looks"),
+    [(10, 40, 3), (5, 20, 2), (2, 20, 3), (7, 28, 3), (5, 5, 1), (6, 6, 1)],
+)  # fmt: skip
+def test_a_look_with_too_few_repeats_for_a_verdict_takes_no_share(first: int, most: int, looks: int) -> None:
+    """7 repeats are enough for one of two looks, so three share where the looks are 7, 14 and 28."""
+    assert alpha_of(plan(repeats=first).with_looks(most)) == ALPHA / looks
+
+
 def test_a_plan_says_how_far_it_may_go_on() -> None:
     going_on = plan(repeats=10).with_looks(40)
     said = " ".join(" ".join(trial.announcement(going_on, going_on.steps)).split())
     assert "10 repeats: 20 runs" in said
     assert "doubles the repeats, up to 40: in all 80 runs" in said
-    assert "10 repeats find a difference in completion p50 from about 20%, 40 repeats find one from about 9%" in said
+    assert "p50 is found if it is at least 20% with 10 repeats, 9% with 40 repeats (if it varies by 16%" in said
 
 
 def test_a_plan_says_from_which_difference_on_it_finds_one(tmp_path: Path) -> None:
-    assert "10 repeats find a difference in completion p50 from about 18%" in str(detectable(plan(), None))
+    assert "p50 is found if it is at least 18% with 10 repeats" in str(detectable(plan(), None))
     assert "there is no earlier trial" in str(detectable(plan(), tmp_path))
 
 
@@ -102,15 +111,18 @@ def put_earlier_trial(results_folder: Path) -> None:
 def test_earlier_trials_tell_how_far_repeats_scatter(tmp_path: Path) -> None:
     put_earlier_trial(tmp_path)
     said = str(detectable(plan(), tmp_path))
-    assert "as in 1 row of earlier trials" in said
-    assert "from about 1%" in said
+    assert "as in 1 row of the trials so far" in said
+    assert "at least 1% with" in said
+    earlier = tmp_path / "earlier" / "comparison.json"
+    earlier.write_bytes(earlier.read_bytes().replace(b'"cannot tell"', b'"not compared"'))
+    assert "there is no earlier trial" in str(detectable(plan(), tmp_path)), "a saturated arm scatters more"
 
 
 def test_a_damaged_record_does_not_hide_the_other_earlier_trials(tmp_path: Path) -> None:
     put_earlier_trial(tmp_path)
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "comparison.json").write_text("{")
-    assert "as in 1 row of earlier trials" in str(detectable(plan(), tmp_path))
+    assert "as in 1 row of the trials so far" in str(detectable(plan(), tmp_path))
 
 
 def test_more_rows_and_fewer_repeats_find_less() -> None:
