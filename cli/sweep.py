@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +12,6 @@ from cli.command import Command, configured
 from cli.trial_options import OF_A_TRIAL, folder_options, make_or_resume, redo_option, typed, until_decided_options
 from experiments.sweep.keys import HELP_OF_SWEEP, shared_options
 from runs.options import json_option
-
-if TYPE_CHECKING:
-    from experiments.trials.plan import Plan
 
 
 def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
@@ -39,7 +37,7 @@ def _plan_alone(ctx: click.Context, _param: click.Parameter, file: Path | None) 
 @click.option("--yes", is_flag=True, help="Start without asking, even if it takes more than a day.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, file: Path | None, example: bool, dry_run: bool, yes: bool, **_: Any) -> None:
+def command(ctx: click.Context, /, file: Path | None, example: bool, yes: bool, **_: Any) -> None:
     """Run every combination of some settings: interleaved repeats, medians with intervals, verdicts, a page.
 
     Example: exchange sweep --transports zeromq,amqp --rates 1000,2000,4000,6000,8000 --orders 1000000
@@ -51,13 +49,7 @@ def command(ctx: click.Context, /, file: Path | None, example: bool, dry_run: bo
         click.echo(EXAMPLE.read_text(), nl=False)
         return
 
-    def plan_of(_: dict[str, Any]) -> Plan:
-        plan = planned(file, {**configured(ctx), **typed(ctx)})
-        if not dry_run:
-            confirm(plan, yes)
-        return plan
-
-    make_or_resume(ctx, SWEEP, plan_of)
+    make_or_resume(ctx, SWEEP, lambda _: planned(file, {**configured(ctx), **typed(ctx)}), partial(confirm, yes=yes))
 
 
 command.params += shared_options(help=HELP_OF_SWEEP)

@@ -61,10 +61,14 @@ folder_options = together([
 ])  # fmt: skip
 
 
-def make_or_resume(ctx: click.Context, study: Study, plan_of: Callable[[dict[str, Any]], Plan]) -> NoReturn:
+def make_or_resume(
+    ctx: click.Context, study: Study, plan_of: Callable[[dict[str, Any]], Plan],
+    confirm: Callable[[Plan], None] = lambda _: None,
+) -> NoReturn:  # fmt: skip
     """Show a plan, make its trial, or go on with one, as the options say; then exit with its code.
 
-    `plan_of` makes the plan of the options that are not of a trial. UsageError for options that exclude each other.
+    `plan_of` makes the plan of the options that are not of a trial; `confirm` is asked before its first run.
+    UsageError for options that exclude each other.
     """
     from experiments.trials.trial import resume_trial, run_trial, show_plan
 
@@ -79,6 +83,7 @@ def make_or_resume(ctx: click.Context, study: Study, plan_of: Callable[[dict[str
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if own["dry_run"]:
         raise SystemExit(show_plan(plan, as_json, results))
+    confirm(plan)
     raise SystemExit(follow_up(run_trial(plan, results, own["name"], as_json), no_spark, as_json))
 
 

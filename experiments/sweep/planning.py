@@ -66,10 +66,9 @@ def levels_of(key: Key, written: list[object], where: str) -> Levels:
         raise UserError(f"{where}: {key.name} has no values: a product with none of them has no runs")
     values = [key.value(each, where) for each in written]
     words = values if key.name == "transport" else map(str, written)
-    levels = dict(zip(words, values, strict=True))
-    if len(levels) < len(written):
+    if any(values.count(value) > 1 for value in values):
         raise UserError(f"{where}: {key.name} has a value twice: {', '.join(map(str, written))}")
-    return levels
+    return dict(zip(words, values, strict=True))
 
 
 def typed_levels(text: str) -> tuple[str, Levels]:
@@ -140,21 +139,22 @@ def planned(file: Path | None, typed: Mapping[str, Any]) -> Plan:
 def _typed(typed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What was typed, as (vary, run), each by key."""
     short = [f"{key}={typed[option]}" for key, option in SHORT.items() if option in typed]
-    varied = [*short, *typed.get("vary", ())]
-    vary = dict(map(typed_levels, varied))
+    varied = list(map(typed_levels, [*short, *typed.get("vary", ())]))
+    vary, names = dict(varied), [name for name, _ in varied]
     run = {name: typed[key.field] for name, key in keys().items() if key.field in typed}
-    twice = [*(vary.keys() & run.keys()), *(name for name in vary if len(varied) > len(vary))]
+    twice = [name for name in vary if name in run or names.count(name) > 1]
     if twice:
-        raise UserError(f"{', '.join(sorted(set(twice)))} is given twice: vary it, or set it for all runs")
+        raise UserError(f"{', '.join(twice)} is given twice: vary it, or set it for all runs")
     return vary, run
 
 
 def confirm(plan: Plan, yes: bool) -> None:
     """Ask before more than a day of runs. UserError if nobody is at the terminal."""
-    seconds = expected_s(plan, [*plan.warm_ups, *plan.steps])
+    steps = plan.longest.steps
+    seconds = expected_s(plan, [*plan.warm_ups, *steps])
     if yes or seconds <= A_DAY_S:
         return
-    warning = f"{len(plan.steps)} runs take about {duration(seconds)}, more than a day"
+    warning = f"{'up to ' if plan.looks else ''}{len(steps)} runs take about {duration(seconds)}, more than a day"
     if not sys.stdin.isatty():
         raise UserError(f"{warning}: say --yes, or shorten it with --orders, --duration, --repeats or fewer values")
     click.confirm(f"{warning}. Go on?", abort=True, err=True)

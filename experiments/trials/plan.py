@@ -94,6 +94,11 @@ class Plan:
         after = next((repeats for repeats in self.looks if repeats > self.repeats), None)
         return replace(self, repeats=after) if after else None
 
+    @property
+    def longest(self) -> Plan:
+        """The plan with the repeats of its last look."""
+        return replace(self, repeats=max(self.repeats, *self.looks, 0))
+
     def settings_of(self, step: Step) -> RunSettings:
         """The settings of a run. The seed of the orders differs by repeat, unless the arms themselves differ in it."""
         settings = step.arm.settings

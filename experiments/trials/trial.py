@@ -164,10 +164,10 @@ def announcement(plan: Plan, steps: Sequence[Step], results: Path | None = None)
         f"{counted(warm_ups, 'warm-ups')}, about {duration(expected_s(plan, steps))}"
     )
     if plan.next_look:
-        last = replace(plan, repeats=plan.looks[-1])
+        steps_at_most = plan.longest.steps
         yield _folded(
-            f"while a row is undecided it doubles the repeats, up to {last.repeats:,}: in all "
-            f"{counted(len(last.steps), 'runs')}, about {duration(expected_s(last, last.steps))}"
+            f"while a row is undecided it doubles the repeats, up to {plan.looks[-1]:,}: in all "
+            f"{counted(len(steps_at_most), 'runs')}, about {duration(expected_s(plan, steps_at_most))}"
         )
     if plan.redo:
         yield _folded(f"{plan.redo.words} (--keep-noisy: never)")

@@ -114,7 +114,7 @@ def alpha_of(plan: Plan) -> float:
 
 def unreachable(plan: Plan) -> str | None:
     """A sentence if no repeat of this plan can ever lead to a verdict, else None."""
-    most, needed = max(plan.repeats, *plan.looks, 0), repeats_needed(alpha_of(plan))
+    most, needed = plan.longest.repeats, repeats_needed(alpha_of(plan))
     if most >= needed or not planned_rows(plan):
         return None
     return (
