@@ -122,7 +122,8 @@ class BenchmarkLoad:
         titles = {column.name: column.title for column in self.benchmark.columns}
         return {
             "benchmark": name, "subject": f"{name} over {cell.transport}" + f" ({others})" * bool(others),
-            "objective": self._words, "settings": {**settings, "transport": cell.transport},
+            "objective": self._words, "needed_orders": self._needed,
+            "settings": {**settings, "transport": cell.transport},
             "columns": {titles.get(each, each.replace("_", " ")): each for each in self.scale.columns},
         }  # fmt: skip
 

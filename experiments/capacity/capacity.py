@@ -78,11 +78,11 @@ class Prober:
             say(f"{self.load.axis.in_words(f'{value:,.0f}'):>21}: again, since {noise_words(_noise_of(tries[-1]))}")
             try:
                 tries.append(self._measured(value))
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, UserError):
                 self.set_aside += tries
                 raise
-        quietest = (self.rule.choose(list(map(_noise_of, tries))) if self.rule else None) or tries[0]
-        found = next(each for each in tries if each["run"] == quietest.get("name", each["run"]))
+        noises = list(map(_noise_of, tries))
+        found = tries[noises.index(self.rule.choose(noises) or noises[0]) if self.rule else 0]
         self.set_aside += [each for each in tries if each is not found]
         self.probes.append(found)
         self.on_probe(found)
@@ -97,7 +97,7 @@ class Prober:
         return {"run": folder.name, **self._whole(lambda: self.load.probe(folder, value))}
 
     def ceiling(self) -> float:
-        return float(self._whole(lambda: self.load.ceiling(self.folder / "001-ceiling")))
+        return float(self._whole(lambda: self.load.ceiling(self.folder / "000-ceiling")))
 
     def _whole(self, measure: Callable[[], Any]) -> Any:
         try:
@@ -172,7 +172,7 @@ def _run(search: CapacitySearch, prober: Prober) -> None:
         with contextlib.suppress(KeyboardInterrupt), prober.load.ready():
             search.run()
     except UserError as error:
-        if not prober.probes:
+        if not (prober.probes or prober.set_aside):
             shutil.rmtree(prober.folder)
             raise
         search.stopped = error.message

@@ -152,8 +152,9 @@ class ExchangeRates:
         UserError if --from is lower, or if the run is impossible.
         """
         self._refuse_few_orders(self.settings.orders, f"--tape {self.settings.tape}", "has")
-        needed, start_per_s, longest_s = self._offered_orders, self.search.start_per_s, self.search.longest_s
-        least_per_s = needed / max(longest_s, self.search.seconds)
+        needed, start_per_s = self._offered_orders, self.search.start_per_s
+        longest_s = max(self.search.longest_s, self.search.seconds)
+        least_per_s = needed / longest_s
         if start_per_s < least_per_s:
             raise UserError(
                 f"--from is {start_per_s:,g} orders/s, at which {longest_s:g} s have {start_per_s * longest_s:,.0f} "

@@ -16,6 +16,7 @@ from experiments.capacity import exchange_rates
 from experiments.capacity.capacity import measured_capacity
 from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from experiments.capacity.search import SearchSettings
+from runs.errors import UserError
 from tests.exchange_command import exchange_here
 
 
@@ -62,6 +63,7 @@ def test_the_lowest_rate_is_one_at_which_the_longest_probe_has_enough_orders() -
         (["--precision", "2"], "--precision"),
         (["--packing", "0"], "--packing is 0"),
         (["--from", "50"], "p99 <= 1ms needs 1,002: take --from 101 or more, or --longest 21"),
+        (["--from", "5", "--seconds", "60"], "at which 60 s have 300 orders"),
         (["--slo", "p99.9 <= 1ms", "--from", "100"], "p99.9 <= 1ms needs 10,002"),
     ],
 )
@@ -119,16 +121,19 @@ def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypat
     assert (found["redo_noisy"]["most_tries"], found["redo_noisy"]["most_extra_runs"]) == (3, 15)
 
 
-def test_a_noisy_probe_is_named_also_if_ctrl_c_comes_while_it_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), UserError("the broker is gone")])
+@pytest.mark.parametrize("before", [[0.0], []])
+def test_a_noisy_probe_is_named_also_if_the_search_ends_while_it_is_made_again(
+    ended: BaseException, before: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shares() -> Iterator[float]:
-        yield from (0.0, 0.3)
-        raise KeyboardInterrupt
+        yield from (*before, 0.3)
+        raise ended
 
     found = searched(tmp_path, monkeypatch, shares())
-    assert [probe["noise_share"] for probe in found["probes"]] == [0.0]
+    assert [probe["noise_share"] for probe in found["probes"]] == before
     assert [run["noise_share"] for run in found["set_aside"]] == [0.3]
+    assert (tmp_path / "it" / found["set_aside"][0]["run"]).is_dir()
 
 
 def test_noisy_probes_are_made_again_up_to_the_rule_s_cap_or_kept(

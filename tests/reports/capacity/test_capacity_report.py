@@ -79,6 +79,13 @@ def test_the_answer_comes_first_and_noise_stands_beside_each_rate(capsys: pytest
     assert row.split()[:8] == ["64,000", "0", "of", "1", "120", "4,321", "99", "12%"]
 
 
+def test_the_method_says_who_judges_a_probe_of_a_benchmark() -> None:
+    """A probe that the benchmark calls complete fails if it misses the user's objective."""
+    of_user = record(FOUND, 30_000, 64_000, benchmark="round-trip", subject="round-trip over tcp", columns={})
+    assert "messages, since ten must lie beyond the percentile" in page_html(of_user)
+    assert "if the benchmark calls" in page_html(of_user | {"needed_orders": 0})
+
+
 def test_a_page_of_an_older_version_s_record_shows_what_it_has() -> None:
     old = record({"value": 61_234.0, "low": None, "high": None}, None, None)
     probe = {name: PROBE[name] for name in PROBE.keys() - {"log_ratio", "noise_share"}}
