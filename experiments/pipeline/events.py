@@ -72,12 +72,12 @@ class RecordedRun:
     def _read(self, pair: int) -> Market:
         """Read a pair's streams. MalformedMessage or ValueError, a sentence, if they are damaged or do not agree."""
         tape = self.folder / f"{named('orders', pair)}.bin"
-        stream = self.folder / f"{named('answers', pair)}.bin"
+        stream, beside = self.folder / f"{named('answers', pair)}.bin", due_path(tape)
         try:
             count, orders, answers = check_orders(tape), mapped(tape), mapped(stream)
-            due = mapped(due_path(tape)).view("<u8").astype(np.int64) if due_path(tape).exists() else None
-            if due is not None:
-                check_due(due_path(tape), count)
+            if beside.exists():
+                check_due(beside, count)
+            due = mapped(beside).view("<u8").astype(np.int64) if beside.exists() else None
             ends = self._ends(orders, answers)
         except (MalformedMessage, ValueError, OSError) as error:
             raise ValueError(f"the streams in {self.folder} give no events: {error}") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, count
+from string import ascii_lowercase
 
 from exchange.json_records import Record
 from reports.comparison.answer import NAGLE
@@ -35,7 +37,7 @@ def paper_figures(record: Record) -> Iterator[Figure]:
         return
     first = next(iter(found.values()))
     yield from _message_rate(first)
-    for (words, arms), part in zip(found.items(), "bcdefgh", strict=False):
+    for (words, arms), part in zip(found.items(), chain(ascii_lowercase[1:], map(str, count(27))), strict=False):
         lines = lines_of(arms, "handed_over_mean_us")
         yield from _named(f"Figure 8 ({part}): order completion time{words}", lines, ("µs", "us"), COMPLETION)
     for component, part in PARTS.items():

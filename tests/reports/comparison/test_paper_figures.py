@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.comparison_arms import ArmSettings, nagle_arms, rate_factor, transport_factor
-from experiments.trials.arms import arms_of
+from experiments.trials.arms import Factor, arms_of
 from experiments.trials.plan import Plan
 from experiments.trials.results import results
 from experiments.trials.study import NAGLE
@@ -76,6 +76,15 @@ def test_with_nagle_on_and_off_each_has_its_figure(tmp_path: Path) -> None:
     found = drawn(held_back(tmp_path))
     assert "figure-8-b-order-completion-time-nagle-off" in found
     assert "figure-8-c-order-completion-time-nagle-on" in found
+
+
+def test_every_condition_has_its_figure_however_many_there_are(tmp_path: Path) -> None:
+    """With seven letters a sweep of eight seeds had no figure of the last one, and the table had its rows."""
+    seeds = Factor("seed", {f"seed {seed}": seed for seed in range(27)})
+    arms = arms_of(ArmSettings(["tcp"], 1.0, {}), [Factor("transport", {"": "tcp"})], [rate_factor(RATES), seeds])
+    found = [name for name in drawn(_results(tmp_path, Plan(arms=arms, repeats=1, seed=1))) if "figure-8" in name]
+    assert len(found) == 1 + 27
+    assert [name.split("-")[2] for name in (found[1], found[7], found[25], found[-1])] == ["b", "h", "z", "28"]
 
 
 def test_the_paper_s_printed_values_stand_beside_ours(tmp_path: Path) -> None:

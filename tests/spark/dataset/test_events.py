@@ -111,6 +111,7 @@ def test_orders_without_due_times_have_no_time(tmp_path: Path) -> None:
         ("answers.bin", None, b"x", "1 bytes of answers more"),
         ("orders.bin", None, b"\1", "truncated"),
         ("orders.due", 8, b"", "8 bytes each"),
+        ("orders.due", 3, b"", "8 bytes each"),
     ],
 )
 def test_streams_that_are_damaged_are_named(
