@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,10 +81,10 @@ def resume_trial(parent: str, name: str, as_json: bool, study: Study = COMPARE) 
         raise UserError(
             f"{folder} was made by exchange {plan.study.name}: type exchange {plan.study.name} --resume {name}"
         )
-    if to_do(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
-        plan = plan if plan.resumed is None else replace(plan, resumed=plan.resumed + 1)
-        write_plan(folder, plan)
-    with ended_as_by_ctrl_c():
+    with _alone(folder), ended_as_by_ctrl_c():
+        if to_do(folder, plan) or (plan.next_look and results(folder, plan)["undecided"]):
+            plan = plan if plan.resumed is None else replace(plan, resumed=plan.resumed + 1)
+            write_plan(folder, plan)
         return _show(_run_trial(folder, plan, partial(_print, to_stderr=as_json)), as_json)
 
 
@@ -94,12 +96,23 @@ def new_trial(plan: Plan, parent: str, name: str | None, announce: Announce) -> 
     folder = new_run_folder(Path(parent), name or dated_name(plan.study.name))
     write_plan(folder, plan)
     try:
-        with ended_as_by_ctrl_c():
+        with _alone(folder), ended_as_by_ctrl_c():
             return _run_trial(folder, plan, announce)
     except UserError:
         if all(is_warm_up(path.parent) for path in folder.glob("*/run.json")):
             shutil.rmtree(folder)
         raise
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Lock the trial: runs of two processes would measure each other. UserError if another process makes its runs."""
+    with (folder / ".lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"another process makes the runs of {folder}: wait until it has ended") from error
+        yield
 
 
 def _run_trial(folder: Path, plan: Plan, announce: Announce) -> Trial:

@@ -55,7 +55,7 @@ def test_a_comparison_leaves_every_run_its_record_and_its_page(small: tuple[Path
     assert len(list(folder.glob("0[12]-*/run.json"))) == 8
     assert len(list(folder.glob("00-*/run.json"))) == 2
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "plan.json", "comparison.json", "comparison.html",
+        "plan.json", "comparison.json", "comparison.html", ".lock",
     }  # fmt: skip
 
 

@@ -132,6 +132,24 @@ def test_more_rows_and_fewer_repeats_find_less() -> None:
     )
 
 
+def test_a_trial_is_resumed_by_nobody_while_another_process_makes_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both would make the same runs at the same time, and measure each other."""
+
+    def measure(folder: Path, settings: RunSettings, **_: object) -> dict[str, Any]:
+        with pytest.raises(UserError, match="another process makes the runs of"):
+            trial.resume_trial(str(tmp_path), "mine", as_json=False)
+        record = record_of(folder, settings)
+        (folder / "run.json").write_bytes(orjson.dumps(record))
+        return record
+
+    monkeypatch.setattr(trial, "measure_with_page", measure)
+    assert trial.new_trial(plan(repeats=2), str(tmp_path), "mine", lambda _: None).is_whole
+    assert read_plan(tmp_path / "mine").resumed == 0
+    trial.resume_trial(str(tmp_path), "mine", as_json=False)
+
+
 def test_a_trial_that_breaks_in_the_middle_keeps_what_it_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
