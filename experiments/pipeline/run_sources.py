@@ -20,8 +20,6 @@ from spark.summary import FACTS
 READERS = {
     **{metric.name: metric.read for metric in (*COMPARISON_METRICS, *NAGLE_METRICS)},
     "packets": packets("segments"),
-    "packet_bytes": packets("mean_bytes"),
-    "packet_gap_us": packets("mean_gap_us"),
 }
 OF_NO_ARM = frozenset(
     ("transport", "url", "orders_per_s", "orders", "duration_s", "seed", "record", "capture", "timeout_s")

@@ -61,8 +61,8 @@ def _settings(plan: Plan, arms: list[Observations]) -> Iterator[dict[str, Any]]:
     for arm in arms:
         planned = orjson.loads(json_bytes(arm.arm.settings.as_dict()))
         seeds = {repeat: plan.settings_of(Step(repeat, arm.arm)).seed for repeat in arm.runs}
+        written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}
         for name, value in planned.items():
-            written = {run["name"]: run.get("settings", {}) for run in arm.runs.values()}
             found = {run: settings[name] for run, settings in written.items() if name in settings}
             if name == "seed" and list(found.values()) == list(seeds.values()):
                 continue

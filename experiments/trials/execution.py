@@ -74,7 +74,7 @@ def execute(trial: Path, plan: Plan, steps: list[Step], measure: Measure, progre
                     time.sleep(plan.pause_s)
                 with progress.shown(step) as show_end:
                     record = _attempt(trial, step, plan.settings_of(step), measure)
-                    redos.note(step, record, is_valid(record))
+                    redos.note(step, record)
                     show_end(record, redos.wants(step))
             except KeyboardInterrupt:
                 return False
@@ -106,13 +106,11 @@ class Redos:
         self._tries = {name: list(records) for name, records in valid.items()}
         self._failed: set[str] = set()
 
-    def note(self, step: Step, record: Record, is_valid: bool) -> None:
-        """Take in a new run, unless it is a warm-up. A failed step waits until the trial is resumed."""
-        if not step.repeat:
-            return
-        if is_valid:
+    def note(self, step: Step, record: Record) -> None:
+        """Take in a new run, unless it is a warm-up. A failed step waits for the next look, or until a resumption."""
+        if step.repeat and is_valid(record):
             self._tries.setdefault(step.name, []).append(record)
-        else:
+        elif step.repeat:
             self._failed.add(step.name)
 
     def wants(self, step: Step) -> bool:
@@ -164,8 +162,8 @@ class Progress:
         self._console = console or Console(stderr=True, highlight=False)
         self._is_drawn = self._console.is_terminal and not has_listener()
         self._bar = progress.Progress(
-            progress.BarColumn(), progress.TextColumn("{task.description}"), progress.TimeRemainingColumn(),
-            auto_refresh=False, speed_estimate_period=3600.0,
+            progress.BarColumn(), progress.TextColumn("{task.description}", markup=False),
+            progress.TimeRemainingColumn(), auto_refresh=False, speed_estimate_period=3600.0,
         )  # fmt: skip
         self._total = len(steps)
         self._begun = 0
@@ -197,4 +195,4 @@ class Progress:
         if not self._is_drawn:
             noise = f", set aside: {noise_words(record)}" if again else ""
             sentence = f"{words}: {record['status']}{noise}"
-            say(sentence) if has_listener() else self._console.print(sentence)
+            say(sentence) if has_listener() else self._console.print(sentence, markup=False)

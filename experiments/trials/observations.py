@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exchange.json_records import NEWER, SCHEMA, Record, RunRecord, UnusableRecord, decode
+from exchange.json_records import NEWER, SCHEMA, ComparisonRecord, Record, RunRecord, UnusableRecord, decode
 from experiments.trials.arms import Arm
 from experiments.trials.plan import FILE as PLAN
 from experiments.trials.plan import WARM_UP, Plan, Step, read_plan
@@ -128,10 +128,14 @@ class Observations:
 
 
 def set_aside(folder: Path) -> set[str]:
-    """The names of usable runs that are in no figure of their trial; none in a folder without a usable plan."""
+    """Names of the valid runs that the trial left out; by its last results if this version cannot use its plan."""
     with contextlib.suppress(UserError):
         arms = observe(folder, read_plan(folder)).values()
         return {run["name"] for arm in arms for _, run in (*arm.set_aside, *arm.excluded) if is_valid(run)}
+    with contextlib.suppress(OSError, UnusableRecord):
+        record = decode((folder / "comparison.json").read_bytes(), ComparisonRecord)
+        left_out = (run for arm in record["arms"] for run in (*arm.get("set_aside", ()), *arm["excluded"]))
+        return {run["run"] for run in left_out if run["status"] in VALID}
     return set()
 
 

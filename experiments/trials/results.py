@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
 from exchange.estimates import CONFIDENCE, Estimate, median
 from exchange.json_records import SCHEMA, Record
 from experiments.trials.conditions import caveats, conditions
 from experiments.trials.observations import Observations, observe, resumed
-from experiments.trials.plan import Plan, plan_as_dict
+from experiments.trials.plan import Plan
 from experiments.trials.sign_flips import repeats_needed
 from experiments.trials.verdicts import ALPHA, Verdict, alpha_of, is_decided, judge_all, planned_rows, unreachable
+from reports.formats import ends
 from runs.metrics import Metric, orders_measured
 from runs.record.noise import noise_share
 
@@ -47,7 +47,7 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
         "undecided": sum(not is_decided(verdict) for verdict in verdicts),
         "arms": [_arm(arm, plan) for arm in observed.values()],
         "conditions": found,
-        "order": plan_as_dict(plan)["order"],
+        "order": [step.name for step in plan.steps],
     }
 
 
@@ -109,10 +109,9 @@ def _metric(arm: Observations, metric: Metric, seed: int) -> dict[str, Any]:
     values = arm.values(metric)
     if not values:
         return {}
-    by_repeat = {str(repeat): value for repeat, value in values.items()}
-    middle_half = quantiles(values.values(), method="inclusive")[::2] if len(values) > 1 else None
-    return {**_estimate(median(list(values.values()), seed), "median"), "middle_half": middle_half,
-            "by_repeat": by_repeat}  # fmt: skip
+    found: Record = _estimate(median(list(values.values()), seed), "median")
+    found["by_repeat"] = {str(repeat): value for repeat, value in values.items()}
+    return {**found, "middle_half": ends(found) if len(values) > 1 else None}
 
 
 def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:

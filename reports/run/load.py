@@ -33,7 +33,6 @@ METER_STYLES = {
     Meter.ENGINE_MESSAGES_SENT: {"color": ANSWERED, **RING},
     Meter.GATEWAY_MESSAGES_RECEIVED: {"color": INK, **DOT},
 }
-THROUGHPUT_METERS = tuple(Meter)[:4]
 MAX_DOTS = 30  # of a meter
 
 
@@ -70,7 +69,7 @@ def _meters(folder: RunFolder) -> dict[Meter, Line]:
 
 def meter_dots(throughput: list[Record], sampling_interval: float) -> dict[Meter, Line]:
     """Each meter's rate at the moment its window closed, by the reporter's clock."""
-    by_meter = {meter: [r for r in throughput if r["payload"]["meter"] == meter] for meter in THROUGHPUT_METERS}
+    by_meter = {meter: [r for r in throughput if r["payload"]["meter"] == meter] for meter in METER_STYLES}
     first = next(iter(by_meter[Meter.GATEWAY_ORDERS_SENT]), None)
     if first is None or not first["payload"]["rate_per_s"]:
         return {}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exchange.json_records import RunRecord
 from reports.drawing.figures import write_figures
 from reports.drawing.templates import templates
 from reports.run.figures import run_drawings, run_figures
@@ -18,7 +17,6 @@ from reports.run.terminal import show_record
 from runs.errors import UserError
 from runs.files import write_whole
 from runs.interrupts import heeded_at_the_end
-from runs.record.reading import record_for_report
 
 if TYPE_CHECKING:
     from reports.exports import ReportOptions
@@ -44,9 +42,8 @@ def report_run(folder: Path, options: ReportOptions) -> int:
     finished = (folder / "run.json").exists()
     if options.quiet and not finished:
         raise UserError(f"{folder} has no run.json, so there is no record to print: leave out --json and --csv")
-    record = record_for_report(folder / "run.json", RunRecord) if finished else {}
     known = read_run_folder(folder)
-    _show(folder, record, options)
+    _show(folder, known.run if finished else {}, options)
     if not options.quiet:
         show_seconds(known)
     for what, path in _written(folder, known, options).items():

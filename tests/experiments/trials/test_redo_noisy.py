@@ -88,6 +88,10 @@ def test_spark_counts_the_runs_that_the_trial_counts(tmp_path: Path) -> None:
     [counted] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
     assert counted.record.status == "complete"
     assert counted.fingerprint != sources[aside].fingerprint, "an ingest reads it anew"
+    (tmp_path / "comparison.json").write_bytes(orjson.dumps(results(tmp_path, MADE)))
+    (tmp_path / "plan.json").write_text("{}")
+    [known] = [source for source in find_runs(tmp_path).sources if source.record.run == aside]
+    assert known.record.status == "set aside", "also where the plan is another version's"
 
 
 def test_the_page_counts_and_links_the_runs_that_were_set_aside(tmp_path: Path) -> None:

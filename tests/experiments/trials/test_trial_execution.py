@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from rich.console import Console
 from sample_trials import plan, put_all, record_of
 
 from exchange.settings import RunSettings
@@ -117,6 +120,16 @@ def test_a_warm_up_that_cannot_start_ends_it_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nobody listens"):
         ran(tmp_path, measure)
     assert len(measure.names) == 2
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_label_is_shown_as_it_is_written(is_terminal: bool) -> None:
+    """[old] and [/x] are rich's markup: the one was left out, the other ended the trial with a stack trace."""
+    out = io.StringIO()
+    step = replace(MADE.steps[0], arm=replace(MADE.arms[0], contender="tape [old]/[/x]"))
+    with Progress([step], Console(file=out, force_terminal=is_terminal, width=100)).shown(step) as show_end:
+        show_end({"status": "complete"}, False)
+    assert "tape [old]/[/x]" in out.getvalue()
 
 
 def test_a_trial_s_folder_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
