@@ -39,7 +39,7 @@ repeat_options = together([
 ])  # fmt: skip
 redo_option = click.option(
     "--redo-noisy/--keep-noisy", default=True, show_default=True,
-    help="Make a run again if others took over 5% of all processors beside it.",
+    help="Make a run again if others took more than 5% of all processors beside it.",
 )  # fmt: skip
 until_decided_options = together([
     click.option("--until-decided", is_flag=True,

@@ -148,7 +148,7 @@ def service(samples: Samples | None, window: Window) -> dict[str, Any]:
 def timeline(samples: Samples | None, window: Window, interval: int) -> list[list[float]]:
     """Rows of 100 ms: seconds since the first order, orders handed over and orders answered a second.
 
-    An order that was never answered is in neither.
+    Lost orders are in no row, not even as handed over.
     """
     if samples is None:
         return []

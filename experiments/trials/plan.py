@@ -25,7 +25,7 @@ from runs.files import write_json
 from runs.record.reading import UnknownSettings, record_for_report, settings_as_written
 
 FILE = "plan.json"
-ANEW = "start anew under another name"
+ANEW = "start anew under another name; its comparison.html and comparison.json stay as they are"
 
 WARM_UP = 0
 """The repeat number of warm-up runs, which come first and never count."""

@@ -51,13 +51,13 @@ class RedoRule:
     @property
     def words(self) -> str:
         return (
-            f"a run beside which others take over {self.most_share_of_all_cpus:.0%} of all processors is set aside and "
-            f"made again: {self.most_tries} tries at most, {counted(self.most_extra_runs, 'extra runs')} in all"
+            f"a run beside which others take more than {self.most_share_of_all_cpus:.0%} of all processors is set "
+            f"aside and made again: {self.most_tries} tries at most, {counted(self.most_extra_runs, 'extra runs')} in all"
         )
 
 
 def set_aside_words(runs: Sequence[Record], rule: RedoRule) -> str:
-    """2 runs set aside for noise: other work or steal took over 5% ..., with the first ones' names."""
+    """2 runs set aside for noise: other work or steal took more than 5% ..., with the first ones' names."""
     shares = [noise_share(run) or 0.0 for run in runs]
     names = ", ".join(run["name"] for run in runs[:MOST_NAMES]) + ", ..." * (len(runs) > MOST_NAMES)
     took = _took(shares, rule.most_share_of_all_cpus, "each")
@@ -70,11 +70,11 @@ def unknown_words(unknown: int, of_all: str) -> str:
 
 
 def noisy_words(shares: Sequence[float], most: float, of_all: str) -> str:
-    """other work or steal took over 5% of the processors beside 2 of 9 runs ...; empty if none was over `most`."""
+    """other work or steal took more than 5% of the processors beside 2 of 9 runs ...; empty if none was over `most`."""
     noisy = [share for share in shares if share > most]
     return _took(noisy, most, f"{len(noisy)} of {of_all}") if noisy else ""
 
 
 def _took(shares: Sequence[float], most: float, beside: str) -> str:
     largest = share_words(max(shares))
-    return f"other work or steal took over {most:.0%} of the processors beside {beside}, at most {largest}"
+    return f"other work or steal took more than {most:.0%} of the processors beside {beside}, at most {largest}"

@@ -116,7 +116,7 @@ def test_a_probe_beside_others_is_made_again_and_named(tmp_path: Path, monkeypat
     names = [run["run"] for run in found["probes"] + found["set_aside"]]
     assert len(set(names)) == 6
     assert all((tmp_path / "it" / name).is_dir() for name in names)
-    assert "3 runs set aside for noise: other work or steal took over 5%" in found["flags"][0]
+    assert "3 runs set aside for noise: other work or steal took more than 5%" in found["flags"][0]
     assert "beside 1 of 3 probes, at most 5.4%" in found["flags"][1]
     assert (found["redo_noisy"]["most_tries"], found["redo_noisy"]["most_extra_runs"]) == (3, 15)
 

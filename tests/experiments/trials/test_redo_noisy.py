@@ -122,7 +122,7 @@ def test_a_machine_that_is_never_quiet_ends_at_the_plan_s_cap_and_says_so(tmp_pa
     assert found["status"] == "complete"
     assert (found["redo_noisy"]["set_aside"], found["redo_noisy"]["still_noisy"]) == (2, 4)
     said = " ".join(found["caveats"])
-    assert "2 runs set aside for noise: other work or steal took over 5% of the processors beside each" in said
+    assert "2 runs set aside for noise: other work or steal took more than 5% of the processors beside each" in said
     assert "beside 4 of 4 runs, at most 20%; the plan's 2 extra runs were not enough" in said
     assert to_do(tmp_path, MADE) == []
 

@@ -193,7 +193,7 @@ def test_work_beside_the_runs_is_told(tmp_path: Path) -> None:
     quiet, busy = ({"window_s": 2.0, "other_cpu_s": other_s, "steal_s": 0.1} for other_s in (0.05, 1.1))
     for place, step in enumerate(made.steps):
         put(tmp_path, step, noise=busy if place == 0 else quiet)
-    assert "over 5% of the processors beside 1 of 4 runs, at most 30%" in caveats(tmp_path, made)
+    assert "more than 5% of the processors beside 1 of 4 runs, at most 30%" in caveats(tmp_path, made)
 
 
 def test_runs_that_were_made_again_and_resuming_are_in_the_first_caveat(tmp_path: Path) -> None:
