@@ -20,6 +20,7 @@ from reports.progress import progress_bar
 from runs.errors import UserError
 from runs.files import new_run_folder
 from runs.launch.brokers import Brokers
+from runs.metrics import number_at
 from runs.record.noise import noise_share
 from runs.run import measure
 from runs.transport_settings import check_transport
@@ -62,9 +63,8 @@ class Term:
     words: str
 
     def value_us(self, record: Record) -> float | None:
-        measured: dict[str, Any] = record.get("completion_us", {}) | {"lag": record.get("lag_us", {})}
-        found: float | None = measured.get(self.clock, {}).get(self.figure)
-        return found
+        clock = ("lag_us",) if self.clock == "lag" else ("completion_us", self.clock)
+        return number_at(*clock, self.figure)(record)
 
     def broken_by(self, record: Record) -> str | None:
         """The measured value as a sentence, None if it is within the bound."""

@@ -61,8 +61,9 @@ class Load:
                  if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}  # fmt: skip
         is_too_short = typed.get("duration_s", self.seconds) <= self.fault_s
         if is_too_short or "orders" in typed or typed.get("orders_per_s", self.rate_per_s) is None:
-            needed = f"a --rate, a --duration over {self.fault_s:g} s and no --orders"
-            raise UserError(f"the fault comes {self.fault_s:g} s after the first order: give {needed}")
+            raise UserError(
+                f"the fault comes after {self.fault_s:g} s: give a --rate, a longer --duration, no --orders"
+            )
         return replace(self, **{OF_THE_LOAD[name]: value for name, value in typed.items()})
 
 

@@ -71,16 +71,10 @@ def simulate(
 def _known(folder: Path, simulation: Simulation, master: str, parts: int) -> dict[str, Any]:
     """The part of the record that is known before the start."""
     return {
-        "schema": SCHEMA,
-        "name": folder.name,
-        "status": "complete",
-        "started_at": now(),
-        "settings": simulation.as_dict(),
-        "master": master,
-        "partitions": parts,
-        "host": host_facts(),
-        "versions": versions(),
-    }
+        "schema": SCHEMA, "name": folder.name, "status": "complete", "started_at": now(),
+        "settings": simulation.as_dict(), "master": master, "partitions": parts,
+        "host": host_facts(), "versions": versions(),
+    }  # fmt: skip
 
 
 def _place(tables: str, master: str) -> str:
@@ -141,15 +135,10 @@ def _results(matched: Matched, simulation: Simulation) -> dict[str, Any]:
         if table in totals and table != "trades" and about.rows != totals[table]:  # its total counts messages
             raise click.ClickException(f"{about.rows:,} of {totals[table]:,} {table} were written")
     return {
-        "totals": totals,
-        "per_instrument": matched.spread,
-        "checksums": matched.checksums,
-        "rates": {
-            "start_up_s": matched.start_up_s,
-            "matching_s": matched.matching_s,
-            "orders_per_s": simulation.orders / matched.matching_s,
-        },
-    }
+        "totals": totals, "per_instrument": matched.spread, "checksums": matched.checksums,
+        "rates": {"start_up_s": matched.start_up_s, "matching_s": matched.matching_s,
+                  "orders_per_s": simulation.orders / matched.matching_s},
+    }  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -161,28 +161,18 @@ def run_s(settings: RunSettings) -> float:
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """plan.json's content: the arms' settings, and the names of all runs in their order."""
     return {
-        "schema": SCHEMA,
-        "study": plan.study.name,
-        "seed": plan.seed,
-        "repeats": plan.repeats,
-        "pause_s": plan.pause_s,
-        "seed_by_repeat": plan.seed_by_repeat,
-        "looks": list(plan.looks),
-        "resumed": plan.resumed,
-        "redo_noisy": None if plan.redo is None else asdict(plan.redo),
-        "arms": [_arm_as_dict(arm) for arm in plan.arms],
-        "warm_ups": [step.name for step in plan.warm_ups],
+        "schema": SCHEMA, "study": plan.study.name, "seed": plan.seed, "repeats": plan.repeats,
+        "pause_s": plan.pause_s, "seed_by_repeat": plan.seed_by_repeat, "looks": list(plan.looks),
+        "resumed": plan.resumed, "redo_noisy": None if plan.redo is None else asdict(plan.redo),
+        "arms": [_arm_as_dict(arm) for arm in plan.arms], "warm_ups": [step.name for step in plan.warm_ups],
         "order": [step.name for step in plan.steps],
-    }
+    }  # fmt: skip
 
 
 def _arm_as_dict(arm: Arm) -> dict[str, Any]:
     return {
-        "contender": arm.contender,
-        "block": arm.block,
-        "levels": dict(arm.levels),
-        "settings": arm.settings.as_dict(),
-    }
+        "contender": arm.contender, "block": arm.block, "levels": dict(arm.levels), "settings": arm.settings.as_dict(),
+    }  # fmt: skip
 
 
 def write_plan(folder: Path, plan: Plan) -> None:

@@ -52,7 +52,8 @@ class RedoRule:
     def words(self) -> str:
         return (
             f"a run beside which others take more than {self.most_share_of_all_cpus:.0%} of all processors is set "
-            f"aside and made again: {self.most_tries} tries at most, {counted(self.most_extra_runs, 'extra runs')} in all"
+            f"aside and made again: {self.most_tries} tries at most, "
+            f"{counted(self.most_extra_runs, 'extra runs')} in all"
         )
 
 

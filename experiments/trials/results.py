@@ -29,26 +29,19 @@ def results(trial: Path, plan: Plan) -> dict[str, Any]:
     complete = all(len(arm.runs) == plan.repeats for arm in observed.values())
     verdicts, times = judge_all(plan, observed), resumed(trial, plan)
     return {
-        "schema": SCHEMA,
-        "name": trial.name,
-        "study": plan.study.name,
+        "schema": SCHEMA, "name": trial.name, "study": plan.study.name,
         "status": "complete" if complete else "partial",
         "caveats": list(filter(None, [unreachable(plan), *caveats(plan, observed, found, times)])),
-        "seed": plan.seed,
-        "seed_by_repeat": plan.seed_by_repeat,
-        "repeats": plan.repeats,
-        "resumed": times,
+        "seed": plan.seed, "seed_by_repeat": plan.seed_by_repeat, "repeats": plan.repeats, "resumed": times,
         "redo_noisy": _redo_noisy(plan, observed.values()),
-        "contenders": plan.contenders,
-        "blocks": plan.blocks,
-        "statistics": _statistics(plan),
+        "contenders": plan.contenders, "blocks": plan.blocks, "statistics": _statistics(plan),
         "metrics": {metric.name: {"title": metric.title, "unit": metric.unit} for metric in plan.study.metrics},
         "verdicts": [_verdict(verdict) for verdict in verdicts],
         "undecided": sum(not is_decided(verdict) for verdict in verdicts),
         "arms": [_arm(arm, plan) for arm in observed.values()],
         "conditions": found,
         "order": [step.name for step in plan.steps],
-    }
+    }  # fmt: skip
 
 
 def _redo_noisy(plan: Plan, arms: Iterable[Observations]) -> dict[str, Any] | None:
@@ -65,32 +58,22 @@ def _statistics(plan: Plan) -> dict[str, Any]:
     return {
         "estimate": "median over repeats; of a ratio, the Hodges-Lehmann estimate of the log ratios paired by repeat",
         "interval": "of a median: bootstrap over repeats; of a ratio: the ratios that the test does not reject",
-        "confidence": CONFIDENCE,
-        "test": TEST,
-        "correction": "max-T over all rows, step-down",
-        "alpha": ALPHA,
-        "looks": list(plan.looks),
-        "alpha_of_a_look": alpha_of(plan),
-        "rows": rows,
-        "repeats_needed": repeats_needed(alpha_of(plan)) if rows else None,
-    }
+        "confidence": CONFIDENCE, "test": TEST, "correction": "max-T over all rows, step-down",
+        "alpha": ALPHA, "looks": list(plan.looks), "alpha_of_a_look": alpha_of(plan),
+        "rows": rows, "repeats_needed": repeats_needed(alpha_of(plan)) if rows else None,
+    }  # fmt: skip
 
 
 def _arm(arm: Observations, plan: Plan) -> dict[str, Any]:
     return {
-        "label": arm.arm.label,
-        "contender": arm.arm.contender,
-        "block": arm.arm.block,
-        "settings": arm.arm.settings.as_dict(),
-        "held": arm.kept_rate if arm.runs else None,
-        "saturated": arm.saturated,
-        "delayed_by_gateway": arm.delayed,
-        "orders_measured": _orders_measured(arm),
+        "label": arm.arm.label, "contender": arm.arm.contender, "block": arm.arm.block,
+        "settings": arm.arm.settings.as_dict(), "held": arm.kept_rate if arm.runs else None,
+        "saturated": arm.saturated, "delayed_by_gateway": arm.delayed, "orders_measured": _orders_measured(arm),
         "runs": [_run(*run) for run in arm.runs.items()],
         "excluded": [_run(*run) for run in arm.excluded],
         "set_aside": [{**_run(*run), "share_of_all_cpus": noise_share(run[1])} for run in arm.set_aside],
         "metrics": {metric.name: found for metric in plan.study.metrics if (found := _metric(arm, metric, plan.seed))},
-    }
+    }  # fmt: skip
 
 
 def _orders_measured(arm: Observations) -> int | None:
@@ -121,15 +104,10 @@ def _estimate(estimate: Estimate, name: str) -> dict[str, float | None]:
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     row = verdict.row
     return {
-        "metric": row.metric.name,
-        "block": row.first.arm.block,
-        "first": row.first.arm.label,
-        "second": row.second.arm.label,
-        "outcome": verdict.outcome,
-        "sentence": verdict.sentence,
+        "metric": row.metric.name, "block": row.first.arm.block,
+        "first": row.first.arm.label, "second": row.second.arm.label,
+        "outcome": verdict.outcome, "sentence": verdict.sentence,
         **(_estimate(verdict.ratio, "ratio") if verdict.ratio else {}),
-        "p": verdict.p,
-        "p_corrected": verdict.p_corrected,
-        "share_of_repeats_first_lower": verdict.share_lower,
-        "repeats": row.repeats,
-    }
+        "p": verdict.p, "p_corrected": verdict.p_corrected,
+        "share_of_repeats_first_lower": verdict.share_lower, "repeats": row.repeats,
+    }  # fmt: skip

@@ -105,11 +105,8 @@ def planned_rows(plan: Plan) -> list[PlannedRow]:
 
 def alpha_of(plan: Plan) -> float:
     """The level of one look at the results of a trial that goes on: those that have enough repeats share ALPHA."""
-    return next(
-        ALPHA / share
-        for share in count(1)
-        if sum(repeats >= repeats_needed(ALPHA / share) for repeats in plan.looks) <= share
-    )
+    share = next(n for n in count(1) if sum(look >= repeats_needed(ALPHA / n) for look in plan.looks) <= n)
+    return ALPHA / share
 
 
 def unreachable(plan: Plan) -> str | None:

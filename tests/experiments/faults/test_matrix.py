@@ -182,7 +182,7 @@ def test_words_for_every_run_are_those_of_the_record() -> None:
 
 @pytest.mark.parametrize("words", [["--orders", "10"], ["--rate", "max"], ["--duration", "2"]])
 def test_a_load_in_which_no_fault_has_its_time_is_refused(words: list[str]) -> None:
-    with pytest.raises(UserError, match="give a --rate, a --duration over 2 s and no --orders"):
+    with pytest.raises(UserError, match="comes after 2 s: give a --rate, a longer --duration, no --orders"):
         planned(["tcp"], ["lossy"], ["engine-kill"], Load(), words)
 
 
