@@ -17,14 +17,8 @@ import benchmarks
 from benchmarks.comparison import Row, processor
 from benchmarks.cpp import FLAGS, compiler, compiler_version
 
-PARTS = (
-    "__main__",
-    "comparison",
-    "cpp",
-    "delayed",
-    "exact_figures",
-    "synthetic_runs",
-)  # modules that are no benchmarks
+PARTS = ("__main__", "comparison", "cpp", "delayed", "exact_figures", "synthetic_runs")
+"""Modules that are no benchmarks."""
 BENCHMARKS = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in PARTS]
 
 

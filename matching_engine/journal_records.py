@@ -168,7 +168,7 @@ def read_records(
 
 @cached_kernel()
 def find_record(data: Bytes, at: int, sequence: int) -> int:
-    """Find the next whole record behind so many orders, from byte `at` on; return where it begins, -1 if none is."""
+    """Find a whole record with at least `sequence` orders before it, from byte `at` on; where it begins, -1 if none."""
     while at + HEADER_BYTES < len(data):
         number = signed(load_u64(data, at))
         if sequence <= number < 1 << 32 and _whole_record(data, at, signed(load_u32(data, at + 8))):

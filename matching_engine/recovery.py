@@ -107,7 +107,7 @@ class Recovery:
         self.is_resumed = self.is_confirmed = False
         self.stale_frames = self._orders_in_snapshot = 0
         self._to_pass_over, self._checksum = 0, StreamChecksum()
-        """How many of the next answers the gateway has; and the checksum of those before them."""
+        """Answers that are still to be made again and not sent, and the checksum of those made again so far."""
         self._theirs = Resume(0, 0, 0)
         self._sessions = self._replayed = 0
         self._replay_ns = 0

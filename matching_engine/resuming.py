@@ -39,7 +39,7 @@ class ResumingEngine(EngineService):
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the journal takes no order any more: the gateway need not wait for another engine."""
         self.while_alone: Callable[[], None] = lambda: None
-        """Called often as long as no gateway is in session. It may call `end_as`."""
+        """Called often as long as no gateway is in session. It may call `end_as`, which ends the wait."""
 
     def warm(self) -> None:
         super().warm()

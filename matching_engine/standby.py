@@ -28,7 +28,7 @@ from matching_engine.turns import warm_turns
 LOOK_S = 0.005
 """Between two looks at the journal and its lock."""
 SILENT_LOOKS = 200
-"""Looks without a pulse after which an engine is taken for frozen: 1 s. A stall of the standby's own does not count."""
+"""Looks without a pulse after which an engine is taken for frozen: 1 s or more. The standby's stalls do not count."""
 
 
 class Standby:

@@ -108,7 +108,7 @@ class SourceLink(Link):
                     self._unread.append(frame)
 
     def _answer(self, question: Resume) -> None:
-        """Go on where the reporter wants to; from the first frame where it knows another source of this name."""
+        """Go on where the reporter wants to; from the first frame if it knows an earlier process of this name."""
         number, source = divmod(question.session, 1 << SOURCE_BITS)
         if source != self._source or question.session == self._answered:
             return

@@ -178,7 +178,7 @@ class Link(ABC):
     refused: int = 0
     """Peers turned away since the start, because they sent garbage or showed another token."""
     junk: int = 0
-    """Frames dropped because they were longer than the batch's largest frame."""
+    """Frames dropped because they were longer than the batch's largest. TCP drops none: it ends the connection."""
 
     @abstractmethod
     def receive(self, batch: FrameBatch) -> int:
