@@ -75,13 +75,6 @@ class Identities:
     identities: npt.NDArray[np.int64]
     moments: frozenset[int]
 
-    @property
-    def has_duplicates(self) -> bool:
-        return len(np.unique(self.identities)) < len(self.identities)
-
-    def shares_any(self, other: Identities) -> bool:
-        return bool(np.isin(self.identities, other.identities).any())
-
 
 def read_identities(file: Path) -> Identities:
     table = read_columns(file, "wall_ns", "identity", "problem")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 from pyspark.sql import DataFrame
 
 from spark.live.batch import FIGURES, BatchSummary, LiveFacts, Row, read_rows, summarize_batch, write_rows
@@ -102,8 +103,9 @@ class LiveTable:
         write_table(batch, work)
         new = read_identities(work)
         near = {other for moment in new.moments for other in self._by_moment.get(moment, ())}
-        earlier = [other for other in sorted(near) if new.shares_any(read_identities(self._file("records", other)))]
-        if not earlier and not new.has_duplicates:
+        those = ((other, read_identities(self._file("records", other))) for other in sorted(near))
+        earlier = [other for other, its in those if np.isin(new.identities, its.identities).any()]
+        if not earlier and len(np.unique(new.identities)) == len(new.identities):
             work.replace(file)
             return new
         read = batch.sparkSession.read.schema(batch.schema)
