@@ -19,13 +19,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from exchange.compiled import inlined, kernel, load_u64, signed, store_u64
 from exchange.measurements import BUCKETS, BUCKETS_PER_OCTAVE, LogBuckets
-from transports.frames import FrameBatch, Longs
-
-Bytes = npt.NDArray[np.uint8]
+from transports.frames import Bytes, FrameBatch, Longs
 
 NUMBERED, STAMPED = 8, 16
 """Smallest size of a message with a whole number, and of a message with a stamp."""
@@ -144,7 +141,7 @@ class Source:
         batch.count = min(most, batch.capacity_frames)
         total = _fill(batch.buffer, self.size, self._first + self.count, batch.count, now_ns, due)
         self.checksum = (self.checksum + total) % 2**64
-        self.stamps_ns += int(due.sum()) if len(due) else now_ns * batch.count
+        self.stamps_ns += len(due) * int(due[0]) + int((due - due[0]).sum()) if len(due) else now_ns * batch.count
         self.count += batch.count
 
 

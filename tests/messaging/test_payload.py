@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from messaging.payload import BATCH_FRAMES, Receipt, Source
@@ -105,6 +106,13 @@ def test_messages_with_different_stamps_are_counted_apart() -> None:
     receipt.add(FrameBatch.of(*frames), 11_000)
     assert (receipt.latency.count, receipt.latency.min_ns, receipt.latency.max_ns) == (6, 9_000, 10_000)
     assert receipt.latency.sum_ns == 3 * 9_000 + 3 * 10_000
+
+
+def test_due_times_of_a_machine_that_is_up_for_long_have_a_right_sum() -> None:
+    """From 104 days on the sum of a batch of 1,024 was off by 2^64, and so was each mean."""
+    source, due_ns = Source(8), 120 * 86_400 * 10**9
+    source.fill(1_024, 0, np.full(1_024, due_ns))
+    assert source.stamps_ns == 1_024 * due_ns
 
 
 def test_what_is_too_short_for_a_stamp_has_no_latency() -> None:
