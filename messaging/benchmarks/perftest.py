@@ -51,11 +51,6 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def mode_of(settings: Settings) -> str:
-    """The mode of a recorded cell; old records name no mode."""
-    return str(settings.get("mode", SHARED))
-
-
 @dataclass(frozen=True)
 class Shape:
     """How many publish to each queue or exchange, and how many subscribe; `both`: each client does both."""
@@ -68,7 +63,7 @@ class Shape:
     def of(cls, settings: Settings) -> Shape:
         """UserError for clients that no queue can have, or that do not know what they are."""
         npubs, nsubs, clients = (settings.get(name) for name in ("npubs", "nsubs", "clients"))
-        is_split = npubs is not None or nsubs is not None or mode_of(settings) != SHARED
+        is_split = npubs is not None or nsubs is not None or settings["mode"] != SHARED
         if is_split and clients is not None:
             both = "--clients publish to shared queues and subscribe to them"
             raise UserError(f"{both}: leave out --npubs, --nsubs, --mode")
@@ -165,9 +160,13 @@ class Destination:
 
 def points(settings: Settings) -> list[Point]:
     """UserError if a role at an exchange has too few descriptors: a brokerless one has two for each role it meets."""
-    size, many, mode, shape = settings["size"], settings["queues"], mode_of(settings), Shape.of(settings)
+    from messaging.payload import NUMBERED
+
+    size, many, mode, shape = settings["size"], settings["queues"], settings["mode"], Shape.of(settings)
     if settings.get("packing", 1) > size:
         raise UserError(f"--packing is {settings['packing']}: {size} bytes have no room for so many messages")
+    if size < NUMBERED and (shape.publishers > 1 or (mode == SHARED and shape.subscribers > 1)):
+        raise UserError(f"--size is {size}: {NUMBERED} bytes or more tell messages of several clients apart")
     if mode == SHARED:
         return [{"size_bytes": size, "queues": many}]
     most = max(shape.publishers, shape.subscribers)
@@ -178,12 +177,12 @@ def points(settings: Settings) -> list[Point]:
 
 def count_of(settings: Settings) -> int:
     """Number of messages of each publisher."""
-    multiple = Shape.of(settings).subscribers if mode_of(settings) == SHARED else 1
+    multiple = Shape.of(settings).subscribers if settings["mode"] == SHARED else 1
     return int(-(-settings["count"] // multiple) * multiple)
 
 
 def destinations_of(settings: Settings) -> list[Destination]:
-    pattern, size, count, shape = MODES[mode_of(settings)], settings["size"], count_of(settings), Shape.of(settings)
+    pattern, size, count, shape = MODES[settings["mode"]], settings["size"], count_of(settings), Shape.of(settings)
     return [Destination(number, pattern, size, count, shape) for number in range(1, settings["queues"] + 1)]
 
 
@@ -273,7 +272,7 @@ BENCHMARK = Benchmark(
               "of one host, on which broker and clients are"),
     ),
     options=OPTIONS,
-    patterns=lambda cell: (MODES[mode_of(cell.settings)],),
+    patterns=lambda cell: (MODES[cell.settings["mode"]],),
     repeats=1,
     quick={"repeats": 3, "queues": 2, "count": 10_000},
 )  # fmt: skip

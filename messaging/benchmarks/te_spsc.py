@@ -16,7 +16,7 @@ import click
 
 from messaging.benchmark import Benchmark, Cell, Column, Counts, Plot, Point, Settings, by_size_and, on_gige
 from messaging.options import COUNT, numbers, sizes
-from messaging.roles import Links, Role
+from messaging.roles import Links, Role, check_descriptors
 from messaging.streams import published_figures, published_roles, wrong_with_published
 from runs.errors import UserError
 from runs.option_types import OneOf
@@ -48,6 +48,8 @@ def points(settings: Settings) -> list[Point]:
         check_key(word)
     for pattern in () if all(map(has_broker, settings["transport"])) else most:
         prefixes(pattern)
+    if settings.get("consumers") == EACH and not all(map(has_broker, settings["transport"])):
+        check_descriptors(2 * len(most), f"{len(most)} consumers need up to two descriptors each at their publisher")
     return by_size_and("patterns")(settings)
 
 

@@ -46,6 +46,10 @@ LONG = ["de-spsc", "--transport", "zeromq", "--sizes", "64", "--count", "1000000
         ("perftest --size 0", "0 is 0 bytes; a message has 1 to 1,048,576"),
         ("perftest --size 2MiB", "2,097,152 bytes"),
         ("perftest --transport tcp --npubs 1 --nsubs 1 --qt 1", "has no pattern 'queue'"),
+        (
+            "perftest --size 7 --nsubs 1 --npubs 2",
+            "--size is 7: 8 bytes or more tell messages of several clients apart",
+        ),
         ("perftest --mode direct", "'direct' is not one of 'shared', 'fanout', 'topic'"),
         ("perftest --transport tcp --mode topic", "has no pattern 'topic'"),
         ("fe-spmc --consumers 0", "consumers are 1 to 1,024"),
@@ -99,6 +103,7 @@ def _results(words: str, there: Path) -> list[str]:
             "zeromq, 64 B, 64 pairs: 128 roles and 128 ports need a descriptor each, and this shell allows 150",
         ),
         ("fe-spmc --consumers 100", 250, "100 consumers need up to two descriptors each"),
+        ("te-spsc --consumers each --patterns 100", 250, "100 consumers need up to two descriptors each"),
     ],
 )  # fmt: skip
 def test_more_roles_than_descriptors_are_refused_before_anything_starts(

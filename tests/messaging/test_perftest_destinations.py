@@ -152,12 +152,12 @@ def test_a_subscriber_lets_its_peers_in_soon(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_was_delivered_was_published_before() -> None:
     client = RoleResult(sent=100, received=100, first_ns=0, last_ns=10**9, details={"published_ns": 10**9 + 10**8})
-    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"queues": 1, "clients": 1})
+    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"mode": "shared", "queues": 1, "clients": 1})
     assert figures(cell, {"client 1.1": client})["publishes_per_s"] == 100.0
 
 
 def test_a_rate_of_less_than_ten_milliseconds_is_left_out() -> None:
-    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"queues": 1, "clients": 1, "packing": 2})
+    cell = Cell("amqp", {"size_bytes": 64, "queues": 1}, {"mode": "shared", "queues": 1, "clients": 1, "packing": 2})
     client = RoleResult(sent=100, received=100, last_ns=LEAST_SPAN_NS, details={"published_ns": LEAST_SPAN_NS - 1})
     found = figures(cell, {"client 1.1": client})
     assert (found["transfers_per_s"], found["packed_out_per_s"]) == (20_000.0, 20_000.0)
