@@ -110,9 +110,9 @@ def _measured(
                 record = measure_all(name, brokers, folder.write_now_and_then)
         except KeyboardInterrupt:
             raise click.ClickException(INTERRUPTED) from None
+        except click.ClickException:
+            raise
         except FAULTS as error:
-            if isinstance(error, click.ClickException):
-                raise
             kind = click.ClickException if isinstance(error, OSError) else UserError
             raise kind(sentence(error)) from error
         folder.write(record)
@@ -274,12 +274,13 @@ def _record_of_suite(
 ) -> Record:
     """Measure one benchmark after the other until one is interrupted; one that fails does not keep others from theirs.
 
-    The record has a part for each benchmark that measured something, and the reason for each that did not. An error is
-    raised if nothing was measured before it.
+    The record has a part for each benchmark that measured something, and the reason for each that did not. The last
+    error is raised if nothing was measured.
     """
     head, began_s = _head_of(name, SUITE, "every benchmark with its defaults", "all"), time.monotonic()
     whole: list[Record] = []
     lost: list[str] = []
+    failed: BaseException | None = None
 
     def record(*growing: Record) -> Record:
         parts = [*whole, *growing]
@@ -293,11 +294,12 @@ def _record_of_suite(
         try:
             whole.append(record_of(benchmark, own, name, brokers, lambda part: on_growth(lambda: record(part()))))
         except (KeyboardInterrupt, *FAULTS) as error:
-            if not whole:
-                raise
+            failed = error
             lost.append(f"{benchmark.name}: {_why(error)}")
             if isinstance(error, KeyboardInterrupt):
                 break
-        if INTERRUPTED in whole[-1]["reasons"]:
+        if whole and INTERRUPTED in whole[-1]["reasons"]:
             break
+    if failed and not whole:
+        raise failed
     return record()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from messaging import running
 from messaging.benchmark import Benchmark
 from messaging.benchmarks import benchmark_of, de_spsc, names
 from messaging.options import settings_again, settings_in_words
-from messaging.running import _given, jobs_of_suite
+from messaging.running import _given, _record_of_suite, jobs_of_suite
 from messaging.setup import _settled, check_cells, plan_of
 from runs.errors import UserError
+from runs.launch.brokers import Brokers
 from transports.base import Pattern
 
 NO_PAIRS = {"perftest", "fe-spmc", "te-spsc", "request-reply", "supply-chain"}
@@ -160,3 +164,22 @@ def test_a_suite_that_is_made_again_keeps_a_delivery_that_one_of_its_transports_
     again = settings_again({"settings": {"transport": transports, "delivery": "lossy"}}, None)
     assert again.get("delivery") == delivery
     assert list(jobs_of_suite({"quick": True, **again}))
+
+
+def test_a_suite_goes_on_after_its_first_benchmark_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--nagle broker` ended at batch-size, which has no broker, and nothing was measured."""
+
+    def record_of(benchmark: str, *_: object) -> dict[str, object]:
+        if benchmark != "good":
+            raise UserError(f"{benchmark} has no broker")
+        return {"benchmark": benchmark, "status": "complete", "reasons": []}
+
+    def suite(*benchmarks: str) -> dict[str, object]:
+        jobs: Any = [(SimpleNamespace(name=each), {}) for each in benchmarks]
+        return _record_of_suite(jobs, {}, "it", Brokers(), lambda _: None)
+
+    monkeypatch.setattr(running, "record_of", lambda benchmark, *rest: record_of(benchmark.name, *rest))
+    found = suite("first", "good")
+    assert (found["status"], found["reasons"]) == ("partial", ["first: first has no broker"])
+    with pytest.raises(UserError, match="other has no broker"):
+        suite("first", "other")
