@@ -105,7 +105,13 @@ class BenchmarkLoad:
         if self.objective and cell.size < STAMPED and (why := self.objective.broken_by(WITHOUT_STAMPS)):
             too_small = f"messages of {cell.size} bytes have no room for a time"
             raise UserError(f"--slo {why}: {too_small}; give --sizes of {STAMPED}B or more")
-        return max(1.0, self._needed / LONGEST_S)
+        return max(float(self._lowest), self._needed / LONGEST_S)
+
+    @cached_property
+    def _lowest(self) -> int:
+        """The lowest value that the benchmark does not refuse, since some topologies need more than 1."""
+        most = self.scale.most if self.scale.whole else 1
+        return next((value for value in range(1, most) if not self._is_refused(value)), 1)
 
     @property
     def _needed(self) -> int:
@@ -144,8 +150,8 @@ class BenchmarkLoad:
         if not self.scale.whole:
             cell = self._cell()
             return min(ceiling_per_s(cell.size), carried_per_s(cell))
-        values = range(1, self.scale.most + 1)
-        return float(max(1, bisect.bisect_left(values, True, key=self._is_refused)))
+        values = range(self._lowest, self.scale.most + 1)
+        return float(max(values[0], values[0] - 1 + bisect.bisect_left(values, True, key=self._is_refused)))
 
     def _is_refused(self, value: int) -> bool:
         try:
@@ -204,6 +210,12 @@ def load_of(text: str, start: float | None, objective: Objective | None = None) 
         raise UserError(f"--slo is no option for {name}, which has an objective of its own: --bound")
     settings, typed = settings_in_words(benchmark, ["--quick", *words])
     check_some_have(settings, settings["transport"])
+    if (scale := benchmark.scale) and scale.whole:
+        points = benchmark.points({**settings, scale.option: (scale.start,)})
+        if any(point[scale.option] != scale.start for point in points):
+            raise UserError(
+                f"--bench is {text!r}: its load does not depend on --{scale.option}; it cannot be turned up"
+            )
     return BenchmarkLoad(benchmark, {**settings, **_one_of_each(benchmark, settings, typed)}, start, objective)
 
 

@@ -14,6 +14,7 @@ from exchange.json_records import LoadAxis
 from experiments.capacity.curve import Outcome
 from experiments.capacity.exchange_rates import objective_of
 from experiments.capacity.search import CapacitySearch, SearchSettings
+from messaging.supply_chain.topologies import EXAMPLE
 from messaging.turned_up import load_again, load_of
 from runs.errors import UserError
 from tests.exchange_command import exchange, exchange_here
@@ -94,6 +95,21 @@ def test_what_the_user_leaves_open_becomes_one_cell(bench: str, subject: str) ->
     load = load_of(bench, None)
     assert load.least() == 1
     assert load.known()["subject"] == subject
+
+
+def test_a_search_stays_above_the_least_that_the_topology_takes(tmp_path: Path) -> None:
+    """It probed base 2, which was refused, and ended with a mistake that the user had not made."""
+    load = load_of("supply-chain --topology horizontal", None)
+    assert load.least() == 5
+    assert load.ceiling(tmp_path) > 5
+
+
+def test_a_workload_that_no_base_changes_is_refused(tmp_path: Path) -> None:
+    """Each probe offered the same, and the answer was the ceiling or below 1."""
+    config = tmp_path / "mine.toml"
+    config.write_text(EXAMPLE)
+    with pytest.raises(UserError, match="its load does not depend on --base"):
+        load_of(f"supply-chain --topology freeform --config {config}", None)
 
 
 def test_all_interactions_of_the_supply_chain_stay_on() -> None:
