@@ -75,7 +75,7 @@ class _Shift:
         self._agent, self._chain, self._session = agent, agent.chain, session
         times = agent.times
         until_ns = start_ns + int(times.driven_s * 1e9)
-        self._start_ns, self._give_up_ns = start_ns, until_ns + int(times.drain_s * 1e9)
+        self._start_ns, self._until_ns, self._give_up_ns = start_ns, until_ns, until_ns + int(times.drain_s * 1e9)
         self._ledger = Ledger(start_ns + int(times.warm_up_s * 1e9), until_ns)
         self._post = Post(session.links, agent.receives, agent.ends, self._give_up_ns)
         self._turns: dict[Location, int] = {location: location.number for location in agent.locations}
@@ -105,11 +105,11 @@ class _Shift:
             self._post.wait(min([now_ns + TICK_NS, *next_due_ns]))
 
     def _is_over(self, now_ns: int) -> bool:
-        """Look now and then whether the run is over, and report progress."""
+        """Look now and then whether the run is over, and report progress; while interactions begin, also that of 0."""
         if now_ns < self._look_ns:
             return False
         self._look_ns = now_ns + REPORT_EVERY_NS
-        if (received := self._ledger.received) > self._reported:
+        if (received := self._ledger.received) > self._reported or now_ns < self._until_ns:
             self._session.report_progress(received)
             self._reported = received
         return self._session.must_stop or now_ns > self._give_up_ns

@@ -46,7 +46,7 @@ def bodies() -> list[list[bytes]]:
 
 @dataclass
 class MessageCounts:
-    """MessageCounts of one of the nineteen messages: all that were sent or came, and those within the measured time."""
+    """Counts of one of the nineteen messages: all that were sent or came, and those within the measured time."""
 
     sent: int = 0
     expected: int = 0
@@ -72,7 +72,7 @@ class Ledger:
         self._delivery_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
         self._since_due_ns: dict[int, array[int]] = defaultdict(lambda: array("q"))
         self._sequences: dict[tuple[int, int, int], int] = defaultdict(int)
-        self._seen: dict[tuple[int, int, int], bytearray] = {}
+        self._seen: dict[tuple[int, int, int], array[int]] = {}
         self._lag_ns = array("q")
 
     def note_begun(self, due_ns: int, now_ns: int) -> None:
@@ -104,11 +104,11 @@ class Ledger:
         return self._from_ns <= now_ns < self._until_ns
 
     def _copy(self, head: Head) -> int:
-        seen = self._seen.setdefault((head.message, head.target, head.sender), bytearray())
+        seen = self._seen.setdefault((head.message, head.target, head.sender), array("H"))
         if head.sequence >= len(seen):
-            seen.extend(bytes(head.sequence + 1 - len(seen)))
+            seen.extend([0] * (head.sequence + 1 - len(seen)))
         copy = seen[head.sequence]
-        seen[head.sequence] = min(copy + 1, 255)
+        seen[head.sequence] = min(copy + 1, 0xFFFF)
         return copy
 
     @property
