@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from messaging.benchmark import Cell
 from messaging.roles import LinkEnd, Links, Role, Sharing
@@ -26,7 +25,7 @@ from messaging.supply_chain.messages import MESSAGES, Kind, Message, To
 from runs.errors import UserError
 from runs.interrupts import beside
 from transports.base import AS, CONSUMED, Pattern, TransportError
-from transports.declaration import Server
+from transports.declaration import BreakableServer, Server
 
 BROKERLESS = (5, 6, 7)
 """The interactions of which every message has a brokerless counterpart."""
@@ -163,13 +162,6 @@ def _without_a_broker(chain: Chain, agents: Sequence[tuple[Location, ...]], link
     return wired
 
 
-@runtime_checkable
-class Restartable(Protocol):
-    """A broker's server that can be ended and started again."""
-
-    def restart(self) -> None: ...
-
-
 @contextlib.contextmanager
 def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iterator[None]:
     """Restart the broker in the middle, if that was asked for. UserError if it is not ours."""
@@ -177,9 +169,9 @@ def restarting(cell: Cell, roles: Sequence[Role], server: Server | None) -> Iter
     if after_s is None:
         yield
         return
-    if not isinstance(server, Restartable):
-        raise UserError("--restart-after needs a private broker: say --transport amqp, and first exchange broker stop")
-    start: mmap.mmap = roles[0].task.start
+    if not isinstance(server, BreakableServer):
+        raise UserError("--restart-after needs a broker of its own: give --transport amqp, after exchange broker stop")
+    start: mmap.mmap = roles[0].task.start  # type: ignore[attr-defined]
     failed: list[Exception] = []
 
     def restart(over: threading.Event) -> None:

@@ -187,9 +187,9 @@ def _ours() -> FoldingTable:
 
 def by_interaction(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Say what passed; label what ran without a broker; sum up one cell interaction by interaction."""
-    passed = [row for row in rows if row["figures"]]
+    passed = [row for row in rows if row["figures"] and not any(repeat["reasons"] for repeat in row["repeats"])]
     if passed and "lost_not_persistent" in passed[0]["figures"]:
-        yield "passed: nothing persistent was lost when the broker was restarted; NP lost promised nothing"
+        yield "passed: nothing persistent was lost when the broker was restarted; NP lost were not persistent"
     elif passed:
         yield f"passed, {len(passed)} of {len(rows)}: {'; '.join(row['words'] for row in passed)}"
     for row in rows:

@@ -102,6 +102,8 @@ def _flow(topology: Topology, message: Message) -> Flow:
         received = sent * topology.locations[Kind.SM]
     if message.name == "offer":
         sent = received = sent * topology.suppliers_of_a_family
+    elif message.interaction == 2 and message.after:  # families that nobody offers get no order
+        sent = received = sent * min(1.0, topology.suppliers_of_a_family)
     return Flow(message, sent, received, mean_kb(message))
 
 

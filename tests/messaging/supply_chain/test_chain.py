@@ -49,7 +49,11 @@ def test_neighbours_take_turns_evenly() -> None:
     assert (dues[0], dues[-1]) == (pytest.approx(gap / 2, abs=2), pytest.approx(10e9, abs=2 * gap))
 
 
-@pytest.mark.parametrize("topology", WORKLOADS, ids=named)
+FEW_OFFERS = Topology("few offers", {**dict.fromkeys(Kind, 2), Kind.SP: 1}, 20, 0.5, {2: 5.0})
+"""A supplier that offers every second family."""
+
+
+@pytest.mark.parametrize("topology", [*WORKLOADS, FEW_OFFERS], ids=named)
 def test_the_deliveries_of_a_whole_run_agree_with_the_plan(topology: Topology) -> None:
     chain = Chain(topology)
     planned = Plan.of(topology).received * 300

@@ -34,7 +34,7 @@ def test_an_interaction_of_which_none_ended_has_no_time() -> None:
     """Its sentence said "within nan ms"."""
     found = {"interaction_3_per_s": 0.0, "interaction_3_off_plan_percent": -100.0}
     figures = {name: {"median": value} for name, value in found.items()}
-    (*_, said) = by_interaction([{"transport": "amqp", "figures": figures, "words": "amqp"}])
+    (*_, said) = by_interaction([{"transport": "amqp", "figures": figures, "words": "amqp", "repeats": []}])
     assert said.endswith("-100.00 % off the plan; none ended within the measured time")
 
 
@@ -49,3 +49,11 @@ def test_what_tables_4_and_5_print_stands_beside_ours() -> None:
     assert "<td>order: kB on average (table 4)</td><td>2.34</td><td>2.5</td>" in page
     assert "<td>vertical, group a: % of messages (table 5)</td><td>14.19</td><td>14.19</td>" in page
     assert "<td>horizontal, group a: % of messages (table 5)</td><td>37.46</td><td></td>" in page
+
+
+def test_a_cell_of_which_a_repeat_failed_has_not_passed() -> None:
+    """It said "passed, 1 of 1" under an invalid record."""
+    right, failed = {"reasons": []}, {"reasons": ["10 messages had not come"]}
+    row = {"transport": "amqp", "figures": {"delivered_per_s": {"median": 1.0}}, "words": "amqp"}
+    said = list(by_interaction([{**row, "repeats": [right, failed]}, {**row, "repeats": [right, right]}]))
+    assert said[0] == "passed, 1 of 2: amqp"

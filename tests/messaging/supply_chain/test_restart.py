@@ -35,4 +35,4 @@ def test_a_broker_that_is_not_ours_is_not_restarted(rabbitmq_node: Node, tmp_pat
     words = ("supply-chain", *SHORT.split(), "--transport", rabbitmq_node.url, "--results", tmp_path)
     said = exchange_here("bench", *words, EXCHANGE_AMQP_PASSWORD=rabbitmq_node.password)
     assert (said.code, list(tmp_path.iterdir())) == (2, [])
-    assert "--restart-after needs a private broker" in said.err
+    assert "--restart-after needs a broker of its own" in said.err
