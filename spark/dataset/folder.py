@@ -129,7 +129,7 @@ class HadoopFolder(DatasetFolder):
                 f"Spark cannot reach {url} ({root_cause(error)}): give a folder, or a file system whose jars it has"
             ) from error
         self._root: Any = self._files.makeQualified(root)
-        super().__init__(url, str(self._root.toString()))
+        super().__init__(url, str(self._root.toString()).rstrip("/"))  # only a root ends with one
 
     def names(self) -> list[str]:
         if not self._files.exists(self._root):

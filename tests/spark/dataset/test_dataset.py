@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -215,3 +216,16 @@ def test_a_run_that_is_damaged_is_left_out_with_its_reason(tmp_path: Path) -> No
     found = find_runs(tmp_path)
     assert found.sources == ()
     assert "is damaged" in found.left_out[str(tmp_path / "run")]
+
+
+def test_the_names_of_files_at_the_root_of_a_bucket_are_whole() -> None:
+    """Their first letter was cut off, so no job could be finished."""
+    spark = MagicMock()
+    files = spark._jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    files.makeQualified.return_value.toString.return_value = "s3a://bucket/"
+    path = MagicMock()
+    path.getName.return_value, path.toString.return_value = "part-0.parquet", "s3a://bucket/runs/part-0.parquet"
+    found = files.listFiles.return_value
+    found.hasNext.side_effect, found.next.return_value.getPath.return_value = [True, False], path
+    folder = HadoopFolder(spark, "s3a://bucket/")
+    assert (folder.files("runs"), folder.path("runs")) == (["runs/part-0.parquet"], "s3a://bucket/runs")
