@@ -60,6 +60,7 @@ class ClassArchive:
         newest_first = sorted(self.file.parent.glob("spark-*.jsa"), key=_written_at, reverse=True)
         for outdated in newest_first[MOST_ARCHIVES:]:
             outdated.unlink(missing_ok=True)
+            outdated.with_name(outdated.name.replace("spark-", "java-", 1)).unlink(missing_ok=True)
 
     @property
     def _layers(self) -> list[Path]:

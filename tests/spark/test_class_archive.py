@@ -71,13 +71,14 @@ def test_a_java_that_cannot_archive_its_own_classes_is_an_error(tmp_path: Path) 
         archive.options_to_write()
 
 
-def test_another_installation_has_another_archive_and_two_are_kept(tmp_path: Path) -> None:
-    archives = [class_archive(java(tmp_path / name, with_base=True), tmp_path) for name in "abc"]
+@pytest.mark.parametrize("with_base", [True, False])
+def test_another_installation_has_another_archive_and_two_are_kept(with_base: bool, tmp_path: Path) -> None:
+    archives = [class_archive(java(tmp_path / name, with_base), tmp_path) for name in "abc"]
     for age, archive in enumerate(archives):
         write(archive)
         os.utime(archive.file, (age, age))
     write(archives[2])
-    assert sorted(tmp_path.glob("*.jsa")) == sorted(archive.file for archive in archives[1:])
+    assert sorted(tmp_path.glob("*.jsa")) == sorted(layer for archive in archives[1:] for layer in archive._layers)
 
 
 def test_what_a_killed_writer_left_is_swept_and_a_living_one_s_is_not(tmp_path: Path) -> None:
