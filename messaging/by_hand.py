@@ -25,7 +25,7 @@ from messaging.flow import Consume, ConsumeShared, Publish, rest_s
 from messaging.options import SAMPLE_SECONDS, SIZE, timeout_option
 from messaging.report import short
 from messaging.requests import Answer, AnswerAll, Ask, AskOwn, bounce_figures, reply_figures
-from messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_link
+from messaging.roles import LINGER_S, LinkEnd, RoleResult, Task, open_links
 from messaging.session import OPEN_NS, Session
 from messaging.streams import flow_figures
 from runs.component import settle_down
@@ -173,7 +173,7 @@ def _keys(part: str, pattern: Pattern, given: Given) -> tuple[str, ...]:
 def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
     """Open this end of the given number of links, and do the role's task."""
     with contextlib.ExitStack() as stack:
-        links = [open_link(end, stack) for _ in range(number)]
+        links = open_links([end] * number, stack)
         click.echo(f"{part}: {'listens on' if end.listens else 'connects to'} {links[0].url}", err=True)
         settle_down()
         start = Usage.now()

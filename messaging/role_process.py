@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
 
 from exchange.results import Usage
-from messaging.roles import Role, open_link
+from messaging.roles import Role, open_links
 from messaging.session import LONGEST_PAUSE_NS, Session
 from runs.errors import sentence
 from transports.base import BadAddress, CannotListen, Link, TransportError
@@ -38,10 +38,11 @@ PipeEnd: TypeAlias = "Connection[Any, Any]"
 END_S = 3.0
 
 
-def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> None:
-    """Play a role from start to end. Never raises: errors go to the launcher as messages."""
+def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool, settle: Callable[[], None]) -> None:
+    """Settle, and play a role from start to end. Never raises: errors go to the launcher as messages."""
     with contextlib.suppress(EOFError, OSError):  # the launcher is gone
         try:
+            settle()
             _play(role, launcher, patience_s, in_thread)
         except (TransportError, OSError) as error:
             launcher.send(("failed", sentence(error), isinstance(error, BadAddress | CannotListen)))
@@ -51,7 +52,7 @@ def play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> N
 
 def _play(role: Role, launcher: PipeEnd, patience_s: float, in_thread: bool) -> None:
     with contextlib.ExitStack() as stack:
-        links = [open_link(end, stack) for end in role.ends]
+        links = open_links(role.ends, stack)
         launcher.send(("ready",))
         if launcher.recv() != ("start",):
             return
@@ -124,9 +125,8 @@ def _live(role: Role, pipe: PipeEnd, patience_s: float, group: int, settle: Call
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         os.setpgid(0, group)
-        settle()
         _close_others(pipe.fileno())
-        play(role, pipe, patience_s, in_thread=False)
+        play(role, pipe, patience_s, False, settle)
     finally:
         os._exit(0)
 
@@ -164,8 +164,7 @@ def start_thread(role: Role, patience_s: float, settle: Callable[[], None]) -> T
 
     def live() -> None:
         with contextlib.closing(theirs):
-            settle()
-            play(role, theirs, patience_s, in_thread=True)
+            play(role, theirs, patience_s, True, settle)
 
     started = threading.Thread(target=live, daemon=True)
     started.start()

@@ -116,14 +116,16 @@ def stopped_in_words(results: Mapping[str, RoleResult]) -> list[str]:
     return [f"{name}: {result.stopped}" for name, result in results.items() if result.stopped]
 
 
-def open_link(end: LinkEnd, stack: contextlib.ExitStack) -> Link:
-    """Listen or connect; the link is closed with the stack."""
-    if end.listens:
-        link = listen(end.url, end.token, end.pattern, end.keys)
-    else:
-        link = connect(end.url, end.token, time.monotonic_ns() + OPEN_NS, end.pattern, end.keys)
-    stack.callback(link.close, LINGER_S)
-    return link
+def open_links(ends: Sequence[LinkEnd], stack: contextlib.ExitStack) -> list[Link]:
+    """Listen or connect; whatever is in the list at the end of the stack is closed, the last first."""
+    links: list[Link] = []
+    stack.callback(lambda: [link.close(LINGER_S) for link in reversed(links)])
+    for end in ends:
+        if end.listens:
+            links.append(listen(end.url, end.token, end.pattern, end.keys))
+        else:
+            links.append(connect(end.url, end.token, time.monotonic_ns() + OPEN_NS, end.pattern, end.keys))
+    return links
 
 
 PUBLISHER, CONSUMER = HOSTS = ("publisher", "consumer")

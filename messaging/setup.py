@@ -23,7 +23,7 @@ from messaging import round_trips
 from messaging.benchmark import Benchmark, Cell, Settings, size_in_words
 from messaging.flow import ceiling_per_s
 from messaging.payload import Receipt, Source
-from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_link
+from messaging.roles import CONSUMER, HOSTS, PUBLISHER, Links, Role, check_descriptors, open_links
 from runs.component import settle_down
 from runs.errors import UserError, users_mistake
 from runs.launch.broker_watch import accepted_by
@@ -291,8 +291,7 @@ def _warm(links: Links) -> None:
     for one_way in (True, False):
         listener_end, connector_end = links.pair(WARM_SIZE, one_way=one_way)
         with contextlib.ExitStack() as stack:
-            listener = open_link(listener_end, stack)
-            connector = open_link(connector_end, stack)
+            listener, connector = open_links((listener_end, connector_end), stack)
             for sender, receiver in ((connector, listener), (listener, connector)):
                 _pass_on(sender, receiver)
 
@@ -302,8 +301,7 @@ def _load(links: Links, pattern: Pattern) -> None:
     key = ("warm",) if pattern is Pattern.TOPIC else ()
     (listener_end,), connector_end = links.many(WARM_SIZE, pattern, (key,), key)
     with contextlib.ExitStack() as stack:
-        for end in (connector_end, listener_end):  # close the listener first: the connector would await its welcome
-            open_link(end, stack)
+        open_links((connector_end, listener_end), stack)  # closes the listener first: the connector awaits its welcome
 
 
 def _load_without_a_broker(scheme: str, patterns: Iterable[Pattern]) -> None:
