@@ -44,8 +44,6 @@ class Outcome:
 
     results: dict[str, RoleResult] = field(default_factory=dict)
     lost: str | None = None
-    at_broker: list[dict[str, Any]] = field(default_factory=list)
-    """The broker's own sockets, where Nagle's algorithm is what is measured."""
 
 
 class Launcher:
@@ -187,10 +185,13 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
     broker, noise = setup.brokers.get(cell.transport), NoiseMeter()
     server = broker.server if broker else None
     usage: list[Usage] = []
+    at_broker: list[dict[str, Any]] = []
 
     def on_start() -> None:
         if server:
             usage.append(usage_of(server))
+            if cell.settings.get("nagle"):  # roles that have ended have no sockets there
+                at_broker.extend(setup.accepted(server))
         if machine:
             machine[:] = [read(partial(_rss_bytes, server))]  # links were opened before
         noise.clock_starts()
@@ -210,12 +211,10 @@ def measure(benchmark: Benchmark, cell: Cell, setup: Setup) -> Record:
             read_every_second(partial(_rss_bytes, server)) if benchmark.series else contextlib.nullcontext() as machine,
         ):
             outcome = launcher.play(on_start, on_end, on_count)
-        if server and cell.settings.get("nagle"):
-            outcome.at_broker = setup.accepted(server)
     used = {name: result.usage for name, result in outcome.results.items()}
     of_broker = usage[1].since(usage[0]) if len(usage) == 2 else None
     return {
-        **_judged(benchmark, cell, outcome, machine),
+        **_judged(benchmark, cell, outcome, at_broker, machine),
         "roles": {name: _as_record(result) for name, result in outcome.results.items()},
         "broker": of_broker,
         "noise": noise.noise.beside({**used, **({"broker": of_broker} if of_broker else {})}) if noise.noise else None,
@@ -238,11 +237,13 @@ def usage_of(server: Server) -> Usage:
         raise RoleLost("the broker ended in the middle") from error
 
 
-def _judged(benchmark: Benchmark, cell: Cell, outcome: Outcome, machine: list[Reading] | None) -> Record:
+def _judged(
+    benchmark: Benchmark, cell: Cell, outcome: Outcome, at_broker: list[dict[str, Any]], machine: list[Reading] | None
+) -> Record:
     series = {"series": seconds_of(machine)} if machine else {}
     if outcome.lost:
         return {"status": PARTIAL, "reasons": [outcome.lost], "figures": {}, **series}
-    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": outcome.at_broker}
+    sockets = {**{name: result.sockets for name, result in outcome.results.items()}, "broker": at_broker}
     reasons = [*benchmark.judge(cell, outcome.results), *sockets_differ(sockets)]
     figures = {} if reasons else benchmark.figures(cell, outcome.results)
     figures |= figures_of(machine) if machine and figures else {}

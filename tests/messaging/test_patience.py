@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from mmap import mmap
 from multiprocessing import Pipe
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from exchange.results import Usage
 from messaging import measuring
 from messaging.benchmark import Cell
 from messaging.benchmarks import benchmark_of
@@ -20,8 +23,12 @@ from messaging.machine import Reading
 from messaging.measuring import Launcher, Outcome, RoleLost, usage_of
 from messaging.payload import Source
 from messaging.role_process import Threaded, start_thread
-from messaging.roles import Role, RoleResult
+from messaging.roles import LinkEnd, Role, RoleResult, open_links
 from messaging.session import Session, Silence
+from messaging.supply_chain.agent import Agent, _Shift
+from messaging.supply_chain.chain import Chain, Times
+from messaging.supply_chain.ledger import Head, Ledger
+from messaging.supply_chain.topologies import vertical
 from transports.frames import FrameBatch
 
 
@@ -182,6 +189,75 @@ def test_each_of_many_idle_roles_is_told_to_stop_once(monkeypatch: pytest.Monkey
         assert len(launcher.play(lambda: None, lambda: None, lambda _count: None).results) == 21
     assert words.count(("stop",)) == 20
     assert sorted(settled) == sorted(role.name for role in roles), "--cpus moved no role that is a thread"
+
+
+def test_a_role_that_cannot_be_moved_to_its_place_says_why() -> None:
+    """It ended with exit code 0, and no sentence."""
+
+    def settle() -> None:
+        raise OSError(22, "Invalid argument")
+
+    started = start_thread(Role("consumer", lambda _session: RoleResult(), ()), 0.0, settle)
+    word, sentence, _ = started.pipe.recv()
+    started.end(in_order=False)
+    assert word == "failed"
+    assert "Invalid argument" in sentence
+
+
+def test_the_broker_s_sockets_are_read_while_the_roles_have_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were read after the roles had ended, so a broker that ignored --nagle passed."""
+    sockets = [{"tcp_nodelay": 1, "tcp_nodelay_asked": 0, "local": "127.0.0.1:5672"}]
+
+    class Ended(Launcher):
+        def play(self, on_start: Callable[[], None], on_end: Callable[[], None], _on_count: object) -> Outcome:
+            on_start()
+            on_end()
+            sockets.clear()
+            return Outcome()
+
+    server = SimpleNamespace(usage=Usage.now, facts=lambda: {"pid": os.getpid()})
+    setup: Any = SimpleNamespace(
+        brokers={"amqp": SimpleNamespace(server=server)}, links=lambda _: contextlib.nullcontext(), group=0,
+        accepted=lambda _server: list(sockets),
+    )  # fmt: skip
+    monkeypatch.setattr(measuring, "Launcher", Ended)
+    monkeypatch.setattr(measuring, "usage_of", lambda server: server.usage())
+    benchmark = replace(benchmark_of("de-spsc"), roles=lambda *_: [], judge=lambda *_: [], figures=lambda *_: {})
+    found = measuring.measure(benchmark, Cell("amqp", {}, {"timeout_s": 1.0, "nagle": "broker"}), setup)
+    assert found["status"] == "invalid"
+    assert found["reasons"] == ["TCP_NODELAY of the broker's 127.0.0.1:5672 was to be off, and is on"]
+
+
+def test_a_link_that_was_opened_again_is_closed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queues of a run with --restart-after stayed at the broker."""
+    closed: list[str] = []
+
+    def link(name: str, *_: object) -> Any:
+        return SimpleNamespace(close=lambda _linger_s: closed.append(name))
+
+    monkeypatch.setattr("messaging.roles.connect", link)
+    with contextlib.ExitStack() as stack:
+        links = open_links([LinkEnd("first", ""), LinkEnd("second", "")], stack)
+        links[0] = link("again")
+    assert closed == ["second", "again"]
+
+
+def test_an_agent_that_has_received_nothing_reports_while_interactions_begin() -> None:
+    """Where deliveries were further apart than --timeout, the launcher ended the run, and called them lost."""
+    reports: list[int] = []
+    session: Any = SimpleNamespace(links=[], must_stop=False, report_progress=reports.append)
+    agent = Agent(Chain(vertical(1)), (), Times(0.0, 20.0, 10.0), {}, (), mmap(-1, 8))
+    shift = _Shift(agent, session, 0)
+    for s in (1, 11, 19, 21, 29):
+        assert not shift._is_over(s * 10**9)
+    assert reports == [0, 0, 0]
+    assert shift._is_over(31 * 10**9)
+
+
+def test_every_copy_of_a_message_to_many_suppliers_is_told_from_the_others() -> None:
+    """From the 256th on all were the same copy, so some suppliers never made an offer."""
+    ledger, head = Ledger(0, 1), Head(*[0] * len(Head._fields))
+    assert [ledger.note_received(head, 1, 400, 0) for _ in range(400)] == list(range(400))
 
 
 def test_what_the_machine_does_while_links_open_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
