@@ -149,11 +149,13 @@ def flat_out(broker: Node, *words: str) -> float:
 
 
 def sustained(broker: Node, *words: str) -> float:
-    """The highest rate, within STEP, at which a run of SECONDS sends on time and is answered as fast."""
+    """The highest rate, within STEP, at which a run of SECONDS sends on time and is answered as fast. RuntimeError."""
     fastest = flat_out(broker, *words)
     rates = [fastest * STEP ** (1 - below) for below in range(RATES)]
     reached = bisect.bisect_left(rates, True, key=lambda rate: is_sustained(broker, rate, *words))
-    return rates[min(reached, RATES - 1)]
+    if reached == RATES:
+        raise RuntimeError(f"no rate of {rates[-1]:,.0f} orders/s or more is sustained")
+    return rates[reached]
 
 
 def is_sustained(broker: Node, rate: float, *words: str) -> bool:

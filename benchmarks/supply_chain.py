@@ -20,6 +20,7 @@ BASES = [round(10 * 1.12**step) for step in range(41)]
 """10 to 930."""
 MOST_REPEATS = 2
 OPTIONS = ("--warm-up", "3", "--duration", "5", "--repeats", "1", "--json")
+"""The default of --bound equals BOUND_S of the reference."""
 Probe = Callable[[int], bool]
 
 
@@ -39,13 +40,15 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def highest(probes: tuple[Probe, ...]) -> list[int]:
-    """The highest base at which each probe holds: bisections in lockstep."""
-    reach = [[0, len(BASES)] for _ in probes]
+    """The highest base at which each probe holds: bisections in lockstep. RuntimeError if none does."""
+    reach = [[-1, len(BASES)] for _ in probes]
     while any(high - low > 1 for low, high in reach):
         for probe, ends in zip(probes, reach, strict=True):
             if ends[1] - ends[0] > 1:
                 middle = sum(ends) // 2
                 ends[not probe(BASES[middle])] = middle
+    if any(low < 0 for low, _ in reach):
+        raise RuntimeError(f"no base of {BASES[0]} or more passes")
     return [BASES[low] for low, _ in reach]
 
 
@@ -59,7 +62,10 @@ def ours_holds(broker: Node, base: int) -> bool:
     with tempfile.TemporaryDirectory(prefix="exchange-benches-") as results:
         url = f"amqp://{broker.user}@{broker.host}:{broker.port}"
         words = ("bench", "supply-chain", "--transport", url, "--base", str(base), *OPTIONS, "--results", results)
-        return subprocess.run([*EXCHANGE, *words], capture_output=True, check=False).returncode == 0
+        done = subprocess.run([*EXCHANGE, *words], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(done.stderr)
+    return done.returncode == 0
 
 
 def theirs_holds(broker: Node, base: int) -> bool:
