@@ -43,7 +43,7 @@ def runs(repeats: int) -> Iterator[Path]:
 
 
 def latencies_s(run_folder: Path) -> list[float]:
-    """Latency of each spool file that changed a row. Spark's log names some files again when it is compacted."""
+    """Latency of each spool file. Spark's log names some files again when it is compacted."""
     log = (run_folder / "live" / "checkpoint" / "sources" / "0").glob("[0-9]*")
     entries = [json.loads(line) for file in log for line in file.read_text().splitlines()[1:]]
     batch_of = {Path(entry["path"]).name: entry["batchId"] for entry in entries}

@@ -30,7 +30,7 @@ UNDER_WAY_NS = 2_000_000_000
 FEW_MESSAGES, FEW_BYTES, NEAR_THE_END, REST_S = 64, 8_192, 1_000, 0.0005
 """A consumer of a flood rests for REST_S after it got fewer at once than this, but not for its last NEAR_THE_END."""
 TAIL = 100
-"""The last messages of a stream. Nagle's algorithm may hold them for 40 ms, so no growing backlog is seen in them."""
+"""The last messages of a stream. Nagle's algorithm may hold them for 40 ms, so a growth of backlog leaves them out."""
 REPLY = FrameBatch.of(b"")
 NOTHING_DUE: Longs = np.zeros(0, np.int64)
 CEILING_NS = 20_000_000

@@ -126,7 +126,7 @@ class Launcher:
             if silent_s > self._patience_s:
                 self._stop(waiting)
             if silent_s > 2 * self._patience_s and any(result.stopped for result in self._results.values()):
-                raise RoleLost(f"the {min(waiting)} said nothing any more")
+                raise RoleLost(f"the {min(waiting)} has not reported for {2 * self._patience_s:g} s")
 
     def _stop_sharers_if_complete(self, name: str) -> None:
         if (shares := self._roles[name].shares) is None:

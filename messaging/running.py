@@ -44,7 +44,7 @@ LONGER, MOST_TIMES_LONGER = 4, 4**4
 LONGEST_SAMPLE_S = 10.0
 """A sample of the user's is made no longer than this."""
 START_S = {True: 0.02, False: 0.01}
-"""What it takes to start a role over a broker, or without one, and to end it, where there are many."""
+"""Seconds that it takes to start and end one of many roles, by whether there is a broker."""
 _SAY_LEFT_FROM_S = 60.0
 SUITE = "suite"
 SHARED = ("quick", "repeats", "timeout_s", "amqp_client", "delivery", "network", "nagle", "cpus")

@@ -107,7 +107,7 @@ def _unfit(cell: Cell) -> str | None:
         return f"--nagle broker, and that broker is not ours: say {scheme} alone"
     if not network_fits(network, transport, cell.transport):
         can = those_that(partial(network_fits, network))
-        return f"--network is {network}, and it cannot be there: use {can}, by name alone"
+        return f"--network is {network}, where this transport cannot be measured: use {can}, without an address"
     if network != LOCAL and cell.point.get("preloaded"):
         return f"--network is {network}, where nothing can be preloaded"
     return None

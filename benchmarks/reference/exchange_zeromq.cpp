@@ -277,7 +277,7 @@ void serve(Link& link, uint64_t orders) {
 
 // ---- the gateway ---------------------------------------------------------------------------------------------------
 
-// Order `id` of the seeded stream: the formula stands in gateway/order_flow.py.
+// Order `id` of the seeded stream: the formula stands in gateway/seeded_orders.py.
 class OrderFlow {
 public:
     explicit OrderFlow(uint64_t seed) : key_(mix(seed + kStep)) {}

@@ -14,9 +14,9 @@ from messaging.supply_chain.messages import KILOBYTE, MESSAGES, Group, Kind, To
 from messaging.supply_chain.plan import Flow, Plan
 
 TOLERANCE = 0.05
-"""Measured counts may be so far from the plan."""
+"""Largest share by which a measured count may differ from the plan."""
 WHOLE_INTERACTIONS = 2
-"""And by so many initiations: a window does not begin and end between two of them."""
+"""It may also differ by so many initiations, since a window may cut one at each end."""
 FEWEST = 10
 """A percentile of fewer messages is not judged."""
 

@@ -12,7 +12,7 @@ from enum import Enum
 KILOBYTE = 1024
 """Ours: the paper prints KBytes, and does not say of how many bytes."""
 PROBABILITIES = (0.95, 0.04, 0.01)
-"""Of an interaction's three sizes, small to large as table 2 lists them."""
+"""Of an interaction's three sizes, in the order in which table 2 lists them."""
 CASH_DESKS, SALES_LINES = 5, (2, 7, 13)
 SALES_LINE_KB = 0.3650
 """m2 of table 2: kB for each sales line of each cash desk."""

@@ -63,7 +63,7 @@ class LiveFolder:
     def foreign(self, why: str) -> ForeignCheckpointError:
         """Return the error that says why the folder cannot be continued, and what to do."""
         return ForeignCheckpointError(
-            f"{self.path} cannot be gone on with ({why}): delete that folder and look again; "
+            f"{self.path} cannot be continued ({why}): delete that folder and look again; "
             "all of it is made from the spool, which stays"
         )
 

@@ -37,7 +37,7 @@ NEEDED = {"tools", "namespace", "veth", "bridge"}
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--transport", "memory", "--network", "veth"), "memory: --network is veth, and it cannot be there"),
+        (("--transport", "memory", "--network", "veth"), "veth, where this transport cannot be measured: use"),
         (("--transport", "tcp", "--nagle", "broker"), "tcp: --nagle broker, and it has no broker"),
         (("--transport", "amqp://guest@here", "--nagle", "broker"), "that broker is not ours: say amqp"),
         (("--transport", "tcp", "--nagle", "gateway"), "'gateway' is none of publisher, consumer, broker"),
