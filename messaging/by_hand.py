@@ -124,12 +124,10 @@ for _pattern in PUBLISHED:
 
 
 class _SessionAlone(Session):
-    """A session without a launcher: a role that shares a queue ends once patience is over.
-
-    Before the first message it waits longer, for as long as other roles may take to come.
-    """
+    """A session without a launcher: a role that shares a queue ends once patience is over."""
 
     _others_come_ns = OPEN_NS
+    """Waited longer before the first message, for as long as other roles may take to come."""
 
     def serve(self, link: Link) -> None:
         """Serve the links, also after a publisher has left: another one may still come."""
@@ -182,7 +180,8 @@ def _play(part: str, end: LinkEnd, number: int, given: Given) -> RoleResult:
         for link in links:
             link.drain(time.monotonic_ns() + int(LINGER_S * 1e9))
     if part == "consume" and not result.received:
-        result.stopped = result.stopped or f"nothing came for {given['timeout_s']:g} s"
+        waited_s = given["timeout_s"] + (end.pattern is Pattern.QUEUE) * OPEN_NS / 1e9  # others may come
+        result.stopped = result.stopped or f"nothing came for {waited_s:g} s"
     return result
 
 

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
+from messaging import by_hand
 from tests.messaging.role_commands import Scenario, play
 from transports.rabbitmq import Node
 
@@ -87,10 +88,15 @@ def role(*words: str) -> Any:
     return CliRunner().invoke(main, ["bench", "role", *words])
 
 
-def test_a_peer_that_never_comes_is_told() -> None:
-    done = role("consume", "--listen", "zeromq://127.0.0.1:0", "--run", "first", "--timeout", "0.1")
+@pytest.mark.parametrize(("pattern", "told"), [("pair", "0.1 s; 0 of 100,000 messages came"), ("queue", "0.3 s")])
+def test_a_peer_that_never_comes_is_told(pattern: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consumer of a queue also waits for other roles to come, and named --timeout alone."""
+    monkeypatch.setattr(by_hand, "OPEN_NS", 200_000_000)
+    monkeypatch.setattr(by_hand._SessionAlone, "_others_come_ns", 200_000_000)
+    words = ("--pattern", pattern, "--listen", "zeromq://127.0.0.1:0", "--run", "first", "--timeout", "0.1")
+    done = role("consume", *words)
     assert done.exit_code == 1
-    assert "nothing came for 0.1 s; 0 of 100,000 messages came" in done.stdout
+    assert f"nothing came for {told}" in done.stdout
 
 
 def test_a_role_listens_or_connects() -> None:
