@@ -109,7 +109,7 @@ def test_packets_are_counted_where_there_are_any(outcomes: dict[str, Outcome]) -
 
 
 def test_perftest_s_count_is_rounded_to_the_report_s() -> None:
-    asked = {"count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
+    asked = {"mode": "shared", "count": 100_000, "nsubs": 6, "npubs": 6, "queues": 10}
     from messaging.benchmarks.perftest import count_of
 
     assert count_of(asked) == 100_002
