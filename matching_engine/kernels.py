@@ -12,7 +12,7 @@ from typing import Any
 
 from exchange import compiled, messages
 from exchange.compiled import as_i64, as_u8, field_reader, fingerprint, inlined, kernel, signed, unsigned
-from exchange.messages import LAYOUTS, ORDER_TYPES, Cancel, Layout, Message, Order
+from exchange.messages import LAYOUTS, ORDER_TYPES, Cancel, Order
 from matching_engine import arena, encoding, levels, rule
 from matching_engine.arena import (
     ANSWER_BYTES,
@@ -121,53 +121,27 @@ def enter_cancel(book: Book, answers: Answers, end: End, source: Any, at: int) -
     return DONE, take_out(book, answers, end, order)
 
 
-Enter = Callable[[Book, Answers, End, Any, int], tuple[int, End]]
-SizeOf = Callable[[int], int]
-ENTERED_BY: dict[type[Message], Enter] = {Order: enter_order, Cancel: enter_cancel}
-"""The kernel that takes each of ORDER_TYPES into the book."""
+if unknown := set(ORDER_TYPES) - {Order, Cancel}:
+    raise LookupError(f"there is no kernel for {unknown.pop().__name__}, which ORDER_TYPES names")
+ORDER, CANCEL = LAYOUTS[Order].code, LAYOUTS[Cancel].code
+BYTES_OF_ORDER, BYTES_OF_CANCEL = LAYOUTS[Order].size, LAYOUTS[Cancel].size
 
 
 @inlined
-def _enter_nothing(_book: Book, _answers: Answers, end: End, _source: Any, _at: int) -> tuple[int, End]:
+def order_bytes(code: int) -> int:
+    """Bytes of a record of ORDER_TYPES by its type byte, 0 for a type of no order."""
+    if code == ORDER:
+        return BYTES_OF_ORDER
+    return BYTES_OF_CANCEL if code == CANCEL else 0
+
+
+@inlined
+def enter_record(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
+    if source[at] == ORDER:
+        return enter_order(book, answers, end, source, at)
+    if source[at] == CANCEL:
+        return enter_cancel(book, answers, end, source, at)
     return FOREIGN, end
-
-
-@inlined
-def _no_bytes(_code: int) -> int:
-    return 0
-
-
-def _by_type() -> tuple[Enter, SizeOf]:
-    """Kernels for a record of any type: to enter it, and its bytes by its type byte, 0 for a type of no order.
-
-    LookupError where ORDER_TYPES names a type that has no kernel.
-    """
-    enter: Enter = _enter_nothing
-    size_of: SizeOf = _no_bytes
-    for message in reversed(ORDER_TYPES):
-        if message not in ENTERED_BY:
-            raise LookupError(f"ENTERED_BY has no kernel for {message.__name__}, which ORDER_TYPES names")
-        enter, size_of = _branch(LAYOUTS[message], ENTERED_BY[message], enter, size_of)
-    return enter, size_of
-
-
-def _branch(layout: Layout, enter_this: Enter, enter_other: Enter, size_of_other: SizeOf) -> tuple[Enter, SizeOf]:
-    this, size = layout.code, layout.size
-
-    @inlined
-    def enter(book: Book, answers: Answers, end: End, source: Any, at: int) -> tuple[int, End]:
-        if source[at] == this:
-            return enter_this(book, answers, end, source, at)
-        return enter_other(book, answers, end, source, at)
-
-    @inlined
-    def size_of(code: int) -> int:
-        return size if code == this else size_of_other(code)
-
-    return enter, size_of
-
-
-enter_record, order_bytes = _by_type()
 
 
 # ---- frames --------------------------------------------------------------------------------------------------

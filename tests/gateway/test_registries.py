@@ -8,19 +8,16 @@ import sys
 import pytest
 
 from exchange.allowed import check_registry
-from exchange.messages import ORDER_TYPES
 from exchange.settings import POLICIES
 from exchange.workload import ARRIVALS, PRICE_MODELS
 from gateway.due_times import GENERATORS
 from gateway.seeded_orders import WRITERS
-from matching_engine.kernels import ENTERED_BY
 from matching_engine.order_book import IS_EXACT
 
 
 def test_every_word_has_its_generator_or_kernel_and_no_other_has() -> None:
     assert GENERATORS.keys() == ARRIVALS.keys()
     assert WRITERS.keys() == PRICE_MODELS.keys()
-    assert ENTERED_BY.keys() == set(ORDER_TYPES)
     assert IS_EXACT.keys() == POLICIES.keys()
 
 
