@@ -12,7 +12,7 @@ from typing import Any
 
 from exchange.instances import named
 from exchange.json_records import Record, check
-from exchange.messages import End, Hello, Message, Resume, Statistics, encode, read
+from exchange.messages import End, Hello, Resume, Statistics, encode, read
 from exchange.records import END, RESULT, SESSION, decode_sent
 from exchange.results import ReporterResult
 from exchange.session import SOURCE_BITS, policy_of, source_byte, source_of
@@ -179,7 +179,11 @@ class Reporter:
     def _read(self, frame: bytes) -> None:
         """Take a frame. Every message but hello, resume and end counts as received, unless it is junk."""
         message = read(frame)
-        if self._asked and self._sender(message) in self._asked:
+        document = message.document if isinstance(message, Statistics) else b""
+        record = decode_sent(document, self._run) if document else None
+        source = source_of(message.source) if isinstance(message, Hello) else source_of_meter(message)
+        source = record["source"] if record else source
+        if source in self._asked:
             return
         if isinstance(message, End):
             if not (self._was_broken and message in self._ends):  # an end comes again with what the last one lacked
@@ -188,21 +192,14 @@ class Reporter:
             self._greet(message)
         elif isinstance(message, Resume):
             self._resume(message)
-        elif message is not None and (source := self._note(message)):
-            self._received[source].add(frame)
-        else:
+        elif source is None or message is None:
             self._junk += 1
-
-    def _sender(self, message: Message | None) -> str | None:
-        """The source of a message that says so; None of an end, of a resume, and of junk."""
-        match message:
-            case Hello():
-                return source_of(message.source)
-            case Statistics(document):
-                record = decode_sent(document, self._run)
-                return record["source"] if record else None
-            case _:
-                return source_of_meter(message)
+        else:
+            self._received[source].add(frame)
+            if record is None:
+                self._records.take_reading(source, message)
+            else:
+                self._note(record, document)
 
     def _greet(self, hello: Hello) -> None:
         source = source_of(hello.source)
@@ -261,19 +258,11 @@ class Reporter:
         self._records.go_on_from(state["records"])
         self._go_on(*self._sources)
 
-    def _note(self, message: Message) -> str | None:
-        """Take a source's message. Returns the source; None for a message that no source sends."""
-        if not isinstance(message, Statistics):
-            return self._records.take_reading(message)
-        if (record := decode_sent(message.document, self._run)) is None:
-            return None
-        if record["kind"] == RESULT:
-            self._note_result(record)
-        else:
-            self._records.take(record, message.document)
-        return str(record["source"])
-
-    def _note_result(self, record: Record) -> None:
+    def _note(self, record: Record, document: bytes) -> None:
+        """Take a source's record."""
+        if record["kind"] != RESULT:
+            self._records.take(record, document)
+            return
         if (source := record["source"]) in self._results:
             self.stop(f"two components say that they are the {source}: give each pair its own --instance")
         self._results[source] = record["payload"]

@@ -121,15 +121,13 @@ class SpoolRecords:
                 self._second = second
                 self.write(self._reporter, PROCESS, {"second": second, **self.usage()})
 
-    def take_reading(self, message: Message) -> str | None:
-        """Write a record of a meter's reading. Returns its source; None for a message that is no reading."""
-        source = source_of_meter(message)
-        if source and isinstance(message, Throughput):
+    def take_reading(self, source: str, message: Message) -> None:
+        """Write a record of a meter's reading."""
+        if isinstance(message, Throughput):
             meter, _ = untagged(message.meter)
             self.write(source, THROUGHPUT, {"meter": meter, "rate_per_s": message.rate_per_s})
-        elif source and isinstance(message, Timestamp) and (sample := self._pairs[source].take(message)):
+        elif isinstance(message, Timestamp) and (sample := self._pairs[source].take(message)):
             self.write(source, SAMPLE, sample)
-        return source
 
     @property
     def samples(self) -> int:
