@@ -309,11 +309,8 @@ class EngineService:
         return EngineResult(
             orders=StreamCounts(messages=counts.records, checksum=self._sums.orders.hex),
             answers=StreamCounts(messages=counts.answers, checksum=self._sums.answers.hex),
-            junk_frames=self._junk + self._gateway.junk,
-            handshakes_refused=self._refused + self._gateway.refused,
-            usage=self._reporting.usage(),
-            sockets=counted_since(self._gateway.sockets(), self._sockets_before),
-            link=self._gateway.facts(),
-            gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
+            junk_frames=self._junk + self._gateway.junk, handshakes_refused=self._refused + self._gateway.refused,
+            usage=self._reporting.usage(), sockets=counted_since(self._gateway.sockets(), self._sockets_before),
+            link=self._gateway.facts(), gateway_said=self._gateway_end._asdict() if self._gateway_end else None,
             stopped=self._stopped,
-        )
+        )  # fmt: skip

@@ -276,17 +276,12 @@ class Reporter:
         sockets = self._link.sockets()  # while the sources wait for the confirmation
         self._send(encode(End(0, 0, received, checksum)))  # confirms to every source what is in the spool
         return ReporterResult(
-            received=received,
-            announced=announced,
+            received=received, announced=announced,
             checksums_agree=sum(end.sent_checksum for end in self._ends) % 2**64 == checksum,
-            junk_frames=self._junk + self._link.junk,
-            handshakes_refused=self._refused + self._link.refused,
-            samples=self._records.samples,
-            results=self._results,
-            usage=self._records.usage(),
-            sockets=sockets,
+            junk_frames=self._junk + self._link.junk, handshakes_refused=self._refused + self._link.refused,
+            samples=self._records.samples, results=self._results, usage=self._records.usage(), sockets=sockets,
             stopped=self._stopped,
-        )
+        )  # fmt: skip
 
     def _send(self, frame: bytes) -> None:
         """Send to every source, even if one of them is gone."""
