@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,17 +13,6 @@ from runs.options import no_spark_option
 
 if TYPE_CHECKING:
     from reports.exports import ReportOptions
-
-
-REPORTS = {
-    "plan.json": "experiments.trials.trial:report_trial",
-    "bench.json": "messaging.report:report_benchmark",
-    "capacity.json": "reports.capacity.page:report_capacity",
-    "faults.json": "reports.faults.page:report_faults",
-    "run.json": "reports.run.page:report_run",
-    "spool/": "reports.run.page:report_run",
-}
-"""By what a folder of each kind holds: the function that makes its report, imported when it is called."""
 
 
 @click.command()
@@ -51,11 +39,9 @@ def command(folder: Path, no_spark: bool, figures: bool, hlog: bool, as_json: bo
 
 def report(folder: Path, asked: ReportOptions) -> int:
     """Make the report of any kind of folder; return the exit code. UserError if the folder is damaged or not ours."""
-    for mark, made_by in REPORTS.items():
-        if os.path.exists(f"{folder}/{mark}"):  # a Path would lose the slash behind a folder's name
-            return int(pkgutil.resolve_name(made_by)(folder, asked))
-    raise UserError(
-        f"{folder} is not a run's folder, which has run.json or a spool, nor a trial's, which has plan.json, nor a "
-        "benchmark's, which has bench.json, nor a capacity's, which has capacity.json, nor a fault matrix', which has "
-        "faults.json: give one that exchange run, compare, nagle, bench, capacity or faults made"
-    )
+    from cli.results.kinds import known_kind
+
+    kind = known_kind(folder)
+    if not kind.reported_by:
+        raise UserError(f"{folder} is a {kind.name}, which has no report: exchange results show {folder} prints it")
+    return int(pkgutil.resolve_name(kind.reported_by)(folder, asked))

@@ -16,7 +16,7 @@ class Bench(Kind):
     name, file, record = "bench", "bench.json", BenchRecord
     shown_by = "messaging.report:show"
     marks = (file,)
-    page = "bench.html"
+    page, reported_by = "bench.html", "messaging.report:report_benchmark"
     remarks, fields = "reasons", ("benchmark",)
     caveat = "Two benchmarks were run at different times, so what differs may be the machine's."
 

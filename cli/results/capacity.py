@@ -20,7 +20,7 @@ class Capacity(Kind):
     name, file, record = "capacity", "capacity.json", CapacityRecord
     shown_by = "reports.capacity.table:show"
     marks = (file,)
-    page = "capacity.html"
+    page, reported_by = "capacity.html", "reports.capacity.page:report_capacity"
     remarks, fields = "flags", ("objective",)
     parts = dict.fromkeys(("settings", "search", "host", "versions"))
     caveat = "Two searches were made at different times, so what differs may be the machine's."

@@ -14,7 +14,7 @@ class Faults(Kind):
     name, file, record = "faults", "faults.json", FaultsRecord
     shown_by = "reports.faults.table:show"
     marks = (file,)
-    page = "faults.html"
+    page, reported_by = "faults.html", "reports.faults.page:report_faults"
     caveat = "A fault meets a run at another moment each time, so the number of orders lost varies."
 
     def row_of(self, folder: Path, record: Record) -> Row:

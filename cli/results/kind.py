@@ -59,6 +59,8 @@ class Kind(ABC):
     """The TypedDict that describes the content of `file`."""
     shown_by = ""
     """The function, as module:name, that prints a record; its module is imported when one is shown."""
+    reported_by = ""
+    """The function that makes its report, written and imported in the same way; empty for a kind without one."""
     unfinished = ""
     """The sentence about a folder without `file`, with {folder} in it; empty if every folder has one."""
     remarks = ""

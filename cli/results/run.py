@@ -31,7 +31,7 @@ PACKETS = tuple(metric for metric in NAGLE_METRICS if metric.name == "packets_pe
 class Run(Kind):
     name, file, record = "run", "run.json", RunRecord
     marks = (file, "spool", "begun.json", "orders.bin", "answers.bin", "gateway.log", "engine.log", "reporter.log")
-    page = "report.html"
+    page, reported_by = "report.html", "reports.run.page:report_run"
     unfinished = "the run goes on, or was killed: then exchange results repair {folder} writes it"
     parts = CONDITIONS
     conditions_title, no_conditions = "conditions that differ", "settings, host and versions are the same"

@@ -25,7 +25,7 @@ SIDES = ("first", "second")
 class Trial(Kind):
     name, file, record = "trial", "comparison.json", ComparisonRecord
     marks = (PLAN, file)
-    page = "comparison.html"
+    page, reported_by = "comparison.html", "experiments.trials.trial:report_trial"
     fields = ("study", "seed", "repeats")
     conditions_title, no_conditions = "plan and conditions that differ", "plan, host and versions are the same"
     caveat = (

@@ -12,6 +12,7 @@ from exchange.json_records import Record, RunRecord, section
 from exchange.records import PAYLOADS
 from reports.drawing.colours import BLUE, transport_colour
 from reports.formats import is_number
+from runs.errors import UserError
 from runs.record.reading import record_for_report, records
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ class RunFolder:
 
 
 def read_run_folder(folder: Path) -> RunFolder:
-    """FileNotFoundError if there is neither record nor spool; a run that was killed left no run.json."""
+    """UserError if there is neither record nor spool; a run that was killed left no run.json."""
     record_file = folder / "run.json"
-    if not record_file.exists() and not (folder / "spool").exists():
-        raise FileNotFoundError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
+    if not record_file.exists() and not (folder / "spool").is_dir():
+        raise UserError(f"{folder} is not a run's folder: it has neither run.json nor a spool")
     run = record_for_report(record_file, RunRecord) if record_file.exists() else UNRECORDED_RUN
     return RunFolder(run, _read_spool(folder))
 

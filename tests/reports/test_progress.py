@@ -61,7 +61,7 @@ def test_a_killed_run_has_a_page_of_what_its_spool_holds(tmp_path: Path) -> None
     assert (tmp_path / "x" / "report.html").exists()
 
 
-@pytest.mark.parametrize(("content", "error"), [(None, "is not a run's folder"), (b"{", "unexpected end")])
+@pytest.mark.parametrize(("content", "error"), [(None, "is no folder of ours"), (b"{", "unexpected end")])
 def test_a_folder_that_is_no_run_s_is_refused(content: bytes | None, error: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "run.json").write_bytes(content)

@@ -17,6 +17,7 @@ from reports.run.page import write_page
 from reports.run.run_folder import read_run_folder
 from reports.run.seconds import show_seconds
 from reports.run.sentences import circumstances, title, verdict
+from runs.errors import UserError
 
 
 def page_of(folder: Path) -> str:
@@ -148,7 +149,7 @@ def test_a_killed_run_without_its_record_shows_what_the_spool_holds(tmp_path: Pa
 
 
 def test_a_folder_that_is_no_runs_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="is not a run's folder"):
+    with pytest.raises(UserError, match="is not a run's folder"):
         write_page(tmp_path)
 
 
