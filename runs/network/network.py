@@ -24,6 +24,7 @@ from typing import Any
 import click
 
 from exchange.settings import ROLES
+from runs.errors import last_line
 from runs.network import visitor
 from runs.network.links import move_into
 from runs.network.probe import Machine, probe
@@ -92,7 +93,8 @@ class Network:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             command = self._visitor(role, "lend", str(theirs.fileno()))
-            subprocess.run(command, pass_fds=[theirs.fileno()], check=True)
+            if subprocess.run(command, pass_fds=[theirs.fileno()], check=False).returncode:
+                raise click.ClickException(f"the network is gone: its {role} has no socket")
             _, fds, _, _ = socket.recv_fds(ours, 1, 1)
         return socket.socket(fileno=fds[0])
 
@@ -156,8 +158,7 @@ class Network:
         command = self._visitor(one.role, "ask", other.address, str(ROUND_TRIPS))
         done = subprocess.run(command, capture_output=True, text=True, process_group=process_group, check=False)
         if done.returncode:
-            complaint = done.stderr.strip().splitlines()[-1]
-            raise click.ClickException(f"no answer from {other.address} in the network: {complaint}")
+            raise click.ClickException(f"no answer from {other.address} in the network: {last_line(done.stderr)}")
         measured_us = [ns / 1000 for ns in json.loads(done.stdout)]
         figures: dict[str, Any] = {"min": round(min(measured_us), 1), "median": round(median(measured_us), 1)}
         if one.is_shaped and other.is_shaped and self.profile.is_shaped:
@@ -214,7 +215,7 @@ def _holder(machine: Machine, plan: Plan, process_group: int) -> Iterator[subpro
 def _last_words(holder: subprocess.Popen[str]) -> str:
     holder.kill()
     assert holder.stderr is not None
-    return (holder.stderr.read().strip().splitlines() or ["its process ended"])[-1]
+    return last_line(holder.stderr.read(), "its process ended")
 
 
 def _next_event(holder: subprocess.Popen[str], patience_s: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.errors import UserError
+from runs.errors import UserError, last_line
 from runs.network.links import ENVIRONMENT
 from runs.network.profile import Profile
 
@@ -108,8 +108,7 @@ def _tried(name: str, enter: Sequence[str], command: list[str], remedy: str) -> 
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name, str(error), remedy)
-    complaints = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    return Finding(name, complaints[-1] if done.returncode else "", remedy)
+    return Finding(name, last_line(done.stderr, f"exit code {done.returncode}") if done.returncode else "", remedy)
 
 
 def _how_to_get_namespaces() -> str:
