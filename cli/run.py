@@ -42,11 +42,8 @@ def command(
     exchange run --rate max --orders 2M --no-spark        # as fast as it goes
     exchange run --rate 8k --arrivals poisson --live      # watched while it goes on
     """
-    if (live or live_spark) and as_json:
-        option = "--live" if live else "--live-spark"
-        raise click.UsageError(f"{option} draws for a person, --json prints for a program: leave one of them out")
-    if live and live_spark:
-        raise click.UsageError("--live and --live-spark both draw in the terminal: leave one of them out")
+    if live + live_spark + as_json > 1:
+        raise click.UsageError("--live and --live-spark draw for a person, --json prints for a program: give one")
     settings = run_settings(**given)
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")

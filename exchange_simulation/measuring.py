@@ -49,6 +49,11 @@ from transports.base import TransportError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+OPTIONS = {
+    row.name.removeprefix("--").replace("-", "_"): row.parameter
+    for row in TABLE if "run" in row.commands and row.field != "results"
+}  # fmt: skip
+"""The options of a run by the names they have here."""
 OnProgress = Callable[[str], None]
 """Called with a sentence, about once a second of a run and once a run of a trial."""
 Number = int | float | str
@@ -268,17 +273,10 @@ def _listed(of: click.ParamType[Any], values: Sequence[Any] | str) -> list[Any]:
     return [of.convert(value, None, None) for value in values]
 
 
-def _options() -> dict[str, click.Option]:
-    """The options of a run by the names they have here."""
-    rows = (row for row in TABLE if "run" in row.commands and row.field != "results")
-    return {row.name.removeprefix("--").replace("-", "_"): row.parameter for row in rows}
-
-
 def _field_of(option: str) -> str:
-    found = _options().get(option)
-    if found is None:
-        raise BadOption(f"{option!r} is no option{nearest(option, _options())}")
-    return str(found.name)
+    if option not in OPTIONS:
+        raise BadOption(f"{option!r} is no option{nearest(option, OPTIONS)}")
+    return str(OPTIONS[option].name)
 
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,6 +289,6 @@ def _value(option: str, value: Any) -> Any:
         return value
     written = tuple(value) if isinstance(value, list) else value
     try:
-        return _options()[option].type.convert(written, None, None)
+        return OPTIONS[option].type.convert(written, None, None)
     except click.BadParameter as error:
         raise BadOption(f"{option} is {value!r}: {error.message}") from error

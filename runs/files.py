@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import orjson
@@ -37,13 +36,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             hidden.unlink()
         raise
-
-
-@contextlib.contextmanager
-def whole_text(path: Path) -> Iterator[TextIO]:
-    """The same for text."""
-    with whole_file(path) as file, io.TextIOWrapper(file, encoding="utf-8", write_through=True) as text:
-        yield text
 
 
 def write_whole(path: Path, content: bytes) -> Path:

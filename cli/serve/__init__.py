@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def command(results: str, port: int) -> None:
     with (
         ended_as_by_ctrl_c(),
         ProcessGroup() as group,
-        Runs(folder, group) as runs,
+        contextlib.closing(Runs(folder, group)) as runs,
         Server(Site(folder, runs, group), port) as server,
     ):
         click.echo(server.address)

@@ -27,18 +27,12 @@ LAST_LINES = 12
 
 
 class Runs:
-    """A context. At its end the run that was started is ended; should this process be killed, the watchdog ends it."""
+    """`close` ends the run that was started; should this process be killed, the watchdog ends it."""
 
     def __init__(self, results: Path, group: ProcessGroup) -> None:
         self._results, self._group, self._lock = results, group, threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self.name, self.asked, self.settings = "", Asked(), RunSettings()
-
-    def __enter__(self) -> Runs:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.stop()
 
     def is_under_way(self, name: str | None = None) -> bool:
         """Whether the run that was started last goes on; given a name, whether it is that run."""
@@ -57,7 +51,7 @@ class Runs:
             self._end()
             return self._start(asked)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         with self._lock:
             self._end()
 

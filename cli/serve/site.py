@@ -215,7 +215,7 @@ class Site:
             return self._table(error.format_message(), asked)
 
     def _stop(self, _parts: list[str], _form: Form) -> Answer:
-        self._runs.stop()
+        self._runs.close()
         return _redirect(f"live/{self._runs.name}" if self._runs.name else "./")
 
     def _rate(self, _parts: list[str], form: Form) -> Answer:

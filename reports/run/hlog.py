@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,7 +14,7 @@ from exchange.measurements import CLOCKS, OCTAVES, LogBuckets, bucket_middle_ns
 from exchange.seconds import is_analysed, merged_by
 from reports.run.run_folder import RunFolder, warm_up_s
 from runs.errors import UserError, writing
-from runs.files import whole_text
+from runs.files import whole_file
 from runs.record.reading import damaged
 
 FILE = "completion.hlog"
@@ -35,8 +36,8 @@ def write_hlog(path: Path, folder: RunFolder) -> Path:
     seconds = _seconds(folder)
     if not seconds:
         raise UserError(f"{path.parent} holds no completion times, so there is nothing to put into {path.name}")
-    with writing(path), whole_text(path) as file:
-        _write(file, folder, seconds)
+    with writing(path), whole_file(path) as file, TextIOWrapper(file, "utf-8", write_through=True) as text:
+        _write(text, folder, seconds)
     return path
 
 

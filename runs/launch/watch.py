@@ -244,6 +244,8 @@ class Watch:
         self._started = True
 
     def _clock_stops(self) -> None:
+        if self._noise.noise is not None:
+            return
         if self._broker is None:
             self._noise.clock_stops()
         else:
