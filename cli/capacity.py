@@ -13,7 +13,7 @@ from cli.trial_options import redo_option, typed
 from experiments.sweep.keys import shared_options
 from runs.errors import UserError
 from runs.option_types import Number, Scheme
-from runs.options import json_option, results_option, run_settings, warn_of_spinning
+from runs.options import asked_for, json_option, results_option, run_settings, warn_of_spinning
 
 if TYPE_CHECKING:
     from experiments.capacity.capacity import Load
@@ -70,7 +70,9 @@ def command(
         load, search = _of_benchmark(context, bench, slo, search)
     else:
         objective = objective_of(slo)
-        settings = run_settings(**given, orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds)
+        settings = run_settings(
+            **asked_for(given), orders_per_s=search.start_per_s, orders=None, duration_s=search.seconds
+        )
         warn_of_spinning(settings)
         load = ExchangeRates(settings, objective, search)
     folder = Path(results) / (name or dated_name("capacity"))

@@ -11,7 +11,7 @@ import click
 
 from exchange.instances import named
 from exchange.settings import RunSettings
-from runs.options import options_of, run_settings, warn_of_rejections, warn_of_spinning
+from runs.options import asked_for, options_of, run_settings, warn_of_rejections, warn_of_spinning
 
 if TYPE_CHECKING:
     from exchange.messages import End
@@ -37,7 +37,7 @@ def command(
 
     engine_url, reporter_url = with_keys(engine_url, secure), with_keys(reporter_url, secure)
     events, opened = Events(named("gateway", instance), launched), contextlib.ExitStack()
-    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **given)
+    settings = run_settings(**given) if launched else _settings_by_hand(engine_url, cpu, **asked_for(given))
 
     def open_service() -> tuple[Service, str]:
         streams = opened.enter_context(open_streams(Path(results) / name, settings, instance, anew=launched))

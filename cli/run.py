@@ -13,7 +13,15 @@ import click
 from cli.command import Command
 from exchange.settings import RunSettings
 from runs.errors import UserError, left_out
-from runs.options import json_option, no_spark_option, options_of, run_settings, warn_of_rejections, warn_of_spinning
+from runs.options import (
+    asked_for,
+    json_option,
+    no_spark_option,
+    options_of,
+    run_settings,
+    warn_of_rejections,
+    warn_of_spinning,
+)
 
 if TYPE_CHECKING:
     from runs.launch.watch import OnSecond
@@ -44,7 +52,7 @@ def command(
     """
     if live + live_spark + as_json > 1:
         raise click.UsageError("--live and --live-spark draw for a person, --json prints for a program: give one")
-    settings = run_settings(**given)
+    settings = run_settings(**asked_for(given))
     if events and not settings.record:
         raise click.UsageError("--events needs the streams of orders and answers: give --record too")
     shown = {"with_events": events, "live": live, "live_spark": live_spark, "as_json": as_json}

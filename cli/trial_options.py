@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from runs.errors import left_out
 from runs.option_types import Number
 from runs.options import (
+    asked_for,
     broker_options,
     naming_options,
     no_spark_option,
@@ -78,7 +79,7 @@ def make_or_resume(
         _nothing_beside_resume(ctx)
         raise SystemExit(follow_up(resume_trial(results, own["resume"], as_json, study), no_spark, as_json))
     with naming_options():
-        plan = plan_of({name: value for name, value in ctx.params.items() if name not in own})
+        plan = plan_of(asked_for({name: value for name, value in ctx.params.items() if name not in own}))
         plan = _with_looks(plan.with_redo(own["redo_noisy"]), own["until_decided"], own["max_repeats"])
     warn_of_spinning(*(arm.settings for arm in plan.arms))
     if own["dry_run"]:

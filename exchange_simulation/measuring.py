@@ -127,7 +127,7 @@ def run(
 ) -> Run:  # fmt: skip
     """Run the exchange once. NotWhole if the run is invalid or partial."""
     with _asking(on_progress):
-        settings = run_settings(**{"orders_per_s": RunSettings.orders_per_s, **_fields(options)})
+        settings = run_settings(**_fields(options))
         folder = new_run_folder(Path(results), name or run_name(settings))
         with ended_as_by_ctrl_c():
             found = Run(folder, measure(folder, settings, progress_bar(settings)))

@@ -47,7 +47,7 @@ class ArmSettings:
         lacks = self._of_some - defaults_of(chosen["transport"]).keys()
         fields = {**{name: value for name, value in self._given.items() if name not in lacks}, **chosen}
         if fields.get("orders") is None and fields.get("duration_s") is None:
-            fields |= _length(chosen["orders_per_s"], self._seconds)
+            fields |= _length(chosen.get("orders_per_s"), self._seconds)
         settings = run_settings(**{"orders": None, **fields})
         check_warm_up(settings)
         check_transport(settings)
@@ -70,8 +70,12 @@ def transport_factor(transports: Sequence[str]) -> Factor:
     return Factor("transport", dict(zip(words, transports, strict=True)))
 
 
+def rate_words(rate: float | None) -> str:
+    return "as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s"
+
+
 def rate_factor(rates: Sequence[float | None]) -> Factor:
-    levels = {"as fast as it goes" if rate is None else f"at {rate:,.10g} orders/s": rate for rate in rates}
+    levels = {rate_words(rate): rate for rate in rates}
     if len(levels) < len(rates) or not rates:
         raise UserError("--rates needs one or more, each once, as 1000,2000,4000")
     return Factor("orders_per_s", levels)

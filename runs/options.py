@@ -246,8 +246,18 @@ no_spark_option = click.option(
 results_option = options_for("results")
 
 
+def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A command's parameters without a rate and arrivals that nobody gave: those of a tape come first."""
+    context = click.get_current_context()
+    by_default = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
+    return {name: given[name] for name in given if name not in by_default & {"orders_per_s", "arrivals"}}
+
+
 def run_settings(**given: Any) -> RunSettings:
-    """The settings that the options give. UsageError names the option whose value is refused."""
+    """The settings that the options give. UsageError names the option whose value is refused.
+
+    A rate, or arrivals, are refused where a tape has others; left out, they are the tape's.
+    """
     from runs.transport_settings import settled
 
     with naming_options():
@@ -270,10 +280,10 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     if given.get("tape"):
         from runs.tape import settled_by_tape
 
-        given |= settled_by_tape(given, was_typed)
+        given |= settled_by_tape(given)
     if given.get("orders") is None and given.get("duration_s") is None:
         given["orders"] = 80_000
-    if given.get("orders_per_s") is None and given.get("window") is None:
+    if given.get("orders_per_s", 0) is None and given.get("window") is None:
         given["window"] = max(DEFAULT_WINDOW, given.get("packing") or 1)
     if given.get("nagle") == ("all",):
         from transports.registry import has_broker

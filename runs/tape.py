@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from gateway.tape import CHUNK_ORDERS, check_due, check_orders, due_path, mapped
 from runs.errors import UserError, reading, writing
 from runs.files import whole_file
 
-DEFAULTS = RunSettings()
 
-
-def settled_by_tape(given: Mapping[str, Any], was_typed: Callable[[str], bool]) -> dict[str, Any]:
+def settled_by_tape(given: Mapping[str, Any]) -> dict[str, Any]:
     """The number of orders, their arrivals and rate, as the tape and its due times have them.
+
+    Arrivals and rate in `given` are what somebody asked for.
 
     UserError where one of the two files is damaged, or says something else than the options.
     """
@@ -31,27 +31,22 @@ def settled_by_tape(given: Mapping[str, Any], was_typed: Callable[[str], bool]) 
     if not 1 <= orders <= on_tape:
         what = f"--orders is {orders}; {tape} holds {counted(on_tape, 'orders')}"
         raise UserError(f"{what}: ask for 1 to {on_tape}")
-    if not _as_recorded(given, was_typed, due):
+    if not _as_recorded(given, due):
         return {"orders": orders}
     speed = settled_speed(given.get("speed"), "recorded") or 1.0
     rate = _recorded_rate(due, on_tape, orders) * speed
-    _refuse_another(rate, given.get("orders_per_s", DEFAULTS.orders_per_s), was_typed("orders_per_s"), due)
+    if (asked := given.get("orders_per_s", rate)) != rate:
+        what = f"--rate is {'max' if asked is None else f'{asked:.10g}'}, but {due} says when the orders are due"
+        raise UserError(f"{what}: leave --rate out, or take --arrivals fixed")
     return {"orders": orders, "arrivals": "recorded", "orders_per_s": rate}
 
 
-def _refuse_another(rate: float, asked: float | None, was_typed: bool, due: Path) -> None:
-    """UserError where the rate asked for is another. The default rate counts only if somebody typed it."""
-    if asked != rate and (was_typed or asked != DEFAULTS.orders_per_s):
-        what = f"--rate is {'max' if asked is None else f'{asked:.10g}'}, but {due} says when the orders are due"
-        raise UserError(f"{what}: leave --rate out, or take --arrivals fixed")
-
-
-def _as_recorded(given: Mapping[str, Any], was_typed: Callable[[str], bool], due: Path) -> bool:
+def _as_recorded(given: Mapping[str, Any], due: Path) -> bool:
     """True if the options ask for recorded arrivals, or say nothing of arrivals and there are due times."""
-    arrivals = given.get("arrivals", DEFAULTS.arrivals)
+    arrivals = given.get("arrivals")
     if arrivals == "recorded" and not due.exists():
         raise UserError(f"--arrivals is recorded, but {due} is not there: give the orders a --rate instead")
-    if arrivals != DEFAULTS.arrivals or was_typed("arrivals") or given.get("orders_per_s", 0) is None:
+    if arrivals is not None or given.get("orders_per_s", 0) is None:
         return bool(arrivals == "recorded")
     if not due.exists() and given.get("speed") is not None:
         what = f"--speed is {given['speed']:g}, but {due}, which would say when orders are due, is not there"

@@ -14,7 +14,7 @@ import click
 from exchange.settings import RunSettings
 from runs.errors import UserError
 from runs.files import run_name
-from runs.options import RUN, TABLE, run_settings
+from runs.options import RUN, TABLE, asked_for, run_settings
 from runs.process_group import ProcessGroup
 
 Asked = dict[str, str]
@@ -97,7 +97,7 @@ def settings_of(asked: Asked) -> RunSettings:
 
     with command.make_context("run", words_of(asked)) as context:
         fields = {option.field for option in FORM}
-        settings = run_settings(**{name: value for name, value in context.params.items() if name in fields})
+        settings = run_settings(**asked_for({name: context.params[name] for name in fields}))
         check(settings)
     return settings
 

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from exchange.settings import TRANSPORT_SETTINGS, RunSettings
-from experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor
+from experiments.comparison_arms import ArmSettings, of_one_kind, rate_factor, rate_words
 from experiments.sweep.keys import SHORT, Key, key_of, keys, nearest
 from experiments.trials.arms import Arm, Factor, arms_of
 from experiments.trials.plan import Plan, expected_s
@@ -164,7 +164,8 @@ def sweep_arms(description: Description) -> tuple[Arm, ...]:
     """All arms of a sweep. UserError for a mistake in any of them."""
     vary, run = dict(description.vary), dict(description.run)
     transports = vary.pop("transport", None) or _only(run.pop("transport", DEFAULT_TRANSPORT))
-    vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
+    if "rate" in run or not ("tape" in vary or "tape" in run):
+        vary.setdefault("rate", _only(run.pop("rate", DEFAULT_RATE)))
     for key, levels in vary.items():
         if not any(_possible(key, levels, transport) for transport in transports.values()):
             lacks = f"vary: {key} is {','.join(levels)}, which {', '.join(transports)} cannot have"
@@ -179,21 +180,26 @@ def _only(value: Any) -> Levels:
 
 
 def _over(transport: Levels, vary: Mapping[str, Levels], settings: SweepSettings) -> tuple[Arm, ...]:
-    """The arms over one transport, without the levels that it lacks."""
+    """The arms over one transport, without the levels that it lacks. Without a rate, a tape's stands in their names."""
     (name,) = transport.values()
     possible = {key: _possible(key, levels, name) for key, levels in vary.items()}
     possible = {key: levels for key, levels in possible.items() if levels}
     conditions = [key for key in possible if key in CONDITIONS]
     if len(conditions) == len(possible) and not settings.several_transports:
         conditions = ["rate"]
-    alone = settings.several_transports or len(conditions) == len(possible)
     contenders = [_factor(key, levels) for key, levels in possible.items() if key not in conditions]
-    rates = rate_factor(list(possible["rate"].values()))
-    return arms_of(
+    alone = settings.several_transports or not contenders
+    rates = [rate_factor(list(possible["rate"].values()))] if "rate" in possible else []
+    arms = arms_of(
         settings,
         [Factor("transport", transport if alone else {"": name}), *contenders],
-        [rates, *(_factor(key, possible[key]) for key in conditions if key != "rate")],
+        [*rates, *(_factor(key, possible[key]) for key in conditions if key != "rate")],
     )
+    return arms if rates else tuple(map(_with_its_rate, arms))
+
+
+def _with_its_rate(arm: Arm) -> Arm:
+    return replace(arm, block=", ".join(filter(None, (rate_words(arm.settings.orders_per_s), arm.block))))
 
 
 def _possible(key: str, levels: Levels, transport: str) -> Levels:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cli.main import COMMANDS, main
 from exchange.settings import RunSettings
 from runs.option_types import Count, Listed, Number, Rate, Scheme
-from runs.options import GROUPS, TABLE, run_settings
+from runs.options import GROUPS, TABLE, asked_for, run_settings
 
 
 def said(*words: str) -> str:
@@ -28,7 +28,7 @@ def settings_of(*words: str) -> RunSettings:
     command = import_module("cli.run").command
     with command.make_context("run", list(words)) as context:
         fields = {option.field for option in TABLE if "run" in option.commands} - {"results"}
-        return run_settings(**{name: value for name, value in context.params.items() if name in fields})
+        return run_settings(**asked_for({name: context.params[name] for name in fields}))
 
 
 def test_help_names_every_command_once_under_what_one_wants():

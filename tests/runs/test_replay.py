@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
+from cli.run import command
 from gateway.seeded_orders import SeededOrders
 from runs.errors import UserError
+from runs.options import asked_for, run_settings
 from runs.tape import settled_by_tape
 from tests.exchange_command import VALID, exchange, measured_here
 
@@ -33,9 +35,8 @@ def timed(tape: Path) -> Path:
     return tape
 
 
-def settled(tape: Path, *typed: str, **given: Any) -> dict[str, Any]:
-    usual = {"orders": None, "orders_per_s": 8000.0, "arrivals": "fixed", "speed": None}
-    return settled_by_tape({"tape": str(tape), **usual, **given}, lambda name: name in typed)
+def settled(tape: Path, **given: Any) -> dict[str, Any]:
+    return settled_by_tape({"tape": str(tape), "orders": None, "speed": None, **given})
 
 
 def test_without_due_times_a_tape_goes_at_the_rate(tape: Path) -> None:
@@ -48,34 +49,53 @@ def test_its_due_times_are_taken_where_nothing_else_is_said(timed: Path) -> None
     assert settled(timed, orders=3) == {"orders": 3, "arrivals": "recorded", "orders_per_s": 2000.0}
 
 
-def test_what_is_said_of_arrivals_or_of_no_rate_comes_first(timed: Path) -> None:
-    assert settled(timed, "arrivals") == {"orders": 5}
-    assert settled(timed, arrivals="poisson") == {"orders": 5}
-    assert settled(timed, "orders_per_s", orders_per_s=None) == {"orders": 5}
+@pytest.mark.parametrize(
+    "given", [{"arrivals": "fixed"}, {"arrivals": "poisson"}, {"arrivals": "fixed", "orders_per_s": 4000.0},
+              {"orders_per_s": None}],
+)  # fmt: skip
+def test_what_is_said_of_arrivals_or_of_no_rate_comes_first(timed: Path, given: dict[str, Any]) -> None:
+    assert settled(timed, **given) == {"orders": 5}
+    settings = run_settings(tape=str(timed), **given)
+    assert (settings.arrivals, settings.orders_per_s) == tuple(
+        {"arrivals": "fixed", "orders_per_s": 8000.0, **given}.values()
+    )
 
 
 def test_what_a_launcher_tells_its_gateway_settles_to_itself(timed: Path) -> None:
     first = settled(timed, speed=3.0)
     told = {**first, "orders_per_s": float(repr(first["orders_per_s"])), "speed": 3.0}
-    assert settled(timed, "orders", "orders_per_s", "arrivals", "speed", **told) == first
+    assert settled(timed, **told) == first
 
 
 @pytest.mark.parametrize(
-    ("typed", "given", "told"),
+    ("given", "told"),
     [
-        ((), {"orders": 6}, "--orders is 6; .* holds 5 orders: ask for 1 to 5"),
-        ((), {"orders": 0}, "--orders is 0"),
-        (("orders_per_s",), {}, "--rate is 8000, but .*tape.due says when the orders are due: leave --rate out"),
-        ((), {"orders_per_s": 5.0}, "--rate is 5, but"),
-        ((), {"orders": 2}, "2 orders due at once, which is no rate: take --rate max"),
-        ((), {"orders": 1}, "1 order due at once"),
+        ({"orders": 6}, "--orders is 6; .* holds 5 orders: ask for 1 to 5"),
+        ({"orders": 0}, "--orders is 0"),
+        ({"orders_per_s": 8000.0}, "--rate is 8000, but .*tape.due says when the orders are due: leave --rate out"),
+        ({"orders_per_s": 5.0}, "--rate is 5, but"),
+        ({"orders": 2}, "2 orders due at once, which is no rate: take --rate max"),
+        ({"orders": 1}, "1 order due at once"),
     ],
 )
-def test_what_does_not_go_with_due_times_is_refused(
-    timed: Path, typed: tuple[str, ...], given: dict[str, Any], told: str
-) -> None:
+def test_what_does_not_go_with_due_times_is_refused(timed: Path, given: dict[str, Any], told: str) -> None:
     with pytest.raises(UserError, match=told):
-        settled(timed, *typed, **given)
+        settled(timed, **given)
+
+
+@pytest.mark.parametrize(
+    ("environment", "offered"), [({}, ("recorded", 1000.0)), ({"EXCHANGE_ARRIVALS": "fixed"}, ("fixed", 8000.0))]
+)
+def test_a_default_of_the_environment_is_said_too(
+    timed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], offered: tuple[str, float]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with command.make_context("run", ["--tape", str(timed)]) as context:
+        settings = run_settings(
+            **asked_for({name: context.params[name] for name in ("tape", "arrivals", "orders_per_s")})
+        )
+    assert (settings.arrivals, settings.orders_per_s) == offered
 
 
 @pytest.mark.parametrize("given", [{"speed": 2.0}, {"arrivals": "recorded"}])

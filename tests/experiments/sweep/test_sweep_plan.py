@@ -9,10 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import main
+from exchange.settings import RunSettings
 from experiments.sweep.planning import EXAMPLE, confirm, planned
 from experiments.trials.plan import Plan, read_plan, write_plan
 from experiments.trials.verdicts import planned_rows
 from runs.errors import UserError
+from runs.tape import write_tape
 
 
 def plan_of(*vary: str, file: Path | None = None, **typed: Any) -> Plan:
@@ -39,6 +41,27 @@ def test_every_combination_is_an_arm_under_every_condition() -> None:
         (10, 1),
         (10, 450),
     }
+
+
+@pytest.mark.parametrize(
+    ("vary", "run", "offered"),
+    [
+        ((), {}, {"zeromq at 2,000 orders/s": 2000}),
+        (("packing=1,2",), {}, {"packing 1 at 2,000 orders/s": 2000, "packing 2 at 2,000 orders/s": 2000}),
+        (("arrivals=fixed,recorded",), {}, {"arrivals fixed at 8,000 orders/s": 8000,
+                                            "arrivals recorded at 2,000 orders/s": 2000}),
+        (("rate=1000,4000",), {"arrivals": "fixed"}, {"zeromq at 1,000 orders/s": 1000,
+                                                      "zeromq at 4,000 orders/s": 4000}),
+    ],
+)  # fmt: skip
+def test_an_arm_over_a_tape_is_called_by_the_rate_that_it_offers(
+    tmp_path: Path, vary: tuple[str, ...], run: dict[str, Any], offered: dict[str, float]
+) -> None:
+    tape = tmp_path / "t.bin"
+    settings = RunSettings(orders_per_s=2000.0, orders=100)
+    write_tape(tape, settings)
+    plan = plan_of(*vary, tape=str(tape), orders=100, **run)
+    assert {arm.label: arm.settings.orders_per_s for arm in plan.arms} == offered
 
 
 def test_arms_are_held_against_those_that_differ_in_one_thing_alone() -> None:

@@ -19,7 +19,7 @@ from gateway.seeded_orders import SeededOrders
 from runs.launch.launcher import component_arguments
 from runs.launch.places import Places
 from runs.lineup import Lineup
-from runs.options import TABLE, arguments, run_settings
+from runs.options import TABLE, arguments, asked_for, run_settings
 
 OVER_AMQP = {
     "transport": "amqp", "amqp_client": st.sampled_from([None, "compiled", "joined", "pika"]),
@@ -56,7 +56,7 @@ def understood(role: str, words: list[str]) -> dict[str, Any]:
     command = import_module(f"cli.{role}").command
     mine = {option.field for option in TABLE if role in option.commands} & {field.name for field in fields(RunSettings)}
     with command.make_context(role, words) as context:
-        settings = run_settings(**{name: value for name, value in context.params.items() if name in mine})
+        settings = run_settings(**asked_for({name: context.params[name] for name in mine & context.params.keys()}))
     return {name: value for name, value in asdict(settings).items() if name in mine}
 
 
