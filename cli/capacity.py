@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import Command
+from cli.command import Command, configured
 from cli.trial_options import redo_option, typed
 from experiments.sweep.keys import shared_options
 from runs.errors import UserError
@@ -84,12 +84,12 @@ def _of_benchmark(context: click.Context, text: str, slo: str, search: SearchSet
     from experiments.capacity.exchange_rates import objective_of
     from messaging.turned_up import load_of
 
-    given = typed(context)
+    given, own = typed(context), {**configured(context), **typed(context)}
     for parameter in context.command.params:
         if parameter.name in given and parameter.name not in OF_BENCHMARKS:
             raise UserError(f"{parameter.opts[0]} is of runs of the exchange: give a benchmark its options in --bench")
-    start = search.start_per_s if "start_per_s" in given else None
-    load = load_of(text, start, objective_of(slo) if "slo" in given else None)
+    start = search.start_per_s if "start_per_s" in own else None
+    load = load_of(text, start, objective_of(slo) if "slo" in own else None)
     return load, replace(search, start_per_s=load.begins_at)
 
 

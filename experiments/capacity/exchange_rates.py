@@ -48,7 +48,7 @@ SPARE = 1.2
 """The margin for random arrivals, which may bring fewer orders than the rate says."""
 NOT_IN_MEMORY: dict[str, Any] = {
     "amqp_client": None, "delivery": None, "nagle": (), "topology": "duplex", "network": "local",
-    "tape": None, "speed": None, "arrivals": "fixed",
+    "tape": None, "speed": None, "arrivals": "fixed", "secure": None, "insecure": False,
 }  # fmt: skip
 """The defaults of settings that the ceiling's run cannot use: it is over memory, and has no rate."""
 

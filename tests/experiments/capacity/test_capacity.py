@@ -17,6 +17,7 @@ from experiments.capacity.capacity import measured_capacity
 from experiments.capacity.exchange_rates import ExchangeRates, objective_of
 from experiments.capacity.search import SearchSettings
 from runs.errors import UserError
+from runs.transport_settings import check_transport
 from tests.exchange_command import exchange_here
 
 
@@ -90,6 +91,19 @@ def test_a_tape_s_orders_are_probed_below_the_ceiling_of_seeded_ones(tmp_path: P
     assert said.code == 0, said.err
     assert said.record["ceiling_orders_per_s"] > 0
     assert said.record["probes"]
+
+
+def test_a_ceiling_over_memory_has_none_of_a_network_s_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(folder: Path, settings: RunSettings, *_: object) -> dict[str, Any]:
+        check_transport(settings)
+        return {"name": folder.name, "status": "complete", "reasons": [], "rates": {"orders_per_s": 4_000.0}}
+
+    monkeypatch.setattr(exchange_rates, "measure", measure)
+    settings = RunSettings(transport="tcp", nagle=("engine",), topology="simplex", secure=str(tmp_path), insecure=True)
+    load = ExchangeRates(settings, objective_of("p99 <= 1ms"), SearchSettings())
+    assert load.ceiling(tmp_path / "ceiling") == 4_000.0
 
 
 def searched(
