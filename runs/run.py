@@ -90,12 +90,13 @@ def _finished(
     except KeyboardInterrupt:  # there is no component to ask, or Ctrl-C came once more while they were ending
         when = "" if is_measured(folder) else " before the start"
         return None, Outcome(lineup=Lineup.of(settings), failures=(f"interrupted{when}",))
-    except (UserError, TransportError, OSError) as error:
+    except (click.ClickException, TransportError, OSError) as error:
         if is_measured(folder):
             return None, Outcome(lineup=Lineup.of(settings), failures=(sentence(error),))
         shutil.rmtree(folder, ignore_errors=True)
-        kind = click.ClickException if isinstance(error, OSError) else UserError
-        raise kind(sentence(error)) from error
+        if isinstance(error, click.ClickException):
+            raise
+        raise (click.ClickException if isinstance(error, OSError) else UserError)(sentence(error)) from error
 
 
 def conditions_here(name: str) -> Conditions:

@@ -64,6 +64,7 @@ def launch(
         outcome = watch.outcome()
     outcome.network = network.facts if network else None
     outcome.capture = asdict(capture.captured) if capture and capture.captured else None
+    outcome.failures += (capture.problem,) if capture and capture.problem else ()
     for log in folder.glob("*.log"):
         if not log.stat().st_size:
             log.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import select
@@ -78,9 +77,9 @@ class Capture:
     """A context, inside which the TCP packets of these ports on this interface go to a pcap file.
 
     `prefix` are words before tcpdump's command that run it in another network namespace. tcpdump joins the process
-    group, which ends with this process. `captured` is known after leaving.
+    group, which ends with this process. After leaving, `captured` is known, or `problem` says why it is not.
 
-    UserError if tcpdump is missing, has no permission or does not know the interface. ClickException if it ends early.
+    UserError if tcpdump is missing, has no permission or does not know the interface. ClickException if it is silent.
     """
 
     _never_coming: int
@@ -93,6 +92,7 @@ class Capture:
         self._prefix, self._interface = prefix, interface
         self._stderr = ""
         self.captured: Captured | None = None
+        self.problem = ""
 
     def __enter__(self) -> Capture:
         tcpdump = program()
@@ -107,14 +107,14 @@ class Capture:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """An error from inside the context takes precedence over tcpdump's."""
-        with contextlib.suppress(*([click.ClickException] if kind else [])):
-            try:
-                self._drain()
-                self.captured = self._counts(signal.SIGINT)
-            finally:
-                self._end()
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._drain()
+            self.captured = self._counts(signal.SIGINT)
+        except click.ClickException as error:
+            self.problem = error.message
+        finally:
+            self._end()
 
     def _start(self, tcpdump: str) -> subprocess.Popen[bytes]:
         """tcpdump writes to stdout: started by root, it becomes another user, who may not open our files.
