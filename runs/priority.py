@@ -54,9 +54,12 @@ def yielding() -> Iterator[None]:
     """In this context, this thread and those that it starts preempt no other when they wake.
 
     They still get their share of a processor. Without this, the launcher and the reporter would take the processor
-    from a gateway or an engine in the middle of an order.
+    from a gateway or an engine in the middle of an order. Where the system refuses, as gVisor does, nothing changes.
     """
-    with _scheduled(os.SCHED_BATCH, 0) if sys.platform == "linux" else contextlib.nullcontext():
+    with contextlib.ExitStack() as stack:
+        if sys.platform == "linux" and os.sched_getscheduler(0) != os.SCHED_IDLE:
+            with contextlib.suppress(OSError):
+                stack.enter_context(_scheduled(os.SCHED_BATCH, 0))
         yield
 
 
@@ -76,7 +79,7 @@ def going_first(priority: str = "real-time") -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(_scheduled(os.SCHED_RR, REAL_TIME_PRIORITY))
-        except (PermissionError, AttributeError) as error:
+        except (OSError, AttributeError) as error:
             how = "be root, have CAP_SYS_NICE, or have `ulimit -r 1`; or leave out --priority"
             raise UserError(f"--priority is real-time, which this system does not let you have: {how}") from error
         yield

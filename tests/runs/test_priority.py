@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from cli.main import main
 from runs.component import Events, serve
 from runs.errors import UserError
 from runs.launch.brokers import Brokers
-from runs.priority import SLICE_NS, going_first
+from runs.priority import SLICE_NS, going_first, yielding
 from tests.exchange_command import Running, measured_here
 from tests.machine import until
 from transports.declaration import Broker, RunningBroker
@@ -125,11 +126,14 @@ def test_every_trial_of_rates_takes_it(command: str, scheduler: Scheduler, tmp_p
         assert (os.SCHED_RR in scheduler.asked) == is_asked
 
 
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL])
 def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """gVisor answers EINVAL, others EPERM; to yield is a courtesy, which nobody is refused for."""
+
     def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     words = ["run", "--transport", "memory", "--priority", "real-time", "--results", str(tmp_path / "results")]
@@ -138,8 +142,14 @@ def test_where_it_is_not_permitted_nothing_starts_and_the_way_is_said(
     assert "--priority is real-time, which this system does not let you have" in said.output
     assert "ulimit -r 1" in said.output
     assert not (tmp_path / "results").exists()
-    with going_first("normal"):
+    with going_first("normal"), yielding():
         pass
+
+
+def test_what_runs_when_the_machine_is_idle_stays_so(scheduler: Scheduler) -> None:
+    scheduler.set(0, os.SCHED_IDLE, os.sched_param(0))
+    with yielding():
+        assert scheduler.policy == os.SCHED_IDLE
 
 
 def slice_ns(thread: str = "thread-self") -> int | None:
